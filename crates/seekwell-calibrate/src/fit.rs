@@ -1,19 +1,19 @@
-//! What calibration finds: parameters with their quality, curves to plot, and words.
+//! The result of a calibration: parameters with their quality, curves to plot, and remarks.
 
 use std::fmt;
 
-/// How much a value can be trusted to be what the name says.
+/// How well the value of a parameter is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// Measured by a probe that identifies it.
     Measured,
-    /// Read from what the host knows (sysfs), not timed.
+    /// Read from the host (sysfs), not timed.
     Stated,
-    /// The probes do not tell; the value is a default or a guess, and the preset says so.
+    /// The probes cannot determine it. The value is a default or a guess, and the preset says so.
     Unknown,
 }
 
-/// The value of a parameter, in the unit the preset keeps it in.
+/// The value of a parameter, in the unit of the preset.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Val {
     /// A number.
@@ -33,15 +33,15 @@ pub struct Estimate {
     pub key: &'static str,
     /// Value.
     pub value: Val,
-    /// Unit, one the preset takes; empty for flags and words.
+    /// Unit, as in the preset; empty for flags and words.
     pub unit: &'static str,
-    /// Which probe, in a few words.
+    /// The probe that found it, in a few words.
     pub method: String,
     /// 95 % interval, where one can be given.
     pub interval: Option<(f64, f64)>,
-    /// Samples behind it.
+    /// Number of samples.
     pub samples: usize,
-    /// Trust.
+    /// How well the value is known.
     pub known: Known,
 }
 
@@ -58,7 +58,7 @@ impl Estimate {
             known: Known::Measured,
         }
     }
-    /// Of any other shape.
+    /// An estimate of any other shape.
     pub fn of(key: &'static str, value: Val, unit: &'static str, method: &str) -> Estimate {
         Estimate {
             value,
@@ -84,12 +84,12 @@ impl Estimate {
             self
         }
     }
-    /// Not told by the probes.
+    /// Marks the value as unknown.
     pub fn unknown(mut self) -> Estimate {
         self.known = Known::Unknown;
         self
     }
-    /// Told by the host.
+    /// Marks the value as read from the host.
     pub fn stated(mut self) -> Estimate {
         self.known = Known::Stated;
         self
@@ -134,12 +134,12 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// What the device turned out to be.
+/// Kind of device that the probes found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Completions repeat with the period of a spindle.
     Hdd,
-    /// Fast, and the same everywhere: flash, or memory.
+    /// Fast, with the same latency everywhere: flash, or memory.
     Flash,
     /// Neither.
     Unknown,
@@ -155,10 +155,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A measured quantity beside what the fitted preset gives for it.
+/// A measured quantity and what the fitted preset predicts for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is.
+    /// The quantity.
     pub title: String,
     /// The horizontal axis.
     pub x: String,
@@ -166,43 +166,44 @@ pub struct Curve {
     pub y: String,
     /// (x, measured, fitted).
     pub points: Vec<(f64, f64, f64)>,
-    /// The horizontal axis is drawn by logarithm.
+    /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
 }
 
-/// Distances between the measured latency distribution and others, as shares of its mean.
+/// Distances from the measured latency distribution to others, as shares of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demerit {
     /// To the fitted model.
     pub fitted: f64,
-    /// To a usual disk of this capacity, which knows nothing of this one.
+    /// To a generic disk of this capacity, the null model.
     pub generic: f64,
-    /// What chance alone makes of so many reads: the fitted model against itself, on average.
+    /// Mean distance between runs of the fitted model: what chance alone causes with this number of
+    /// reads.
     pub chance: f64,
 }
 
-/// What came of a calibration.
+/// Result of a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// What the device turned out to be.
+    /// Kind of device.
     pub kind: Kind,
-    /// Why it was taken for that.
+    /// Evidence for this kind.
     pub because: String,
     /// Name and provenance of the device.
     pub facts: crate::probe::Facts,
-    /// Parameters in the order they were found; the last of a key counts.
+    /// Parameters in the order they were found; the last estimate of a key counts.
     pub estimates: Vec<Estimate>,
-    /// Measured beside fitted.
+    /// Measured and fitted quantities.
     pub curves: Vec<Curve>,
     /// Things a reader of the preset should know.
     pub notes: Vec<String>,
     /// How far the fitted model's latencies are from the measured ones.
     pub demerit: Option<Demerit>,
-    /// I/Os sent.
+    /// Number of I/Os sent.
     pub ios: u64,
     /// Time taken on the probe's clock, s.
     pub seconds: f64,
-    /// Why it ended before all was measured.
+    /// Why the calibration ended early, if it did.
     pub cut: Option<crate::probe::Stop>,
 }
 

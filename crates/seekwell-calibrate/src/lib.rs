@@ -1,13 +1,13 @@
 //! Floor 2: fits a device preset to a device by probing it from outside.
 //!
-//! The estimators are pure: they talk to a [`Probe`], which sends reads and tells when they came
-//! back, and have no clock of their own. [`SimProbe`] puts a device model behind that, so that
-//! known parameters can be recovered from times alone.
+//! The estimators are pure: they use a [`Probe`], which sends reads and returns completion times,
+//! and they have no clock of their own. [`SimProbe`] is a probe over a device model, so that tests
+//! can recover known parameters from times alone.
 //!
-//! What is fitted, and how, is told by each estimator's module and by the preset written, which
-//! names method, interval and samples of each value. Left out: probes that need commands below the
-//! block layer (cache control, VERIFY, mode pages), shingled and two-actuator drives, the tail of
-//! rare recoveries.
+//! The module of each estimator describes what it fits and how. The written preset names method,
+//! interval and samples of each value. Not covered: probes that need commands below the block layer
+//! (cache control, VERIFY, mode pages), shingled and two-actuator drives, and the tail of rare
+//! recoveries.
 
 mod fit;
 mod hdd;
@@ -32,8 +32,8 @@ use stats::{median, quantile};
 /// Smallest device that can be probed, sectors: 16 MiB.
 pub const SMALLEST: u64 = 32_768;
 
-/// Probes the device and fits what it can. What was found before an interruption, a failure or the
-/// end of the budget is kept; [`Fit::cut`] says so.
+/// Probes the device and fits as many parameters as possible. Keeps the findings on an
+/// interruption, a failure or the end of the budget; [`Fit::cut`] then holds the reason.
 pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(Progress)) -> Fit {
     let mut s = Session::new(probe, options, tell);
     let (mut kind, mut because) = (Kind::Unknown, String::from("stopped before it was known"));
@@ -50,7 +50,7 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
         return Ok(());
     }
     s.stage("first look");
-    // What the first reads wake up is not to be measured.
+    // The first reads may wake up the device; they are not measured.
     for _ in 0..8 {
         let lba = s.anywhere();
         s.read(lba)?;

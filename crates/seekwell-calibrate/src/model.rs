@@ -1,4 +1,4 @@
-//! The fitted preset, run: predictions to hold against what the device did.
+//! Runs of the fitted preset: predictions to compare with the device.
 
 use crate::probe::{Io, Probe};
 use crate::sim::SimProbe;
@@ -13,11 +13,11 @@ fn hdd_params(text: &str) -> Result<HddParams, String> {
     HddParams::from_preset(&preset).map_err(|e| preset.locate(e, "fitted preset").to_string())
 }
 
-/// Times that the same reads are made on a model.
+/// How many times the same reads run on a model.
 const ROUNDS: u64 = 8;
 
-/// Latencies of these reads on a device, one at a time, ms. Before each passes a time of up to
-/// `turn_ns`, at random.
+/// Latencies of these reads on a device, one at a time, ms. A random wait of up to `turn_ns`
+/// precedes each read.
 fn latencies<D: Device>(device: D, ios: &[Io], turn_ns: u64, seed: u64) -> Vec<f64> {
     let mut rng = rng::stream(seed, "angles");
     let mut probe = SimProbe::new(device, seed, 0.0);
@@ -40,9 +40,10 @@ pub(crate) fn hdd_latencies(text: &str, ios: &[Io], seed: u64) -> Result<Vec<Vec
     rounds(&hdd_params(text)?, ios, seed).map_err(|e| e.what)
 }
 
-/// The places are the same as the device was asked for, so that the lengths of the seeks are no
-/// matter of chance. Where the platter stands when a read comes is: back to back, the true
-/// parameters would repeat the device to the microsecond, and any others be held against its luck.
+/// The places are those that the device was asked for, so that seek lengths do not vary by chance.
+/// The angle of the platter at each read does vary. With back-to-back reads the true parameters
+/// would reproduce the device to the microsecond, and all others would be compared with one random
+/// outcome.
 fn rounds(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, ParamError> {
     let turn_ns = (60e9 / p.rpm) as u64;
     let round = |i: u64| {
@@ -52,14 +53,15 @@ fn rounds(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, ParamEr
     (1..=ROUNDS).map(round).collect()
 }
 
-/// The same of a disk that knows nothing of this one: usual parameters, this capacity.
+/// The same reads on a null model: usual parameters, this capacity.
 pub(crate) fn generic_hdd_latencies(capacity: u64, ios: &[Io], seed: u64) -> Vec<f64> {
     let all = generic_hdd(capacity).and_then(|p| rounds(&p, ios, seed).ok());
     all.unwrap_or_default().concat()
 }
 
-/// A disk that is no preset, so that none is measured against itself: round figures from the middle
-/// of what desktop disks had from 2005 to 2020. What is not here is the model's default.
+/// A disk that is not a preset, so that no preset is compared with itself: round figures from the
+/// middle of the range of desktop disks from 2005 to 2020. Other parameters have the model's
+/// defaults.
 const USUAL: &str = r#"
 kind = "hdd"
 name = "usual"
@@ -93,8 +95,8 @@ pub(crate) fn hdd_rates(text: &str, at: &[(u64, f64)]) -> Result<Vec<f64>, Strin
     Ok(at.iter().map(|r| forms.sustained_mb(r.0)).collect())
 }
 
-/// The measured seek table beside the usual form through its track, settle, average and full-
-/// stroke times.
+/// The measured seek table, and the usual form through its track, settle, average and full-stroke
+/// times.
 pub(crate) fn hdd_seek(text: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let p = hdd_params(text)?;
     let preset =

@@ -1,10 +1,10 @@
-//! A fit as a preset file: every parameter with its unit and where it comes from.
+//! Writes a fit as a preset file: every parameter with its unit and source.
 
 use crate::fit::{Estimate, Fit, Kind, Known, Val, short};
 use crate::probe::Facts;
 use std::fmt::Write;
 
-/// Kind of the preset that a fit makes; `None` when it makes none.
+/// Kind of the preset for a fit; `None` if the fit gives no preset.
 pub fn kind_of(fit: &Fit) -> Option<&'static str> {
     match fit.kind {
         Kind::Hdd if fit.get("rpm").is_some() => Some("hdd"),
@@ -13,7 +13,7 @@ pub fn kind_of(fit: &Fit) -> Option<&'static str> {
     }
 }
 
-/// The whole preset file of a fit, under this name; `None` when there is too little to make one.
+/// The whole preset file of a fit, with this name; `None` if too little was found.
 pub fn preset(fit: &Fit, name: &str) -> Option<String> {
     let mut about = vec![format!("{} ({})", fit.kind, fit.because)];
     about.extend(fit.facts.identity.iter().cloned());
@@ -76,7 +76,7 @@ fn value(v: &Val) -> String {
     }
 }
 
-/// Where an estimate comes from, in the words of preset files.
+/// The source of an estimate, in the words of preset files.
 fn source(e: &Estimate) -> String {
     let mut s = match e.known {
         Known::Measured => format!("fitted: {}", e.method),
@@ -92,7 +92,7 @@ fn source(e: &Estimate) -> String {
     s
 }
 
-/// What the host states of the device, as parameters.
+/// Parameters that the host states about the device.
 fn stated(facts: &Facts, kind: &str) -> Vec<Estimate> {
     let mut out = vec![
         Estimate::num(
@@ -122,7 +122,7 @@ fn stated(facts: &Facts, kind: &str) -> Vec<Estimate> {
     out
 }
 
-/// What an unfinished calibration of a disk leaves open but a preset must say.
+/// Parameters that a preset needs and an unfinished calibration of a disk did not find.
 fn missing(have: &[Estimate], kind: &str) -> Vec<Estimate> {
     let lacks = |key: &str| have.iter().all(|e| e.key != key);
     let mut out = vec![];
@@ -160,7 +160,7 @@ pub(crate) fn text(
     let _ = writeln!(out, "name = {}", quoted(name));
     let _ = writeln!(out, "summary = {}\n\n[params]", quoted(&title));
     for (i, e) in all.iter().enumerate() {
-        // The last word on a parameter counts.
+        // The last estimate of a parameter counts.
         if all[i + 1..].iter().any(|l| l.key == e.key) {
             continue;
         }

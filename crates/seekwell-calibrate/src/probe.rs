@@ -1,14 +1,15 @@
-//! What the estimators see of a device: reads, writes and flushes go in, times come out.
+//! The estimators' view of a device: they send reads, writes and flushes and get times back.
 //!
-//! Two implementors: [`crate::SimProbe`] over a device model on virtual time, with the model's state
-//! hidden, and the real one over a file or block device. An estimator cannot tell which it has.
+//! There are two implementations: [`crate::SimProbe`] runs a device model on virtual time and hides
+//! the model's state; the other one uses a file or block device. An estimator cannot distinguish
+//! them.
 
 /// What a single I/O does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Read.
     Read,
-    /// Write back what is there (only with permission, see [`Facts::may_write`]).
+    /// Write the data already there (only with permission, see [`Facts::may_write`]).
     Write,
     /// Flush the device's write cache; carries no sectors.
     Flush,
@@ -17,7 +18,7 @@ pub enum What {
 /// One I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Io {
-    /// What.
+    /// Operation.
     pub what: What,
     /// First sector (512 bytes).
     pub lba: u64,
@@ -52,12 +53,12 @@ impl Io {
     }
 }
 
-/// When an I/O was sent and when it came back, ns on the probe's clock.
+/// When an I/O was sent and when it completed, ns on the probe's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timed {
-    /// Sent.
+    /// Send time.
     pub sent: u64,
-    /// Back.
+    /// Completion time.
     pub done: u64,
 }
 
@@ -68,10 +69,10 @@ impl Timed {
     }
 }
 
-/// What a host can know of a device without timing it. Absent is unknown.
+/// What a host can know about a device without timing it. `None` means unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// What it is called, for the report (`/dev/sdb`, a model name).
+    /// Name for the report (`/dev/sdb`, a model name).
     pub name: String,
     /// Size in sectors of 512 bytes.
     pub capacity: u64,
@@ -81,13 +82,13 @@ pub struct Facts {
     pub physical_block_bytes: Option<u32>,
     /// Commands the host sends at a time (`queue_depth`).
     pub depth: Option<u32>,
-    /// The system's word on a spinning medium. A hint: probing decides.
+    /// Whether the system reports a rotational medium. Only a hint: the probes decide.
     pub rotational: Option<bool>,
     /// Has a volatile write cache.
     pub write_cache: Option<bool>,
-    /// Takes FUA.
+    /// Supports FUA.
     pub fua: Option<bool>,
-    /// Writes may be sent.
+    /// Whether writes may be sent.
     pub may_write: bool,
     /// Lines that identify host, kernel and device, for the provenance.
     pub identity: Vec<String>,
@@ -109,18 +110,18 @@ pub enum Stop {
 
 /// A device under test.
 pub trait Probe {
-    /// Facts; they do not change.
+    /// Facts about the device; they do not change.
     fn facts(&self) -> &Facts;
     /// Now, ns on the clock of [`Timed`].
     fn now(&self) -> u64;
-    /// What others did to the device meanwhile, in a few words; `None` if nothing that counts, or it
-    /// is not known.
+    /// Activity of others on the device during the measurement, in a few words. `None` if it is
+    /// negligible or unknown.
     fn disturbed(&self) -> Option<String> {
         None
     }
     /// Lets time pass.
     fn sleep(&mut self, ns: u64) -> Result<(), Stop>;
-    /// Sends `ios` in order, keeping up to `depth` of them outstanding, until all are back; `out` is
-    /// emptied and then holds their times, in the order of `ios`.
+    /// Sends `ios` in order with up to `depth` outstanding, until all complete. `out` is cleared
+    /// and then holds their times in the order of `ios`.
     fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop>;
 }

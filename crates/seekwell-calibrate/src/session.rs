@@ -1,16 +1,16 @@
-//! A calibration under way: the probe, what is left of the budget, and what was found so far.
+//! A calibration in progress: the probe, the remaining budget, and the findings so far.
 
 use crate::fit::{Curve, Estimate, Fit, Kind};
 use crate::probe::{Io, Probe, Stop, Timed};
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 
-/// What the user allows and wants.
+/// Limits and options set by the user.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// Time for everything, s.
+    /// Time budget for the whole calibration, s.
     pub budget_s: f64,
-    /// Seed of the places probed.
+    /// Seed of the probed places.
     pub seed: u64,
 }
 
@@ -23,21 +23,21 @@ impl Default for Options {
     }
 }
 
-/// Where the calibration stands, for a progress bar.
+/// Progress of the calibration, for a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// What is being measured.
     pub stage: &'static str,
     /// Time used, s.
     pub used_s: f64,
-    /// Time there is, s.
+    /// Time budget, s.
     pub budget_s: f64,
 }
 
 /// Sectors of the small reads that most probes use: 4 KiB.
 pub(crate) const SMALL: u32 = 8;
 
-/// A calibration under way.
+/// A calibration in progress.
 pub struct Session<'a> {
     probe: &'a mut dyn Probe,
     tell: &'a mut dyn FnMut(Progress),
@@ -56,7 +56,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Begins.
+    /// Starts a calibration.
     pub fn new(
         probe: &'a mut dyn Probe,
         options: Options,
@@ -88,8 +88,8 @@ impl<'a> Session<'a> {
     pub(crate) fn seed(&self) -> u64 {
         self.options.seed
     }
-    /// How generous the budget is: 1 at three minutes, which is meant for a full calibration of a
-    /// disk; sample counts follow it within limits.
+    /// Scale of the sample counts, within limits: 1 at a budget of three minutes, which allows a
+    /// full calibration of a disk.
     pub(crate) fn scale(&self) -> f64 {
         (self.options.budget_s / 180.0).clamp(0.1, 4.0)
     }
@@ -105,12 +105,12 @@ impl<'a> Session<'a> {
     pub(crate) fn left_s(&self) -> f64 {
         (self.options.budget_s - self.used_s()).max(0.0)
     }
-    /// `n` I/Os that take about `each_ms`, or as many as fit into this share of what is left.
+    /// `n` I/Os of about `each_ms`, or as many as fit into this share of the remaining budget.
     pub(crate) fn within(&self, n: usize, each_ms: f64, share: f64) -> usize {
         let most = self.left_s() * share * 1e3 / each_ms.max(1e-4);
         n.min(most as usize).max(8)
     }
-    /// Names what comes next.
+    /// Starts the next stage.
     pub(crate) fn stage(&mut self, name: &'static str) {
         self.stage = name;
         self.report();
@@ -140,11 +140,11 @@ impl<'a> Session<'a> {
         self.ios += ios.len() as u64;
         Ok(&self.times)
     }
-    /// One I/O, waited for.
+    /// Sends one I/O and waits for it.
     pub(crate) fn one(&mut self, io: Io) -> Result<Timed, Stop> {
         Ok(self.run(&[io], 1)?[0])
     }
-    /// One small read.
+    /// One small read, waited for.
     pub(crate) fn read(&mut self, lba: u64) -> Result<Timed, Stop> {
         self.one(Io::read(lba, SMALL))
     }
@@ -157,31 +157,31 @@ impl<'a> Session<'a> {
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.rng.next_u64()) * u128::from(n.max(1))) >> 64) as u64
     }
-    /// A place for a small read, aligned, anywhere.
+    /// A random aligned place for a small read.
     pub(crate) fn anywhere(&mut self) -> u64 {
         let n = self.capacity() / u64::from(SMALL);
         self.below(n) * u64::from(SMALL)
     }
-    /// Keeps a finding.
+    /// Records an estimate.
     pub(crate) fn found(&mut self, e: Estimate) {
         self.estimates.push(e);
     }
-    /// Keeps a curve.
+    /// Records a curve.
     pub(crate) fn curve(&mut self, c: Curve) {
         self.curves.push(c);
     }
-    /// Keeps a remark.
+    /// Records a remark.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
-    /// What was found so far.
+    /// The estimates so far.
     pub(crate) fn estimates(&self) -> &[Estimate] {
         &self.estimates
     }
-    /// Ends.
+    /// Ends the calibration.
     pub(crate) fn finish(self, kind: Kind, because: String, cut: Option<Stop>) -> Fit {
         Fit {
             kind,

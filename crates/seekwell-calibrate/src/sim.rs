@@ -1,5 +1,4 @@
-//! A device model behind the probe's eyes, on virtual time: how the estimators are tried on known
-//! parameters before they meet a device.
+//! A probe over a device model, on virtual time: it tests the estimators on known parameters.
 
 use crate::probe::{Facts, Io, Probe, Stop, Timed, What};
 use rand::RngCore;
@@ -18,9 +17,9 @@ pub struct SimProbe<D> {
 }
 
 impl<D: Device> SimProbe<D> {
-    /// Over `device`. Only size and block come from its facts: depth, caches and medium are left to
-    /// be found. Each completion reaches the host after an exponential delay of mean `noise_ns`,
-    /// which the next command waits for too.
+    /// A probe over `device`. Only size and block are taken from the device's facts; the probes
+    /// must find depth, caches and medium. Each completion reaches the host after an exponential
+    /// delay of mean `noise_ns`. The next command waits for that delay too.
     pub fn new(device: D, seed: u64, noise_ns: f64) -> Self {
         let f = device.facts();
         let facts = Facts {
@@ -39,12 +38,12 @@ impl<D: Device> SimProbe<D> {
             done: vec![],
         }
     }
-    /// With permission to write.
+    /// Permits writes.
     pub fn allow_write(mut self) -> Self {
         self.facts.may_write = true;
         self
     }
-    /// With facts changed, as a host would know them.
+    /// Changes the facts, as a host would know them.
     pub fn with_facts(mut self, change: impl FnOnce(&mut Facts)) -> Self {
         change(&mut self.facts);
         self
@@ -85,7 +84,7 @@ impl<D: Device> Probe for SimProbe<D> {
     fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
         out.clear();
         out.resize(ios.len(), Timed::default());
-        // `sent` have left the program; the host holds those that the device has not yet taken.
+        // `sent`: I/Os the program has sent; the host holds those that the device has not taken.
         let (mut sent, mut taken, mut back) = (0, 0, 0);
         while back < ios.len() {
             while sent < ios.len() && sent - back < depth {
@@ -112,8 +111,8 @@ impl<D: Device> Probe for SimProbe<D> {
                 let at = d.at.0 + self.noise();
                 out[d.id as usize].done = at;
                 back += 1;
-                // With one outstanding the program is what the device waits for; with more the
-                // delay of one overlaps the others.
+                // With one outstanding I/O the device waits for the program. With more, the delay
+                // of one overlaps the others.
                 if depth == 1 {
                     self.now = self.now.max(Instant(at));
                 }

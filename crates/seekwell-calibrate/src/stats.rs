@@ -1,19 +1,19 @@
-//! What fitting needs beside the common statistics: circular fractions, straight lines, the
-//! distance of two distributions.
+//! Statistics that fitting needs beyond the common ones: circular fractions, straight lines, the
+//! distance between two distributions.
 
 use seekwell_stats::{mean, t_quantile};
 
-/// The median; NaN of nothing, which no comparison holds for.
+/// The median; NaN for an empty list, so that every comparison is false.
 pub fn median(v: &[f64]) -> f64 {
     seekwell_stats::median(v).unwrap_or(f64::NAN)
 }
 
-/// The quantile `q`; NaN of nothing.
+/// The quantile `q`; NaN for an empty list.
 pub fn quantile(v: &[f64], q: f64) -> f64 {
     seekwell_stats::quantile(v, q).unwrap_or(f64::NAN)
 }
 
-/// The same of values already sorted.
+/// The quantile of values that are already sorted.
 pub fn quantile_sorted(s: &[f64], q: f64) -> f64 {
     seekwell_stats::quantile_sorted(s, q).unwrap_or(f64::NAN)
 }

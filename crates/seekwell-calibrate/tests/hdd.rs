@@ -1,5 +1,5 @@
-//! Ten hard disks drawn from a seed across the plausible ranges, and what probing finds of each:
-//! the model's parameters are hidden, only its size is told.
+//! Ten hard disks drawn from a seed across the plausible ranges, and the estimates for each. The
+//! probes know only the size of the model, none of its parameters.
 
 use rand::RngCore;
 use seekwell_calibrate::{Fit, Kind, Options, SimProbe, calibrate, generic_hdd, preset};
@@ -41,7 +41,7 @@ fn random(seed: u64) -> (HddParams, f64, f64) {
         (cylinders * f64::from(p.surfaces) * f64::from(outer) * (1.0 + ratio) / 2.0) as u64;
     let average = d.within(3.5, 13.0);
     let settle = average * d.within(0.08, 0.2);
-    // Mean over full stroke, beyond the settling: from a straight line to a square root.
+    // Shape of the curve between settle and full stroke: from a straight line to a square root.
     let full = settle + (average - settle) / d.within(0.36, 0.52);
     p.seek = SeekForm::Fit3 {
         track: settle * d.within(0.5, 0.9),
@@ -88,7 +88,7 @@ fn mean_seek(p: &HddParams) -> f64 {
     let forms = ClosedForms::new(p).expect("forms");
     let n = forms.geometry().cylinders();
     let curve = SeekCurve::new(&p.seek, n).expect("curve");
-    // Not the closed form of the curve's own: that is what the fit is held against.
+    // Not the closed form of the curve: the fit is compared with it.
     let steps = 20_000;
     (0..steps)
         .map(|i| {
@@ -105,7 +105,7 @@ fn worst_rate(truth: &HddParams, fit: &HddParams) -> f64 {
         ClosedForms::new(truth).expect("truth"),
         ClosedForms::new(fit).expect("fit"),
     );
-    // A zone limit is known to a few thousandths of the drive: places right at one may fall into
+    // A zone limit is known to a few thousandths of the drive. A place near a limit may fall into
     // the neighbouring zone, so the third-worst of a hundred counts.
     let mut off: Vec<f64> = (0..100)
         .map(|i| {
@@ -188,8 +188,8 @@ fn ten_unknown_disks_are_recovered() {
     assert!(bad.is_empty(), "disks {bad:?} are not recovered");
 }
 
-/// The fitted disk's latencies are the device's within a few hundredths, most of them chance; those
-/// of a usual disk, which is none of the presets, are not.
+/// The fitted disk's latencies agree with the device's within a few hundredths, mostly by chance;
+/// those of a generic disk, which is not a preset, do not.
 #[test]
 fn a_fit_is_nearer_than_a_usual_disk() {
     for name in ["hitachi-7k500", "hitachi-7k200", "exos-x18", "st2000dm006"] {

@@ -1,5 +1,5 @@
-//! Ten flash drives drawn from a seed across the plausible ranges, and what probing finds of each.
-//! The fitted preset is run, and its latencies and rates are held against the drive's own.
+//! Ten flash drives drawn from a seed across the plausible ranges, and the estimates for each. The
+//! fitted preset runs, and its latencies and rates are compared with the drive's own.
 
 use rand::RngCore;
 use seekwell_calibrate::{Io, Kind, Options, Probe, SimProbe, calibrate, preset};
@@ -63,7 +63,8 @@ fn random(seed: u64) -> SsdParams {
 
 /// Latencies (ms) and rates (MB/s) of reading and writing, as a user would measure them.
 fn figures(p: &SsdParams) -> [f64; 4] {
-    // Each on a fresh drive: what is still owed to one measurement is not for the next to pay.
+    // Each figure has a fresh drive, so that deferred work of one measurement does not slow the
+    // next.
     let fresh = || SimProbe::new(CheapSsd::new(p, 99), 99, 0.0);
     let mut probe = fresh();
     let capacity = probe.facts().capacity;

@@ -1,4 +1,4 @@
-//! What is told apart, what is refused, and what is kept when a calibration does not end by itself.
+//! Which devices are distinguished or rejected, and what an interrupted calibration keeps.
 
 use rand::RngCore;
 use seekwell_calibrate::{
@@ -11,7 +11,7 @@ fn probe(spec: &str) -> SimProbe<Box<dyn seekwell_core::Device + Send>> {
     SimProbe::new(open(spec, 7).expect(spec), 7, 5_000.0)
 }
 
-/// Stops after so many I/Os, as a user or a failing device would.
+/// Stops after a number of I/Os, as a user or a failing device would.
 struct Cut<P> {
     probe: P,
     left: usize,
@@ -37,7 +37,7 @@ impl<P: Probe> Probe for Cut<P> {
     }
 }
 
-/// Slow, and no two reads alike: a network volume.
+/// A network volume: slow, with a different latency for every read.
 struct Cloud(Facts, u64, rng::Pcg64Mcg);
 
 impl Probe for Cloud {
@@ -103,7 +103,8 @@ fn a_small_device_is_refused() {
     assert_eq!(fit.ios, 0);
 }
 
-/// Wherever it is cut, what is known makes a preset that reads and runs, and says what is not.
+/// Interrupted at any point, the findings make a preset that loads and runs, and marks the unknown
+/// parameters.
 #[test]
 fn an_interrupted_calibration_keeps_what_it_has() {
     for left in [20, 300, 700, 2_000, 5_000, 8_000] {
@@ -120,7 +121,7 @@ fn an_interrupted_calibration_keeps_what_it_has() {
                 let p = parsed(&text);
                 assert!((p.rpm / 7200.0 - 1.0).abs() < 1e-3, "{left}: {} rpm", p.rpm);
                 assert!(text.contains("stopped early: interrupted"));
-                // Only after the order of tracks is the number of surfaces more than a guess.
+                // Before the order of tracks is known, the number of surfaces is a guess.
                 let guess = text
                     .lines()
                     .find(|l| l.starts_with("surfaces"))
@@ -142,7 +143,7 @@ fn a_short_budget_is_kept() {
             ..Options::default()
         };
         let fit = calibrate(&mut probe("hdd:hitachi-7k500"), options, &mut |_| {});
-        // One measurement at most may be under way when it ends.
+        // At most one measurement may be in progress when the calibration ends.
         assert!(
             fit.seconds < budget_s + 3.0,
             "{budget_s}: {} s",
@@ -178,7 +179,7 @@ fn the_same_seed_gives_the_same_preset() {
     assert_eq!(once(), once());
 }
 
-/// With permission the write cache is measured too; without, nothing is ever written.
+/// The write cache is measured only with permission; without it nothing is written.
 #[test]
 fn the_write_cache_is_measured_with_permission() {
     let spec = "hdd:hitachi-7k500,wc_idle=1000";
@@ -187,7 +188,7 @@ fn the_write_cache_is_measured_with_permission() {
     let mut writes = probe(spec).allow_write();
     let fit = calibrate(&mut writes, Options::default(), &mut |_| {});
     let extents = fit.number("wc_cmds").expect("wc_cmds");
-    // The preset's 128; the drive writes some out while the cache fills.
+    // The preset has 128; the drive writes some extents out while the cache fills.
     assert!((115.0..150.0).contains(&extents), "{extents} extents");
     let off = format!("{spec},write_cache=no");
     let fit = calibrate(
@@ -201,7 +202,7 @@ fn the_write_cache_is_measured_with_permission() {
     );
 }
 
-/// Reading is measured first, and makes a preset by itself.
+/// Reads are measured first and make a preset by themselves.
 #[test]
 fn flash_interrupted_while_writing_keeps_what_reading_showed() {
     let all = |left: usize| {
@@ -226,7 +227,7 @@ fn flash_interrupted_while_writing_keeps_what_reading_showed() {
     );
 }
 
-/// Many hosts take reads of whole 4 KiB only: tracks are found all the same.
+/// Many hosts only accept reads of whole 4 KiB blocks: tracks are found with them too.
 #[test]
 fn tracks_are_found_with_blocks_of_4_kib() {
     let mut coarse = probe("hdd:hitachi-7k500").with_facts(|f| f.block = 8);
@@ -234,7 +235,7 @@ fn tracks_are_found_with_blocks_of_4_kib() {
     assert_eq!(fit.number("surfaces"), Some(10.0));
     let head = fit.number("head_switch").expect("head_switch");
     assert!((head / 1.45 - 1.0).abs() < 0.02, "{head} ms");
-    // Aimed no finer than a block, it is known less well, and says so.
+    // The target is aligned to a block, so the overhead is less certain, and its interval says so.
     let (lo, hi) = fit
         .get("overhead")
         .and_then(|e| e.interval)

@@ -1,5 +1,5 @@
-//! The cells of a table: of each device, workload and scheduler the run with the first seed. One that
-//! fails, or is stopped by a signal, leaves what the others measured as it is.
+//! The cells of a table: the run with the first seed for each device, workload and scheduler. A run
+//! that fails, or is stopped by a signal, does not affect the results of the others.
 
 use crate::fail::Failure;
 use crate::json::{document, trim};
@@ -12,26 +12,26 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// What a run is called.
+/// Labels of a run.
 pub struct Job {
-    /// The scheduler as it was asked for.
+    /// The scheduler as requested.
     pub label: String,
-    /// The device, as it was asked for.
+    /// The device as requested.
     pub device: String,
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Clone)]
 pub enum Cell {
-    /// Through, or ended early by itself.
+    /// Completed, or ended early by itself.
     Ran(Box<Record>, Option<String>),
-    /// Stopped by a signal: what it had measured, if it had begun.
+    /// Stopped by a signal: its measurements, if it had started.
     Cut(Option<Box<Record>>, String),
-    /// Gave nothing.
+    /// No result.
     Failed(String),
 }
 
-/// All cells of the first seed, in the order of their jobs; and what became of the other seeds.
+/// All cells of the first seed, in the order of their jobs, and the state of the other seeds.
 pub struct Cells {
     jobs: Vec<Job>,
     cells: Vec<Cell>,
@@ -42,32 +42,32 @@ pub struct Cells {
 /// Runs with other seeds than the first.
 #[derive(Clone, Default)]
 pub struct Later {
-    /// Runs that ended.
+    /// Number of runs that ended.
     pub ended: usize,
-    /// Of so many.
+    /// Number of runs planned.
     pub of: usize,
     /// Why runs failed.
     pub failed: Vec<String>,
 }
 
-/// Cells that stand side by side.
+/// Cells shown side by side.
 #[derive(Default)]
 pub struct Group {
-    /// To be compared.
+    /// Runs to compare.
     pub records: Vec<Record>,
     /// The others.
     pub rest: Vec<Unfinished>,
 }
 
 impl Group {
-    /// A record that tells what ran where, if there is one.
+    /// Any record of the group, for facts about what ran.
     pub fn any(&self) -> Option<&Record> {
         let rest = self.rest.iter().filter_map(|u| u.record.as_ref());
         self.records.iter().chain(rest).next()
     }
 }
 
-/// What a signal makes of a command that had done some of what it was to do.
+/// The failure of a command that a signal stopped after part of its work.
 pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure {
     stopped(
         signal,
@@ -78,7 +78,7 @@ pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure 
     )
 }
 
-/// The same of a command that does one thing; `kept`: what there is of it.
+/// The same for a command that does a single thing; `kept`: what is left of it.
 pub fn stopped(signal: i32, kept: &str) -> Failure {
     let name = match signal {
         1 => "SIGHUP (the terminal is gone)",
@@ -91,16 +91,16 @@ pub fn stopped(signal: i32, kept: &str) -> Failure {
     }
 }
 
-/// How often the second signal is looked for.
+/// Interval between checks for the second signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does something while signals only set a flag, [`signal`]. Whoever sends a second one does not
-/// want to wait for what we make of the first.
+/// Runs `act` while signals only set a flag, [`signal`]. A second signal ends the program: its
+/// sender does not want to wait for the partial results.
 pub fn catching<T>(act: impl FnOnce() -> T) -> Result<T, Failure> {
     cancelling(&Cancel::new(), act)
 }
 
-/// The same; the first signal sets the token, too.
+/// The same; the first signal also sets the token.
 pub fn cancelling<T>(cancel: &Cancel, act: impl FnOnce() -> T) -> Result<T, Failure> {
     let caught = Signals::catch();
     let caught = caught.map_err(|e| Failure::input(format!("signals cannot be caught: {e}")))?;
@@ -121,7 +121,7 @@ pub fn cancelling<T>(cancel: &Cancel, act: impl FnOnce() -> T) -> Result<T, Fail
     }))
 }
 
-/// Ends the watch, also when the work panics.
+/// Ends the watching thread, also if the work panics.
 struct Ended<'a>(&'a AtomicBool, &'a std::thread::Thread);
 
 impl Drop for Ended<'_> {
@@ -132,21 +132,21 @@ impl Drop for Ended<'_> {
 }
 
 impl Cells {
-    /// Of what became of each job.
+    /// The cells from the result of each job.
     pub fn new(jobs: Vec<Job>, cells: Vec<Cell>, later: Later) -> Result<Self, Failure> {
         let cut = cells.iter().any(|c| matches!(c, Cell::Cut(..))) || later.ended < later.of;
         let cells = Cells {
             jobs,
             cells,
             later,
-            // One that came when all was done changes nothing.
+            // A signal after the last run changes nothing.
             signal: signal().filter(|_| cut),
         };
         cells.something()?;
         Ok(cells)
     }
 
-    /// If nothing ran and nothing was stopped, the command is refused with the first reason.
+    /// If nothing ran and nothing was stopped, the command fails with the first reason.
     fn something(&self) -> Result<(), Failure> {
         let mut reasons: Vec<&str> = Vec::new();
         for c in &self.cells {
@@ -167,7 +167,7 @@ impl Cells {
         }
     }
 
-    /// Those of a range, sorted into what can be compared and what not.
+    /// The cells of a range, separated into those that can be compared and the others.
     pub fn group(&self, range: Range<usize>) -> Group {
         let cells = self.cells.get(range.clone()).unwrap_or_default();
         let mut group = Group::default();
@@ -189,7 +189,7 @@ impl Cells {
         group
     }
 
-    /// The whole as one JSON document; so many cells stand side by side.
+    /// All cells as one JSON document; `side_by_side` cells form a group.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let n = side_by_side.max(1);
         let groups =
@@ -216,13 +216,13 @@ impl Cells {
         doc
     }
 
-    /// What the runs make of the command, once what they gave is written.
+    /// The outcome of the command, after its results were written.
     pub fn outcome(&self) -> Result<(), Failure> {
         self.broken()?;
         self.early(Record::censored)
     }
 
-    /// The first run that ended early, of those that `is` picks.
+    /// The first run that ended early, among those that `is` accepts.
     fn early(&self, is: impl Fn(&Record) -> bool) -> Result<(), Failure> {
         let early = |(c, j): (&Cell, &Job)| match c {
             Cell::Ran(r, Some(why)) if is(r) => {
@@ -236,7 +236,8 @@ impl Cells {
         }
     }
 
-    /// The same for a command that can answer where runs reached their limit: these are no fault.
+    /// The same for a command whose answer covers runs that reached their limit: those are not
+    /// failures.
     pub fn broken(&self) -> Result<(), Failure> {
         let ran = |c: &&Cell| matches!(c, Cell::Ran(..));
         let whole = self.cells.iter().filter(ran).count() + self.later.ended;

@@ -1,8 +1,8 @@
-//! `--events FILE`: a window of every run's events, run after run in one file.
+//! `--events FILE`: writes a window of every run's events to one file, run by run.
 //!
-//! Each run writes into a temporary file without a name while it goes on, so that memory stays
-//! bounded and runs may end in any order; when all are through the parts are put together, in the
-//! order of the runs, and the file appears whole or not at all.
+//! Each run writes to an anonymous temporary file, so that memory stays bounded and runs may end in
+//! any order. At the end the parts are joined in the order of the runs, and the file appears
+//! atomically.
 
 use crate::cli::EventArgs;
 use crate::fail::Failure;
@@ -15,7 +15,7 @@ use std::io::{BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What is copied at a time.
+/// Bytes per copy.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// A run's part of the file.
@@ -26,7 +26,7 @@ struct Part {
     end: End,
 }
 
-/// Listens to one run.
+/// Records the events of one run.
 pub struct Listening {
     run: usize,
     label: String,
@@ -34,7 +34,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// For the run's hooks.
+    /// The listener for the run's hooks.
     pub fn listener(&self) -> Watch {
         Box::new(self.recording.clone())
     }
@@ -47,7 +47,7 @@ fn unwritten(e: std::io::Error) -> Failure {
     }
 }
 
-/// Collects the parts; asks nothing of anybody if no events are wanted.
+/// Collects the parts; does nothing if no events are requested.
 pub struct Events {
     to: Option<PathBuf>,
     window: Window,
@@ -55,7 +55,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// What is asked for, checked: `others` are files that it must not take the place of.
+    /// The requested events, checked; the output must not replace any of `others`.
     pub fn asked<'a>(
         a: &EventArgs,
         others: impl IntoIterator<Item = &'a Path>,
@@ -80,7 +80,7 @@ impl Events {
         })
     }
 
-    /// Somebody to listen to a run, the `run`th, if events are wanted.
+    /// A listener for the `run`th run, if events are requested.
     pub fn listening(&self, run: usize, spec: &RunSpec) -> Result<Option<Listening>, Failure> {
         if self.to.is_none() {
             return Ok(None);
@@ -101,7 +101,7 @@ impl Events {
         }))
     }
 
-    /// Keeps what was heard of a run that has ended; `early`: why before its time.
+    /// Keeps the events of a run that has ended; `early`: why it ended early.
     pub fn keep(&self, heard: Listening, early: Option<&str>) -> Result<(), Failure> {
         let (text, end) = heard.recording.finish(early).map_err(unwritten)?;
         let text = text.into_inner().map_err(|e| unwritten(e.into_error()))?;
@@ -115,7 +115,7 @@ impl Events {
         Ok(())
     }
 
-    /// Puts the parts together; says what was left out.
+    /// Joins the parts; notes what was left out.
     pub fn write(self, quiet: bool) -> Result<(), Failure> {
         let Some(path) = self.to else {
             return Ok(());
@@ -153,7 +153,7 @@ impl Events {
     }
 }
 
-/// What a reader of the file should know at once.
+/// Notes for the reader of the file.
 trait Tell {
     fn tell(&self, part: &Part, quiet: bool);
 }
@@ -186,8 +186,7 @@ impl Tell for Window {
     }
 }
 
-/// A specification with the files in it named without their folders: the reader of a result need
-/// not learn where they lay.
+/// A specification with file names without directories, which readers of a result need not see.
 pub fn without_folders(spec: &str) -> String {
     let ends = |c: char| "(),=: ".contains(c);
     let pieces = spec.split_inclusive(ends);
@@ -196,7 +195,7 @@ pub fn without_folders(spec: &str) -> String {
         .collect()
 }
 
-/// What a workload is called in the file.
+/// The name of a workload in the file.
 fn workload(spec: &WorkloadSpec) -> String {
     match spec {
         WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => without_folders(file),
@@ -245,7 +244,7 @@ fn time(text: &str) -> Option<Nanos> {
         t => (t.strip_suffix('s').unwrap_or(t), 1),
     };
     let ns = seekwell_trace::seconds_text(number.trim_end())?;
-    // A hundred years is more than any run lasts, and far from the end of the clock.
+    // A hundred years is longer than any run, and far from the maximum of the clock.
     let ns = ns / shift;
     (ns < 3_000_000_000 * 1_000_000_000).then_some(Nanos(ns))
 }

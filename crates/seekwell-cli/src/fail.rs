@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well: one message, one exit code.
+//! Failures of commands: one message, one exit code.
 
 use seekwell::SpecErrors;
 use seekwell_microscope::CaseError;
@@ -21,16 +21,16 @@ Exit codes:
          works until then, ends with 0
   any    switch --for passes on the code of the command it ran";
 
-/// Why a command could not be done.
+/// Why a command failed.
 #[derive(Error, Debug)]
 pub enum Failure {
-    /// Nothing to say: what was asked for differs.
+    /// Without a message: the compared results differ.
     #[error("")]
     Difference,
-    /// Nothing to say: the command that was run ended with this code.
+    /// Without a message: the command that was run ended with this code.
     #[error("")]
     Command(u8),
-    /// A signal stopped it; says what was kept.
+    /// A signal stopped it; the message says what was kept.
     #[error("{what}")]
     Interrupted {
         /// The signal's number.
@@ -38,24 +38,24 @@ pub enum Failure {
         /// What was kept.
         what: String,
     },
-    /// What the user gave does not work; says what to do about it.
+    /// The user's input is wrong; the message says what to do.
     #[error("{0}")]
     Input(String),
     /// A run ended early; its results are written.
     #[error("{0}")]
     Early(String),
-    /// Nothing differs, but not everything could be judged; says why.
+    /// Nothing differs, but not everything could be judged; the message says why.
     #[error("{0}")]
     NotJudged(String),
-    /// A run could not be kept; says what is, and what to do.
+    /// A run could not be stored; the message says what is stored, and what to do.
     #[error("{0}")]
     NotKept(String),
     /// The result could not be written.
     #[error("{what}: {source}")]
     Output {
-        /// Where to.
+        /// The destination.
         what: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -65,8 +65,8 @@ impl Failure {
     pub fn input(why: impl Into<String>) -> Self {
         Failure::Input(why.into())
     }
-    /// Words that were typed and are wrong: each on a line of its own. Their fields are not said,
-    /// for nobody typed those.
+    /// Wrong words on the command line, one line each. The fields of the specification are left
+    /// out, because the user did not type them.
     pub fn words(prefix: &str, errors: &SpecErrors) -> Self {
         let lines: Vec<String> = errors
             .0
@@ -75,18 +75,18 @@ impl Failure {
             .collect();
         Failure::Input(lines.join("\n"))
     }
-    /// Says it on stderr and gives the exit code.
+    /// Prints the message on stderr and returns the exit code.
     pub fn report(&self) -> ExitCode {
         match self {
             Failure::Difference => ExitCode::from(1),
             Failure::Command(code) => ExitCode::from(*code),
-            // A reader that has seen enough (`| head`) is no failure.
+            // A reader that stops early (`| head`) is not a failure.
             Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 ExitCode::SUCCESS
             }
             Failure::Interrupted { signal, .. } => {
                 say(&self.to_string());
-                // As shells show a program that a signal ended.
+                // Like a shell's code for a program that a signal ended.
                 ExitCode::from(u8::try_from(128 + signal).unwrap_or(130))
             }
             Failure::Input(_) => {
@@ -116,12 +116,12 @@ impl From<CaseError> for Failure {
 }
 
 fn say(message: &str) {
-    // If stderr is gone too there is nobody left to tell.
+    // If stderr is closed too, the message is lost.
     let message = crate::out::harmless(message);
     let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
 }
 
-/// What clap found: help and version go to stdout with 0, the rest to stderr with 2.
+/// Result of clap: help and version go to stdout with code 0, errors to stderr with code 2.
 pub fn usage(e: &clap::Error) -> ExitCode {
     let text = e.render().ansi().to_string();
     let text = crate::out::harmless(&text);

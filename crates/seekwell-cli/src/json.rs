@@ -1,22 +1,22 @@
-//! JSON for people and programs: one document, a field a line, lists of numbers in one line each.
+//! Readable JSON: one document, one field per line, lists of numbers on one line.
 
 use seekwell_core::foreign;
 use seekwell_core::result::Record;
 use seekwell_report::verdict;
 use serde_json::{Value, json};
 
-/// Objects of numbers and words up to this long stand in one line.
+/// Maximum length of an object on a single line, characters.
 const LINE: usize = 100;
 
-/// A document with a newline behind every field that holds more than numbers.
+/// A document with a newline after every field that is more than numbers.
 pub fn text(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value, 0);
     escaped(out)
 }
 
-/// A text of JSON in which nothing acts on a terminal: in it such characters are in strings only,
-/// where they may be written as numbers.
+/// Escapes characters that would control a terminal. They can only occur in JSON strings, where
+/// numeric escapes are allowed.
 fn escaped(json: String) -> String {
     let acts = |c: char| !c.is_ascii() && foreign::acts(c);
     if !json.contains(acts) {
@@ -36,7 +36,7 @@ fn scalar(v: &Value) -> bool {
     !v.is_object() && !v.is_array()
 }
 
-/// Lists of numbers and of lists of numbers; short objects of scalars.
+/// Whether a value goes on one line: lists of numbers and of such lists; short objects of scalars.
 fn one_line(v: &Value) -> bool {
     match v {
         Value::Array(all) => all.iter().all(|v| match v {
@@ -81,7 +81,7 @@ fn put(out: &mut String, v: &Value, indent: usize) {
     }
 }
 
-/// Takes a record's seconds out, unless they are wanted.
+/// Removes a record's series of seconds, unless it is requested.
 pub fn trim(r: &mut Record, series: bool) {
     if !series {
         r.seconds.clear();
@@ -89,8 +89,8 @@ pub fn trim(r: &mut Record, series: bool) {
     }
 }
 
-/// The document of `run`, `compare` and `replay`. `groups`: runs of the same work on one device,
-/// under all schedulers. `series`: with every second of every run.
+/// The document of `run`, `compare` and `replay`. `groups`: runs of the same work on one device
+/// under all schedulers. `series`: include every second of every run.
 pub fn document(command: &str, groups: Vec<Vec<Record>>, series: bool) -> Value {
     let of = |records: &Vec<Record>| {
         let told = verdict::told(records)?;

@@ -1,4 +1,4 @@
-//! What the commands compare, as an experiment of the lab: several seeds, one procedure, one answer.
+//! The runs of a command as an experiment of the lab: several seeds, one procedure, one answer.
 
 use crate::cells::{Cell, Cells, Later, cancelling};
 use crate::cli::Bench;
@@ -28,30 +28,30 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Operations and I/Os that all runs together do, unless a number of seeds is asked for: a few
+/// Number of operations and I/Os of all runs together, if no number of seeds is requested: a few
 /// seconds of CPU time.
 const WORK: u64 = 1_500_000;
-/// Seeds at least and at most then.
+/// Minimum and maximum number of seeds in this case.
 const SEEDS: (u64, u64) = (3, 10);
 
-/// A command's runs, and what may be said of them.
+/// A command's runs and their analysis.
 pub struct Lab {
     /// The runs with the first seed.
     pub cells: Cells,
-    /// What was measured, with all seeds.
+    /// Results of all seeds.
     pub results: Results,
-    /// What several seeds say, a cell for each group of runs.
+    /// Analysis over all seeds, with one cell per group of runs.
     pub analysis: Analysis,
     /// Seeds.
     pub seeds: usize,
-    /// The first.
+    /// The first seed.
     pub seed: u64,
-    /// What was made of the kernels that were named, a sentence each.
+    /// How the named kernels are modelled, one sentence each.
     pub kernels: Vec<String>,
 }
 
 impl Lab {
-    /// Does it compare more than one run with another?
+    /// Whether there is more than one seed.
     pub fn several(&self) -> bool {
         self.seeds > 1
     }
@@ -59,8 +59,8 @@ impl Lab {
     pub fn said(&self) -> String {
         seekwell_report::compare::seeds::seeds(self.seed, self.seeds)
     }
-    /// The verdict on a cell over several seeds; `None`: there is but one. `details`: all that is seen
-    /// in other metrics, too.
+    /// The verdict on a cell over several seeds; `None` for a single seed. `details`: includes all
+    /// other metrics.
     pub fn judged(&self, cell: usize, details: bool, width: usize) -> Option<String> {
         let rows: Vec<&CellAnalysis> = self.analysis.rows(cell).collect();
         if !self.several() || rows.is_empty() {
@@ -75,19 +75,19 @@ impl Lab {
             width,
         ))
     }
-    /// What the answer depends on beside the schedulers' rules: the kernel, and writeback throttling;
-    /// a sentence each.
+    /// What the answer depends on besides the schedulers' rules: the kernel and writeback
+    /// throttling, one sentence each.
     fn notes(&self) -> Vec<String> {
         let throttle = throttle::line(&self.results);
         let throttle = Some(throttle).filter(|t| !t.is_empty());
         self.kernels.iter().cloned().chain(throttle).collect()
     }
-    /// The same in lines of a screen.
+    /// The same, wrapped for a screen.
     pub fn depends(&self, width: usize) -> String {
         let notes = self.notes();
         notes.iter().map(|n| wrap(n, 0, width.min(PROSE))).collect()
     }
-    /// The whole as one JSON document; so many cells stand side by side.
+    /// The whole as one JSON document; `side_by_side` cells form a group.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let mut doc = self.cells.document(command, side_by_side, series);
         doc["seeds"] = json!(self.seeds);
@@ -97,8 +97,8 @@ impl Lab {
     }
 }
 
-/// What each of the workloads is judged by. A figure that was asked for decides alone where a workload
-/// gives it.
+/// The deciding figures of each workload. A requested figure decides alone in a workload that has
+/// it.
 fn deciding(b: &Bench, runs: &Runs) -> Result<Vec<Deciding>, Failure> {
     let works = runs.specs[..runs.schedulers * runs.workloads].chunks(runs.schedulers);
     let works: Vec<&WorkloadSpec> = works.map(|specs| &specs[0].workload).collect();
@@ -130,7 +130,7 @@ fn deciding(b: &Bench, runs: &Runs) -> Result<Vec<Deciding>, Failure> {
     Ok(all)
 }
 
-/// The experiment that the runs of a command are.
+/// The experiment for the runs of a command.
 fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment, Failure> {
     let deciding = deciding(b, runs)?;
     let k = runs.schedulers;
@@ -149,7 +149,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
         CellPlan {
             cell: LabCell {
                 primary: match &deciding.primary {
-                    // The first run tells.
+                    // Known after the first run.
                     Primary::Own => MetricInfo::default(),
                     asked => asked.info(work),
                 },
@@ -182,7 +182,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
         repeats_min: b.seeds.unwrap_or(SEEDS.0 as u32),
         repeats_max: most,
         seed: b.seed,
-        // What is printed is what the programs print.
+        // The output shows the programs' own figures.
         warmup_s: Some(0.0),
         ..Method::default()
     };
@@ -203,7 +203,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
     })
 }
 
-/// What was asked for, as a file would say it: a folder of results keeps it.
+/// The design as in an experiment file, for a folder of results.
 fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> Design {
     let (k, group) = (runs.schedulers, runs.schedulers * runs.workloads);
     let first = &runs.specs[0];
@@ -247,18 +247,18 @@ fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> De
     }
 }
 
-/// Where the runs of a command go.
+/// Where the runs of a command are stored.
 pub enum Place {
-    /// Nowhere: they are kept as long as the command goes on.
+    /// In memory, until the command ends.
     Memory,
-    /// To the folder that was asked for.
+    /// In the requested folder.
     Folder(PathBuf),
-    /// To a folder of our own, which is gone in the end: a page looks closer at it.
+    /// In a temporary folder for a page with details; it is removed at the end.
     Scratch(TempDir),
 }
 
 impl Place {
-    /// As asked for; `page`: a page is made of them.
+    /// As requested; `page`: a page is made from the runs.
     pub fn new(b: &Bench, page: bool) -> Result<Self, Failure> {
         match (&b.results, page) {
             (Some(dir), _) => Ok(Place::Folder(dir.clone())),
@@ -283,8 +283,8 @@ impl Place {
     }
 }
 
-/// A folder that runs go to. Those of the first seed are made again when it is gone on with: tables
-/// need their records.
+/// A folder of runs. If it is resumed, runs of the first seed are repeated, because tables need
+/// their records.
 struct Kept {
     folder: Folder,
     made: BTreeSet<RunKey>,
@@ -330,7 +330,7 @@ impl Keep {
             Keep::Folder(f) => &mut **f,
         }
     }
-    /// What was made, and the folder complete if all of it was.
+    /// The results; marks the folder as complete if all runs were made.
     fn results(self, done: &Conducted, e: &Experiment) -> Result<Results, Failure> {
         match self {
             Keep::Memory(m) => Ok(done.results(e, m.runs)),
@@ -346,7 +346,7 @@ impl Keep {
     }
 }
 
-/// What an experiment without a file is called: its workloads and devices, or how many.
+/// The name of an experiment without a file: its workloads and devices, or their numbers.
 fn called(cells: &[CellPlan]) -> String {
     let listed = |of: fn(&LabCell) -> &String, kind: &str| {
         let mut names: Vec<&str> = Vec::new();
@@ -367,7 +367,7 @@ fn called(cells: &[CellPlan]) -> String {
     )
 }
 
-/// Carries the runs of a command out. `workloads`: what each is called.
+/// Runs the cells of a command. `workloads`: their names.
 pub fn carried_out(
     quiet: bool,
     b: &Bench,
@@ -393,7 +393,7 @@ pub fn carried_out(
     let conducted = cancelling(&cancel, || -> Result<Conducted, StoreError> {
         let mut done = conduct(&e, runner, keep.store(), &how)?;
         if b.seeds.is_none() && !done.cancelled {
-            // What the first seed did tells how many more are worth while.
+            // The work of the first seed determines how many more run.
             let work = collect.lock().work.max(1);
             let n = (WORK / work).clamp(SEEDS.0, SEEDS.1);
             e.about.method.repeats_max = n as u32;
@@ -427,7 +427,7 @@ struct Collected<'a> {
     later: Later,
 }
 
-/// Keeps the runs of the first seed, if they are wanted, and draws the bar.
+/// Keeps the runs of the first seed if they are needed, and draws the bar.
 pub struct Collect<'a> {
     progress: &'a Progress,
     schedulers: usize,
@@ -435,7 +435,7 @@ pub struct Collect<'a> {
 }
 
 impl<'a> Collect<'a> {
-    /// Keeps so many runs of the first seed: all, or none.
+    /// Keeps this many runs of the first seed: all, or none.
     pub fn new(progress: &'a Progress, schedulers: usize, kept: usize) -> Self {
         let cells = vec![Cell::Cut(None, "not begun".to_owned()); kept];
         Collect {
@@ -448,7 +448,7 @@ impl<'a> Collect<'a> {
         }
     }
     fn lock(&self) -> MutexGuard<'_, Collected<'a>> {
-        // A panic of a run does not happen while it is held.
+        // No run can panic while it holds the lock.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn done(self) -> (Vec<Cell>, Later) {
@@ -467,7 +467,7 @@ impl<'a> Collect<'a> {
     }
 }
 
-/// Operations and I/Os: what a run costs, without a clock.
+/// Operations and I/Os: the cost of a run, measured without a clock.
 fn work(r: &Record) -> u64 {
     let operations: u64 = r.operations.iter().map(|o| o.latency.count()).sum();
     operations + r.read.ios + r.write.ios
@@ -475,7 +475,7 @@ fn work(r: &Record) -> u64 {
 
 impl Told for Collect<'_> {
     fn planned(&self, runs: i64) {
-        // What a signal takes back was planned all the same.
+        // Runs that a signal cancels were still planned.
         if runs > 0 {
             let mut all = self.lock();
             all.planned += runs;
@@ -483,7 +483,7 @@ impl Told for Collect<'_> {
         }
     }
     fn began(&self, job: &Job) {
-        // Runs of one cell do the same work: one that ended tells the others their end.
+        // Runs of one cell do the same work, so a finished one shows the length of the others.
         let task = self
             .progress
             .task(job.key.cell, &job.spec.scheduler_label());

@@ -18,7 +18,7 @@ mod traces;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// A modelled machine's tables are large, and gone through in no order.
+/// The tables of a modelled machine are large and accessed at random.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;

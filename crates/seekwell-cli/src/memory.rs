@@ -1,20 +1,20 @@
-//! Devices whose tables take much of this machine's memory: said before anything runs, and refused
-//! if that memory is not there.
+//! Checks the memory for devices with large tables: notes it before anything runs, and refuses if
+//! the memory is not available.
 
 use crate::fail::Failure;
 use seekwell_device::footprint;
 
-/// From so many bytes on it is said.
+/// Minimum size for a note, bytes.
 const WORTH_SAYING: u64 = 512 << 20;
 
-/// What the tables of these devices take with so many runs at a time: bytes, and whose they are.
+/// Bytes for the tables of these devices with this many parallel runs, and the largest device.
 fn needed<'a>(devices: impl Iterator<Item = &'a str>, at_a_time: usize) -> Option<(u64, &'a str)> {
     let all = devices.filter_map(|d| Some((footprint(d).ok()?.bytes, d)));
     let (bytes, device) = all.max_by_key(|f| f.0)?;
     Some((bytes.saturating_mul(at_a_time as u64), device))
 }
 
-/// What this machine can give without swapping, bytes, where that is known.
+/// Memory available without swapping, bytes, if known.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
@@ -22,7 +22,7 @@ fn available() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What to say of it, or why it is refused.
+/// The note, or the reason for a refusal.
 fn judge(
     (bytes, device): (u64, &str),
     at_a_time: usize,
@@ -51,7 +51,7 @@ fn judge(
     }
 }
 
-/// Says what the devices take, or refuses to begin. `at_a_time`: runs.
+/// Notes the memory that the devices need, or refuses to start. `at_a_time`: parallel runs.
 pub fn check<'a>(
     devices: impl Iterator<Item = &'a str>,
     at_a_time: usize,

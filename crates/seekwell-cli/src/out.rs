@@ -1,4 +1,4 @@
-//! Where results go: stdout, or a file that appears whole or not at all.
+//! The destination of results: stdout, or a file that appears atomically.
 
 use crate::fail::Failure;
 use anstream::adapter::strip_str;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-/// A result under way.
+/// A result that is being written.
 pub struct Out {
     to: To,
     plain: bool,
@@ -29,11 +29,11 @@ impl To {
     }
 }
 
-/// What is kept in memory before a file is opened.
+/// Bytes kept in memory before a file is opened.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// A file that is not opened before there is much to write or all is written: a command that
-/// fails, or is killed while it measures, leaves nothing behind, and a pipe's reader may come late.
+/// A file that is opened only when there is much to write or everything is written. A command that
+/// fails, or is killed while it measures, leaves no file, and the reader of a pipe may come late.
 struct Late {
     path: PathBuf,
     kept: Vec<u8>,
@@ -51,7 +51,7 @@ impl Late {
         self.sink = Some(sink);
         Ok(())
     }
-    /// Opened if need be, with what was kept in it.
+    /// Opens the file if necessary, and writes the buffered bytes.
     fn emptied(&mut self) -> io::Result<Sink> {
         let mut sink = match self.sink.take() {
             Some(sink) => sink,
@@ -64,8 +64,8 @@ impl Late {
 }
 
 impl Out {
-    /// `None` or `-` is stdout, in colour if it is a terminal and NO_COLOR is not set. A path is
-    /// checked as by [`Out::check`] and opened later.
+    /// Opens a destination. `None` or `-` is stdout, in colour if it is a terminal and NO_COLOR is
+    /// not set. A path is checked as by [`Out::check`] and opened later.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = named(path) else {
             let stdout = io::stdout();
@@ -89,7 +89,7 @@ impl Out {
         })
     }
 
-    /// Whether a result can be written there, before minutes are spent on it. Changes nothing.
+    /// Checks that a result can be written there, before time is spent on it. Changes nothing.
     pub fn check(path: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = named(path) else {
             return Ok(());
@@ -100,7 +100,7 @@ impl Out {
         })
     }
 
-    /// Whether a result would take the place of what it is made from.
+    /// Checks that a result would not replace its own input.
     pub fn apart<'a>(
         output: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a Path>,
@@ -118,7 +118,7 @@ impl Out {
         }
     }
 
-    /// Writes a text to a file of its own.
+    /// Writes a text to a file.
     pub fn whole(path: &Path, text: &str) -> Result<(), Failure> {
         let mut out = Out::open(Some(path))?;
         out.text(text)?;
@@ -132,14 +132,14 @@ impl Out {
         }
     }
 
-    /// Adds text. Names of strangers in it do nothing to a terminal.
+    /// Adds text. Untrusted names in it cannot control the terminal.
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
         let stripped = self.plain.then(|| strip_str(text).to_string());
         let text = harmless(stripped.as_deref().unwrap_or(text));
         let written = self.to.write(text.as_bytes());
         written.map_err(|e| self.failed(e))
     }
-    /// Adds bytes as they are.
+    /// Adds bytes unchanged.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.to.write(bytes);
         written.map_err(|e| self.failed(e))
@@ -149,7 +149,7 @@ impl Out {
         self.text(text)?;
         self.text("\n")
     }
-    /// Adds lines of prose, those that are too long for the terminal wrapped.
+    /// Adds lines of prose, wrapped to the terminal.
     pub fn prose(&mut self, text: &str) -> Result<(), Failure> {
         for line in text.lines() {
             match line {
@@ -163,7 +163,7 @@ impl Out {
     pub fn json(&mut self, value: &serde_json::Value) -> Result<(), Failure> {
         self.line(&crate::json::text(value))
     }
-    /// Everything is written: a file gets its name now.
+    /// Ends the output: a file gets its name.
     pub fn done(mut self) -> Result<(), Failure> {
         let done = match &mut self.to {
             To::Stdout(out) => out.flush(),
@@ -173,8 +173,8 @@ impl Out {
     }
 }
 
-/// A text with nothing in it that acts on a terminal, besides ends of lines, tabs and our own colours.
-/// Everything that a command prints comes through here.
+/// A text without control characters, except line ends, tabs and Seekwell's own colours. Everything
+/// that a command prints passes through this function.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let kept = |c: char| matches!(c, '\n' | '\t');
     if !text.chars().any(|c| foreign::acts(c) && !kept(c)) {
@@ -202,24 +202,24 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// How long the sequence is that sets a colour or weight, if the text begins with one: `ESC [ 1 m`.
+/// Length of a sequence that sets a colour or weight at the start of the text: `ESC [ 1 m`.
 fn colour(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("\x1b[")?;
     let end = inside.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     inside[end..].starts_with('m').then_some(end + 3)
 }
 
-/// A path that is one: `-` is standard output.
+/// A real path; `-` means standard output.
 fn named(path: Option<&Path>) -> Option<&Path> {
     path.filter(|p| *p != Path::new("-"))
 }
 
-/// Columns to wrap prose to: those of the terminal, at most 100.
+/// Width for wrapped prose: that of the terminal, at most 100.
 pub fn width() -> usize {
     columns().min(100)
 }
 
-/// Columns that tables may take: COLUMNS, else those of the terminal, else 100.
+/// Width for tables: COLUMNS, else that of the terminal, else 100.
 pub fn columns() -> usize {
     let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
     let terminal = || {
@@ -239,7 +239,7 @@ pub fn note(quiet: bool, text: &str) {
     }
 }
 
-/// A question on the terminal; the answer, without its end of line.
+/// Asks a question on the terminal; returns the answer without its line end.
 pub fn ask(question: &str) -> String {
     let mut err = anstream::stderr();
     let _ = write!(err, "{}", harmless(question));

@@ -1,7 +1,7 @@
-//! How far a command is: a bar on stderr with what is done, the time it took and the time left.
+//! Progress of a command: a bar on stderr with the work done, the elapsed time and the time left.
 //!
-//! Only where stderr is a terminal, never with `--quiet`, and gone when the command prints or
-//! fails. Without a bar everything here only asks whether a signal came.
+//! Shown only if stderr is a terminal and without `--quiet`; removed when the command prints or
+//! fails. Without a bar this module only checks for signals.
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use seekwell_core::{Nanos, foreign};
@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Steps of the bar that a run takes.
+/// Steps of the bar per run.
 const WHOLE: u64 = 1000;
-/// From one redraw to the next.
+/// Interval between redraws.
 const TICK: Duration = Duration::from_millis(150);
-/// Least share and time of which the time left is estimated.
+/// Minimum share and time for an estimate of the time left.
 const KNOWN: (f64, f64) = (0.005, 0.7);
 
 /// `0:07`, `12:34`, `1:02:03`.
@@ -31,7 +31,7 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-/// Time left, if all goes on as it went on average.
+/// Time left at the average speed so far.
 fn eta(state: &ProgressState, w: &mut dyn Write) {
     let (share, took) = (f64::from(state.fraction()), state.elapsed().as_secs_f64());
     let text = if share >= KNOWN.0 && took >= KNOWN.1 {
@@ -39,7 +39,7 @@ fn eta(state: &ProgressState, w: &mut dyn Write) {
     } else {
         "ETA -:--".to_owned()
     };
-    // A line that cannot be drawn is not worth an error.
+    // A failed write of the line is ignored.
     let _ = w.write_str(&text);
 }
 
@@ -47,13 +47,13 @@ fn elapsed(state: &ProgressState, w: &mut dyn Write) {
     let _ = w.write_str(&clock(state.elapsed().as_secs_f64()));
 }
 
-/// Whether somebody looks.
+/// Whether the bar is visible.
 fn visible(quiet: bool) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     !quiet && !dumb && std::io::stderr().is_terminal()
 }
 
-/// A bar of so many steps; hidden where nobody looks.
+/// A bar with this many steps, hidden if it is not visible.
 fn bar(quiet: bool, steps: u64) -> ProgressBar {
     if !visible(quiet) {
         return ProgressBar::hidden();
@@ -62,7 +62,7 @@ fn bar(quiet: bool, steps: u64) -> ProgressBar {
     styled(ProgressBar::new(steps.max(1)), template)
 }
 
-/// For work whose end is not known.
+/// A counter for work of unknown length.
 fn counter(quiet: bool) -> ProgressBar {
     if !visible(quiet) {
         return ProgressBar::hidden();
@@ -83,20 +83,20 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     bar
 }
 
-/// Counts runs, and how far each is, over all threads.
+/// Counts runs and their progress, over all threads.
 pub struct Progress {
     bar: ProgressBar,
-    /// What is counted: "runs".
+    /// The unit: "runs".
     what: &'static str,
     all: AtomicU64,
     done: AtomicU64,
-    /// What a finished run of each kind counted, for those of the same kind that cannot tell their
-    /// end. 0: none has finished.
+    /// Count of a finished run of each kind, for runs of the same kind with unknown length. 0: none
+    /// has finished.
     counted: Vec<AtomicU64>,
 }
 
 impl Progress {
-    /// For so many runs (or whatever they are called), of so many kinds that do the same work.
+    /// For `runs` runs (or another unit), of `kinds` kinds that do the same work.
     pub fn new(quiet: bool, what: &'static str, runs: usize, kinds: usize) -> Self {
         let p = Progress {
             bar: bar(quiet, runs as u64 * WHOLE),
@@ -114,13 +114,13 @@ impl Progress {
         self.bar
             .set_prefix(format!("{done} of {all} {}", self.what));
     }
-    /// So many runs are to come now.
+    /// Sets the number of runs.
     pub fn of(&self, runs: u64) {
         self.all.store(runs, Ordering::Relaxed);
         self.bar.set_length((runs * WHOLE).max(1));
         self.show();
     }
-    /// So many are done of so many, and what comes now.
+    /// Sets the number of runs done and planned, and the name of the next one.
     pub fn at(&self, done: u64, all: u64, name: &str) {
         self.all.store(all, Ordering::Relaxed);
         self.done.store(done, Ordering::Relaxed);
@@ -129,7 +129,7 @@ impl Progress {
         self.bar.set_message(foreign::plain(name));
         self.show();
     }
-    /// One run of a kind begins. It is done when what is given here is dropped.
+    /// Starts a run of a kind. Dropping the result ends the run.
     pub fn task(&self, kind: usize, name: &str) -> Task<'_> {
         self.bar.set_message(foreign::plain(name));
         Task {
@@ -140,7 +140,7 @@ impl Progress {
             refused: false,
         }
     }
-    /// Does something that writes to the terminal, without the bar in its way.
+    /// Runs an action that writes to the terminal, with the bar hidden.
     pub fn aside<T>(&self, act: impl FnOnce() -> T) -> T {
         self.bar.suspend(act)
     }
@@ -152,7 +152,7 @@ impl Drop for Progress {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Task<'a> {
     of: &'a Progress,
     kind: usize,
@@ -162,7 +162,7 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// So much is done of so much (0: not known). False: a signal came, stop.
+    /// Sets the progress (total 0: unknown). Returns false after a signal: stop.
     pub fn at(&mut self, done: u64, total: u64) -> bool {
         self.count = done;
         let total = match total {
@@ -170,7 +170,7 @@ impl Task<'_> {
             known => known,
         };
         if let Some(share) = (u128::from(done) * u128::from(WHOLE)).checked_div(total.into()) {
-            // The last step is that the run is there.
+            // The last step is the end of the run.
             let steps = u64::try_from(share).unwrap_or(WHOLE).min(WHOLE - 1);
             self.of.bar.inc(steps.saturating_sub(self.steps));
             self.steps = self.steps.max(steps);
@@ -178,13 +178,14 @@ impl Task<'_> {
         self.refused |= signal().is_some();
         !self.refused
     }
-    /// So much of these files is read, as far as they are files. False: stop.
+    /// Sets the progress by the bytes read of these files, as far as they are files. Returns false
+    /// after a signal: stop.
     pub fn read_of(&mut self, readers: &[Reader]) -> bool {
         let far = readers.iter().filter_map(Reader::far);
         let (read, all) = far.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         self.at(read, all)
     }
-    /// Was it told to stop?
+    /// Whether it was told to stop.
     pub fn refused(&self) -> bool {
         self.refused
     }
@@ -202,19 +203,19 @@ impl Drop for Task<'_> {
     }
 }
 
-/// Time used of a budget, and what it is used for.
+/// The used part of a time budget, and the current stage.
 pub struct Budget {
     bar: ProgressBar,
 }
 
 impl Budget {
-    /// Of so many seconds.
+    /// A budget of this many seconds.
     pub fn new(quiet: bool, budget_s: f64) -> Self {
         Budget {
             bar: bar(quiet, (budget_s * 1e3) as u64),
         }
     }
-    /// Where it stands.
+    /// Sets the stage and the time used.
     pub fn at(&self, stage: &'static str, used_s: f64) {
         self.bar.set_position((used_s * 1e3) as u64);
         self.bar.set_message(stage);
@@ -227,8 +228,8 @@ impl Drop for Budget {
     }
 }
 
-/// A run for real, watched from beside: of one with a duration how much is over, of any other the
-/// operations done.
+/// Shows the progress of a real run from another thread: the elapsed part of its duration, if it
+/// has one, else the number of operations.
 pub struct Watched {
     bar: ProgressBar,
     over: Arc<AtomicBool>,
@@ -236,7 +237,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch.
+    /// Starts to show the progress.
     pub fn new(quiet: bool, pulse: Arc<Pulse>, span: Option<Nanos>) -> Self {
         let bar = match span {
             Some(span) => bar(quiet, span.0),
@@ -269,7 +270,7 @@ impl Drop for Watched {
         self.over.store(true, Ordering::Release);
         if let Some(w) = self.watch.take() {
             w.thread().unpark();
-            // It only draws: if it panicked the run is none the worse.
+            // The thread only draws: its panic does not affect the run.
             let _ = w.join();
         }
         self.bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! One run of a table: a specification through the library's door.
+//! Runs a specification of a table through the library.
 
 use crate::events::{Events, Listening};
 use crate::fail::Failure;
@@ -8,7 +8,7 @@ use seekwell_lab::conduct::{Job, Measured, NoRun, Runner, ended};
 use seekwell_trace::Reader;
 use seekwell_workload::Plan;
 
-/// A workload as it was asked for.
+/// A requested workload.
 pub struct Asked {
     /// For specifications.
     pub spec: WorkloadSpec,
@@ -16,7 +16,7 @@ pub struct Asked {
     pub plan: Plan,
 }
 
-/// A workload as it was asked for: a name, or a fio job file; with further parameters.
+/// Parses a requested workload: a name, or a fio job file, with further parameters.
 pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     let bad = |e| Failure::words("", &e);
     let spec = words::workload(name, params).map_err(bad)?;
@@ -26,15 +26,15 @@ pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     }
 }
 
-/// Opens a trace anew.
+/// Opens a trace.
 type Opens<'a> = &'a (dyn Fn() -> Result<Reader, Failure> + Sync);
 
-/// The simulator; of a trace that was opened for all runs each gets a reading of its own.
+/// The simulator; each run gets its own reader of a trace.
 #[derive(Default)]
 pub struct Simulator<'a> {
-    /// Opens it; `None`: the specification says what runs.
+    /// Opens the trace; `None` if the specification names the workload.
     pub trace: Option<Opens<'a>>,
-    /// Keeps the events of runs with the first seed, of so many schedulers side by side.
+    /// Keeps the events of runs with the first seed; the number is that of schedulers side by side.
     pub events: Option<(&'a Events, usize)>,
 }
 
@@ -54,7 +54,7 @@ impl Simulator<'_> {
             hooks = hooks.listen(listener);
         }
         seekwell::run(spec, hooks).map_err(|e| match (&e, &spec.workload) {
-            // They name the file themselves.
+            // These errors name the file themselves.
             (Error::Trace(_), _) => e.to_string(),
             (Error::NotBegun, _) => "not begun".to_owned(),
             (_, WorkloadSpec::Trace { file, .. }) => format!(

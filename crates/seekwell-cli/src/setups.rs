@@ -1,4 +1,4 @@
-//! From options to runs: devices x workloads x schedulers, tunables where they belong.
+//! Converts options to runs: devices x workloads x schedulers, each with its tunables.
 
 use crate::cells::Job;
 use crate::cli::Bench;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
-/// What runs on what when nothing is said.
+/// Default devices and schedulers.
 pub struct Usual {
     /// Devices.
     pub devices: &'static [&'static str],
@@ -20,7 +20,7 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// Of commands that compare on several devices.
+    /// For commands that compare on several devices.
     pub fn several(b: &Bench) -> Self {
         let usual = b.era.usual();
         Usual {
@@ -28,7 +28,7 @@ impl Usual {
             schedulers: usual.schedulers,
         }
     }
-    /// Of `run` and `replay`, whose answer is about one device.
+    /// For `run` and `replay`, which answer for one device.
     pub fn one(b: &Bench) -> Self {
         Usual {
             devices: std::slice::from_ref(&b.era.usual().device),
@@ -37,20 +37,20 @@ impl Usual {
     }
 }
 
-/// A list of schedulers, and whether it comes to the usual ones: `+sweep`.
+/// A list of schedulers, and whether it adds to the defaults: `+sweep`.
 fn more(list: &str) -> (bool, &str) {
     let rest = list.trim_start().strip_prefix('+');
     (rest.is_some(), rest.map_or(list, str::trim))
 }
 
-/// The kernel asked for.
+/// The requested kernel.
 fn kernel(b: &Bench) -> Result<Option<Kernel>, Failure> {
     let read = b.kernel.as_deref().map(words::kernel).transpose();
     read.map_err(|e| Failure::words("--kernel: ", &e))
 }
 
 impl Usual {
-    /// Devices asked for, or these.
+    /// The requested devices, or the defaults.
     pub fn devices(&self, b: &Bench) -> Vec<String> {
         if b.device.is_empty() {
             self.devices.iter().map(|d| (*d).to_owned()).collect()
@@ -58,8 +58,8 @@ impl Usual {
             b.device.clone()
         }
     }
-    /// Schedulers asked for, or these (of a kernel that is asked for, those it ships), or these and
-    /// more.
+    /// The requested schedulers, or the defaults (with a kernel: those that it ships), or the
+    /// defaults and more.
     pub fn schedulers<'a>(&'a self, b: &'a Bench) -> Cow<'a, str> {
         let usual = || match kernel(b) {
             Ok(Some(k)) => words::shipped(k.release).into(),
@@ -71,7 +71,7 @@ impl Usual {
             Some((true, list)) => format!("{},{list}", usual()).into(),
         }
     }
-    /// The same, taken apart, with what --tunable sets.
+    /// The same, parsed, with the values of --tunable.
     pub fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
         let kernel = kernel(b)?;
         let typed = words::schedulers_in(&self.schedulers(b), kernel.as_ref());
@@ -84,8 +84,8 @@ impl Usual {
     }
 }
 
-/// The same with the number of seeds that the usual workloads run with, if those are what runs and
-/// none was asked for.
+/// The options with the default number of seeds for the default workloads, if no number is
+/// requested.
 pub fn with_seeds(b: &Bench, usual_workloads: bool) -> Bench {
     let mut b = b.clone();
     if usual_workloads {
@@ -94,36 +94,36 @@ pub fn with_seeds(b: &Bench, usual_workloads: bool) -> Bench {
     b
 }
 
-/// Was the list of schedulers left to this program? Then the one that kernels choose for a device is
-/// what the others are compared with, else the first of the list.
+/// Whether the schedulers are the defaults. Then the reference is the kernel's default for the
+/// device, else the first scheduler of the list.
 pub fn usual_schedulers(b: &Bench) -> bool {
     b.schedulers.as_deref().is_none_or(|list| more(list).0)
 }
 
-/// What a command runs: each device with each workload under each scheduler, in this order.
+/// The runs of a command: each device with each workload under each scheduler, in this order.
 pub struct Runs {
-    /// All of them, checked.
+    /// All specifications, checked.
     pub specs: Vec<RunSpec>,
-    /// Devices.
+    /// Number of devices.
     pub devices: usize,
-    /// Workloads.
+    /// Number of workloads.
     pub workloads: usize,
-    /// Schedulers.
+    /// Number of schedulers.
     pub schedulers: usize,
-    /// What was made of the kernels that were named, a sentence each.
+    /// How the named kernels are modelled, one sentence each.
     pub kernels: Vec<String>,
 }
 
 impl Runs {
-    /// Those of a device and workload, by their common number.
+    /// The range of runs of the `n`th pair of device and workload.
     pub fn group(&self, n: usize) -> Range<usize> {
         n * self.schedulers..(n + 1) * self.schedulers
     }
-    /// A device, as it was asked for.
+    /// The device of the `n`th index, as requested.
     pub fn device(&self, n: usize) -> &str {
         &self.specs[n * self.workloads * self.schedulers].device.spec
     }
-    /// What each is called.
+    /// The labels of the runs.
     pub fn jobs(&self) -> Vec<Job> {
         let job = |s: &RunSpec| Job {
             label: s.scheduler_label(),
@@ -133,7 +133,7 @@ impl Runs {
     }
 }
 
-/// What runs beside each workload, as asked for.
+/// The requested background workloads.
 fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
     let one = |t: &String| {
         let prefix = format!("--beside {t}: ");
@@ -142,7 +142,7 @@ fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
     texts.iter().map(one).collect()
 }
 
-/// The words of `--machine`, and `--cgroup` as one of them.
+/// The text of `--machine`, with `--cgroup` added.
 pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
     match cgroups {
         [] => machine.to_owned(),
@@ -150,8 +150,8 @@ pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
     }
 }
 
-/// Every device with every workload, and what runs beside it, under every scheduler, on a machine
-/// (`memory=2G,cores=2`).
+/// Every device with every workload and its background workloads, under every scheduler, on a
+/// machine (`memory=2G,cores=2`).
 pub fn of(
     b: &Bench,
     usual: &Usual,
@@ -204,15 +204,15 @@ pub fn of(
     })
 }
 
-/// What to know where a scheduler that was named without its version is of another time than the
-/// device it was put on. Nothing where either was not chosen, or both versions run.
+/// Notes about schedulers named without a version that come from another era than the device. None
+/// if either was not chosen, or if both versions run.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref();
     let typed = typed.filter(|_| !b.device.is_empty() && b.kernel.is_none());
     let Some((_, typed)) = typed.map(more) else {
         return Vec::new();
     };
-    // `all` and the names of layers ask for no version of any.
+    // `all` and the names of layers request no specific version.
     let parts = typed.split(',');
     let named: Vec<&str> = parts
         .map(|p| p.split(':').next().unwrap_or(p).trim())
@@ -221,7 +221,7 @@ pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     for of_device in runs.specs.chunks(runs.workloads * runs.schedulers) {
         let group = &of_device[..runs.schedulers];
         for s in group.iter().filter(|s| named.contains(&&*typed_name(s))) {
-            // By whatever name: bfq-sq is bfq-v7r8.
+            // Names are resolved: bfq-sq is bfq-v7r8.
             let is_run = |then: &str| {
                 let meant = find(then).map(|f| (f.0.name, f.1));
                 let of = |o: &RunSpec| find(&o.scheduler.versioned()).map(|f| (f.0.name, f.1));
@@ -239,7 +239,7 @@ pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     notes
 }
 
-/// The name a scheduler was asked for with, without what was set.
+/// The requested name of a scheduler, without settings.
 fn typed_name(s: &RunSpec) -> String {
     let label = s.scheduler_label();
     label.split(':').next().unwrap_or_default().to_owned()
@@ -261,20 +261,20 @@ pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
     })
 }
 
-/// The preset file that a device is, if it is one: what `-d` takes for a path.
+/// The preset file of a device, if `-d` names a path.
 pub fn preset_file(device: &str) -> Option<&Path> {
     let base = device.split(',').next()?;
     let path = !base.contains('=') && (base.ends_with(".toml") || base.contains('/'));
     path.then_some(Path::new(base))
 }
 
-/// The preset files among the devices asked for.
+/// The preset files among the requested devices.
 pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
     b.device.iter().filter_map(|d| preset_file(d))
 }
 
-/// Says what memory the devices take, or refuses to begin; also where one of them cannot be. Before
-/// [`of`], which opens some.
+/// Notes the memory that the devices need, or refuses to start; ignores devices with errors. Call
+/// it before [`of`], which opens some devices.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
     let runs = devices.len() * usual.typed(b)?.len();
@@ -285,7 +285,7 @@ pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     crate::memory::check(devices, threads(b).min(runs), b.force_memory, quiet)
 }
 
-/// Threads to use.
+/// Number of threads to use.
 pub fn threads(b: &Bench) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     b.threads.map_or(cores, |n| n as usize)

@@ -1,5 +1,5 @@
-//! Schedulers with writeback throttling as they come, and with it the other way: whether a lead is
-//! the scheduler's or the throttle's.
+//! Schedulers with writeback throttling in both states, to show whether a lead comes from the
+//! scheduler or from the throttle.
 
 use crate::cli::Bench;
 use crate::fail::Failure;
@@ -8,7 +8,7 @@ use seekwell_sched::{WBT_LAT_USEC, wbt};
 use seekwell_sim::Setup;
 use std::collections::BTreeSet;
 
-/// Does the disk of a device rotate, as its queue's throttle sees it?
+/// Whether a device's disk is rotational, as seen by its throttle.
 fn rotating(device: &str) -> Result<bool, Failure> {
     let setup = Setup {
         device: device.to_owned(),

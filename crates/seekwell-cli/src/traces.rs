@@ -1,25 +1,25 @@
-//! From options to traces: what is read, and how.
+//! Converts options to trace inputs: the files and how to read them.
 
 use crate::cli::TraceInput;
 use crate::fail::Failure;
 use seekwell_trace::{Format, ReadOptions, TraceError, device_number, find_format};
 
-/// An error of a trace is bad input.
+/// A trace error is bad input.
 pub fn failed(e: TraceError) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// `8,16`, as block traces name devices.
+/// Parses `8,16`, as block traces name devices.
 fn major_minor(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once([',', ':'])?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
     (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
 }
 
-/// How one volume of a trace of many is chosen.
+/// The option that selects a volume in a trace of several.
 pub const CHOOSE: &str = "--trace-device NAME";
 
-/// The format asked for, if any, and how to read.
+/// The requested format, if any, and the options for reading.
 pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure> {
     let format = a.format.as_deref().map(find_format).transpose();
     let from = a.from.unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The house rules that a machine can check: directions of dependency, length of files, words.
+//! Architecture rules that a test can check: directions of dependency, length of files, words.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
         .expect("the workspace")
 }
 
-/// Crates of the workspace with the crates of ours that they depend on (not for their tests).
+/// Crates of the workspace with the workspace crates that they depend on (tests excluded).
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let mut all = all_dependencies();
     for of in all.values_mut() {
@@ -21,7 +21,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     all
 }
 
-/// The same with everybody's crates.
+/// The same including external crates.
 fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let out = Command::new(env!("CARGO"))
         .args([
@@ -48,7 +48,7 @@ fn all_dependencies() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// What the lock file of a workspace beside ours says our crates depend on.
+/// Dependencies of the crates according to the lock file of a neighbouring workspace.
 fn locked(workspace: &str) -> BTreeMap<String, BTreeSet<String>> {
     let file = root().join(workspace).join("Cargo.lock");
     let text = std::fs::read_to_string(file).expect("a lock file");
@@ -56,7 +56,7 @@ fn locked(workspace: &str) -> BTreeMap<String, BTreeSet<String>> {
     for package in text.split("[[package]]").skip(1) {
         let name = package.split('"').nth(1).unwrap_or_default();
         let list = package.split_once("dependencies = [").map_or("", |p| p.1);
-        // A name may have its version behind it, where there are two.
+        // A name has its version after it if there are two.
         let names = list.lines().filter_map(|l| l.trim().strip_prefix('"'));
         let first = |l: &str| l.split(['"', ' ']).next().unwrap_or_default().to_owned();
         if (name == "seekwell" || name.starts_with("seekwell-")) && name != "seekwell-fuzz" {
@@ -80,8 +80,8 @@ fn the_lock_file_for_fuzzing_is_up_to_date() {
     }
 }
 
-/// The floors of the house; what is on none of them (benchmarks) may look at everything but is
-/// used by nobody.
+/// The floors of the architecture. Crates on no floor (benchmarks) may use everything, but no crate
+/// may use them.
 const FLOORS: &[(&str, u32)] = &[
     ("seekwell-core", 0),
     ("seekwell-stats", 0),
@@ -123,7 +123,7 @@ fn dependencies_point_down_only() {
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// Everything of ours that a crate stands on.
+/// All workspace crates that a crate depends on, directly or indirectly.
 fn below(all: &Graph, from: &str) -> BTreeSet<String> {
     let mut todo = vec![from.to_owned()];
     let mut seen = BTreeSet::new();
@@ -136,7 +136,7 @@ fn below(all: &Graph, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// Crates that must know no scheduler and nevertheless do, directly or through another.
+/// Crates that must not depend on schedulers and do, directly or indirectly.
 fn too_curious(all: &Graph) -> Vec<String> {
     let blind = [
         "seekwell-core",
@@ -149,7 +149,8 @@ fn too_curious(all: &Graph) -> Vec<String> {
     blind.iter().filter(knows).map(|n| n.to_string()).collect()
 }
 
-/// Devices, traces, workloads and the stack above the queue know no scheduler, directly or not.
+/// Devices, traces, workloads and the stack above the queue do not depend on schedulers, directly
+/// or indirectly.
 #[test]
 fn only_layers_and_those_above_them_know_schedulers() {
     let all = dependencies();
@@ -167,7 +168,7 @@ fn only_layers_and_those_above_them_know_schedulers() {
     );
 }
 
-/// The test above sees what it has to: a dependency planted in the real graph, near and far.
+/// The test above detects a planted dependency, direct and indirect.
 #[test]
 fn a_planted_dependency_is_seen() {
     let plant = |from: &str, on: &str| {
@@ -224,7 +225,7 @@ fn texts() -> Vec<(String, String)> {
 fn source_files_can_be_read_in_a_sitting() {
     let all = texts();
     assert!(all.len() > 50, "the walk found the sources");
-    // Every offender at once: a list is mended in one go.
+    // Reports all offenders together.
     let mut bad = Vec::new();
     for (name, text) in all.iter().filter(|f| f.0.ends_with(".rs")) {
         let limit = if name.contains("/tests/") { 900 } else { 600 };
@@ -248,7 +249,7 @@ fn source_files_can_be_read_in_a_sitting() {
 
 #[test]
 fn nothing_is_left_undone_and_nothing_tells_of_the_workplace() {
-    // Written apart, so that this file does not contain them.
+    // Split, so that this file does not contain the words.
     let words = [
         concat!("todo", "!("),
         concat!("unimpl", "emented!("),
@@ -292,8 +293,8 @@ fn manifests_say_what_and_under_which_licence() {
     }
 }
 
-/// What a crate takes into itself when it is built lies inside its folder: it can be packaged.
-/// (Tests may look around: they run in the tree.)
+/// Files that a crate includes at build time are inside its folder, so that it can be packaged.
+/// (Tests may use other files: they run in the tree.)
 #[test]
 fn what_is_built_in_lies_inside_its_crate() {
     let mut bad = Vec::new();
@@ -301,7 +302,7 @@ fn what_is_built_in_lies_inside_its_crate() {
         let Some(inside) = name.strip_prefix("crates/").filter(|n| n.contains("/src/")) else {
             continue;
         };
-        // Folders between the file and its crate's own.
+        // Folders between the file and its crate's root.
         let depth = inside.matches('/').count() - 1;
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for macro_name in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
@@ -322,15 +323,15 @@ fn what_is_built_in_lies_inside_its_crate() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-/// Cargo agrees: every crate lists what it would ship, licences and sources, nothing of a test's
-/// leavings; and what it depends on in the tree has a version for those who have no tree.
+/// Cargo agrees: every crate lists the files it would ship, with licences and sources and without
+/// files of tests. Dependencies in the tree have a version, for users without the tree.
 #[test]
 fn every_crate_can_be_packaged() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
     for line in manifest.lines().filter(|l| l.contains("path = \"crates/")) {
         assert!(line.contains("version = "), "{line}");
     }
-    // The one is a test, the other goes out as a Python package.
+    // One is a test, the other is published as a Python package.
     let own = ["outside", "seekwell-python"];
     for name in dependencies().keys().filter(|n| !own.contains(&n.as_str())) {
         let out = Command::new(env!("CARGO"))
@@ -359,11 +360,12 @@ fn every_crate_can_be_packaged() {
     }
 }
 
-/// Crates whose rooms, the modules of the first level, know those below them only, with the type
-/// they share and the name its values go by: what a room adds to that type the others can call.
+/// Crates whose top-level modules ("rooms") may only use those below them. Each entry has the
+/// shared type and the usual name of its values: methods that a room adds to that type count as its
+/// own.
 const ROOMED: &[(&str, &str, &str)] = &[("seekwell-stack", "World", "w")];
 
-/// (room, text) of a crate's sources, tests left out.
+/// (room, text) of a crate's sources, without tests.
 fn rooms(name: &str) -> Vec<(String, String)> {
     let src = root().join("crates").join(name).join("src");
     let lib = std::fs::read_to_string(src.join("lib.rs")).expect("lib.rs");
@@ -389,7 +391,7 @@ fn word(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Who knows whom: by path, and by methods added to the shared type.
+/// The uses between rooms: by path, and by methods added to the shared type.
 fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
     let names: BTreeSet<&str> = sources.iter().map(|s| &*s.0).collect();
     let own = format!("\nimpl {shared} {{\n");
@@ -430,7 +432,7 @@ fn knowledge(sources: &[(String, String)], shared: &str, value: &str) -> Graph {
     graph
 }
 
-/// Rooms that know each other, directly or through others.
+/// Rooms that use each other, directly or indirectly.
 fn circle(graph: &Graph) -> Vec<String> {
     let back = |room: &&String| graph[*room].iter().any(|d| below(graph, d).contains(*room));
     graph.keys().filter(back).cloned().collect()
@@ -445,7 +447,7 @@ fn rooms_know_those_below_them_only() {
             println!("{name}: {room} knows {knows:?}");
         }
         assert_eq!(circle(&graph), [""; 0], "{name}: these know each other");
-        // And a step upward is seen: from the ground to the room that knows most.
+        // A planted upward use is detected: from the lowest room to the one that uses most.
         let lowest = graph
             .keys()
             .find(|r| graph[*r].is_empty())
@@ -500,8 +502,8 @@ fn a_method_on_what_is_shared_is_knowledge_too() {
     assert_eq!(circle(&graph), ["high", "low"]);
 }
 
-/// The walks of CONTRIBUTING.md: every file is there, with the function that it is named for, and
-/// none is visited twice.
+/// The walks of CONTRIBUTING.md: every file exists and has the named function, and none is visited
+/// twice.
 #[test]
 fn the_walks_lead_through_rooms_that_are_there() {
     let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("there");

@@ -1,6 +1,6 @@
-//! What of this machine can be used, and what is missing for the rest: asked, nothing is changed.
+//! Abilities of this machine: what commands can use, and what is missing. Nothing is changed.
 //!
-//! Left out: how fast anything is, and whether a disk may be touched; `seekwell host` tells of disks.
+//! Not covered: speeds, and whether a disk may be used; `seekwell host` reports on disks.
 
 use crate::ring::Ring;
 use crate::watch::{BpfTrace, has_program};
@@ -11,42 +11,42 @@ use std::path::Path;
 /// One thing that commands need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ability {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// Which commands need it, and for what.
     pub of: &'static str,
     /// What was found, or what is missing.
     pub found: String,
-    /// What to do; `None`: it can be used.
+    /// What to do; `None` if it can be used.
     pub remedy: Option<String>,
 }
 
 impl Ability {
-    /// It can be used.
+    /// Whether it can be used.
     pub fn usable(&self) -> bool {
         self.remedy.is_none()
     }
 }
 
-/// Where the machine is asked: a door for tests.
+/// The queries to a machine; tests replace it.
 pub trait Machine {
-    /// Is this process root's?
+    /// Whether this process runs as root.
     fn root(&self) -> bool;
-    /// May the path be read, and with `write` written?
+    /// Whether the path may be read, or with `write` written.
     fn may(&self, path: &str, write: bool) -> bool;
-    /// Is there anything of that name?
+    /// Whether the path exists.
     fn there(&self, path: &str) -> bool;
-    /// Is there such a program?
+    /// Whether the program exists.
     fn program(&self, name: &str) -> bool;
-    /// Why no BPF program can run; `None`: it can.
+    /// Why no BPF program can run; `None` if one can.
     fn bpf(&self) -> Option<String>;
-    /// Why there is no io_uring; `None`: there is.
+    /// Why io_uring cannot be used; `None` if it can.
     fn io_uring(&self) -> Option<String>;
-    /// Schedulers that the kernel offers for some disk.
+    /// Schedulers that the kernel offers for at least one disk.
     fn schedulers(&self) -> BTreeSet<String>;
 }
 
-/// The one this runs on.
+/// The machine this program runs on.
 pub struct Here;
 
 impl Machine for Here {
@@ -84,17 +84,17 @@ impl Machine for Here {
     }
 }
 
-/// Where Linux has its tracing.
+/// Mount points of tracefs on Linux.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Schedulers of blk-mq, with the module that has each; `none` needs no module.
+/// Schedulers of blk-mq with the module of each; `none` needs no module.
 const MODULES: [(&str, &str); 3] = [
     ("mq-deadline", "mq-deadline"),
     ("kyber", "kyber-iosched"),
     ("bfq", "bfq"),
 ];
 
-/// Everything that commands need beside simulation, the most wanted first.
+/// Everything that commands need besides simulation, the most important first.
 pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
     let root = m.root();
     let become_root = "run it as root (sudo)";
@@ -119,7 +119,7 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
     let events = TRACEFS.map(|t| format!("{t}/events/block"));
     let traced = events.iter().any(|e| m.may(e, false));
     let trace_remedy = match (traced, root, TRACEFS.iter().any(|t| m.there(t))) {
-        // Where it is not mounted, commands mount one of their own for as long as they take.
+        // If tracefs is not mounted, commands mount it while they run.
         (true, ..) | (false, true, true) => None,
         (false, false, true) => Some(become_root.to_owned()),
         _ => Some("boot a kernel with CONFIG_BLK_DEV_IO_TRACE".to_owned()),
@@ -281,7 +281,7 @@ mod tests {
         );
     }
 
-    /// Whatever this machine is, it is told without harm.
+    /// The report works on any machine and changes nothing.
     #[test]
     fn this_machine_is_asked() {
         assert!(abilities(&Here).len() >= 12);

@@ -1,12 +1,12 @@
-//! Buffers that O_DIRECT accepts, and what is in them.
+//! Buffers for O_DIRECT, and their contents.
 //!
-//! A script sees lengths only. What is written is noise from a fixed stream, so that no file
-//! system can compress it, with a counter in every 4 KiB, so that none can share blocks.
+//! A script sees lengths only. Writes contain noise from a fixed stream, so that no file system can
+//! compress it. A counter in every 4 KiB prevents the sharing of blocks.
 
 use rand::RngCore;
 use seekwell_core::rng::stream;
 
-/// Of blocks on every device in use: what O_DIRECT wants of memory, offset and length at most.
+/// Alignment of memory, offset and length that satisfies O_DIRECT on every common device, bytes.
 pub const ALIGN: usize = 4096;
 
 /// Memory whose start is aligned to [`ALIGN`]; grows, never shrinks.
@@ -18,7 +18,7 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// At least `len` bytes, all of which can be used; what was in it may be lost on growth.
+    /// At least `len` usable bytes; their contents may be lost on growth.
     pub fn room(&mut self, len: usize) -> &mut [u8] {
         if self.len < len {
             let len = len.next_multiple_of(ALIGN);
@@ -30,7 +30,7 @@ impl Aligned {
     }
 }
 
-/// What a task writes.
+/// The data that a task writes.
 #[derive(Debug, Default)]
 pub struct Noise {
     buffer: Aligned,
@@ -39,7 +39,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// `len` bytes that were not written before.
+    /// `len` bytes that differ from all earlier ones.
     pub fn take(&mut self, len: usize) -> &mut [u8] {
         let fill = self.filled < len;
         let data = self.buffer.room(len);

@@ -1,4 +1,4 @@
-//! Open files, and paths that cannot leave the run's directory.
+//! Open files, and paths that must stay below the run's directory.
 
 use rustix::fs::{Mode, OFlags};
 use seekwell_core::{Errno, OpenFlags};
@@ -10,18 +10,18 @@ use std::sync::{Mutex, OnceLock};
 #[derive(Debug)]
 pub struct OpenFile {
     fd: OwnedFd,
-    /// Offsets and lengths must be multiples of this: 1 without O_DIRECT.
+    /// Offsets and lengths must be multiples of this, bytes; 1 without O_DIRECT.
     pub align: u32,
     /// O_APPEND.
     pub append: bool,
-    /// A block device or a file that stands for one.
+    /// Whether it is a block device, or a file in place of one.
     pub raw: bool,
-    /// Held by `append` where the file was not opened with O_APPEND: the end must not move between
-    /// finding it and writing there. Only appends to this file take it.
+    /// Held by `append` if the file was not opened with O_APPEND: the end must not move between
+    /// finding it and writing there. Only appends to this file take the lock.
     pub end: Mutex<()>,
-    /// Written since it was last synced.
+    /// Whether the file was written since its last sync.
     unsynced: AtomicBool,
-    /// Its inode, found out when it is first written.
+    /// Its inode, looked up at the first write.
     inode: OnceLock<Inode>,
 }
 
@@ -40,7 +40,7 @@ impl AsRawFd for OpenFile {
 }
 
 impl OpenFile {
-    /// EINVAL as O_DIRECT gives it, the same on every file system.
+    /// EINVAL for an unaligned access, as O_DIRECT returns it, the same on every file system.
     pub fn aligned(&self, off: u64, len: u32) -> Result<(), Errno> {
         let a = u64::from(self.align);
         if off.is_multiple_of(a) && u64::from(len).is_multiple_of(a) {
@@ -49,7 +49,7 @@ impl OpenFile {
             Err(Errno::EINVAL)
         }
     }
-    /// To be called after each write: the file has dirty pages.
+    /// Marks the file as dirty; call it after each write.
     pub fn wrote(&self) {
         if self.inode.get().is_none()
             && let Ok(s) = rustix::fs::fstat(self)
@@ -58,11 +58,11 @@ impl OpenFile {
         }
         self.unsynced.store(true, Ordering::Relaxed);
     }
-    /// To be called before each sync that covers the file.
+    /// Marks the file as synced; call it before each sync that covers the file.
     pub fn syncing(&self) {
         self.unsynced.store(false, Ordering::Relaxed);
     }
-    /// Its inode if it was written since it was last synced.
+    /// The inode, if the file was written since its last sync.
     pub fn unsynced(&self) -> Option<Inode> {
         let inode = self.inode.get().copied();
         inode.filter(|_| self.unsynced.load(Ordering::Relaxed))
@@ -77,7 +77,7 @@ pub fn checked(path: &str) -> Result<&str, Errno> {
     if bad { Err(Errno::EINVAL) } else { Ok(path) }
 }
 
-/// Opens a path below `dir`. Symbolic links, of which a run makes none, are not followed.
+/// Opens a path below `dir`. Symbolic links are not followed; a run creates none.
 pub fn open(dir: BorrowedFd<'_>, path: &str, how: OpenFlags) -> Result<OpenFile, Errno> {
     let flags = flags(how) | OFlags::NOFOLLOW;
     let fd =
@@ -85,7 +85,8 @@ pub fn open(dir: BorrowedFd<'_>, path: &str, how: OpenFlags) -> Result<OpenFile,
     wrap(fd, how, false)
 }
 
-/// Opens the device the user named. A block device that is mounted or otherwise held is EBUSY.
+/// Opens the device that the user named. EBUSY for a block device that is mounted or in exclusive
+/// use.
 pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errno> {
     let how = how & (OpenFlags::RDONLY | OpenFlags::DIRECT);
     let block = std::fs::metadata(path).map_err(crate::errno)?;
@@ -96,7 +97,8 @@ pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errn
     }
     let fd = retry(|| rustix::fs::open(path, flags, Mode::empty()).map_err(raw))?;
     if !how.contains(OpenFlags::DIRECT) {
-        // Cold, as hdparm makes it (BLKFLSBUF): else the second run measures memory.
+        // Drops the device's cached pages, as hdparm does (BLKFLSBUF); otherwise the second run
+        // would measure memory.
         rustix::fs::fdatasync(&fd).map_err(raw)?;
         crate::sys::drop_clean(&fd)?;
     }
@@ -120,7 +122,7 @@ fn wrap(fd: OwnedFd, how: OpenFlags, raw: bool) -> Result<OpenFile, Errno> {
     })
 }
 
-/// Logical block of O_DIRECT: what statx tells (6.1 and later), else 512.
+/// Alignment for O_DIRECT, bytes: from statx (Linux 6.1 and later), else 512.
 fn direct_align(fd: &OwnedFd) -> u32 {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let asked = StatxFlags::DIOALIGN;
@@ -156,7 +158,7 @@ fn flags(how: OpenFlags) -> OFlags {
     f
 }
 
-/// Again after EINTR: our own signals only set a flag.
+/// Repeats a call after EINTR: Seekwell's signal handlers only set a flag.
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {

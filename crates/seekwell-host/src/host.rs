@@ -1,11 +1,11 @@
-//! The machine a run for real takes place on, as the record keeps it; found by reading only.
+//! The machine of a run on the host, for the record; found by reading only.
 
 use seekwell_core::result::Host;
 use std::fs;
 use std::path::Path;
 
-/// What can be known of this machine, and of the file system of a place on it. What cannot be read
-/// stays empty or 0.
+/// Describes this machine and the file system of a path on it. Values that cannot be read stay
+/// empty or 0.
 pub fn describe(place: &Path, raw: bool) -> Host {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let (fs, mount_options) = match raw {
@@ -22,7 +22,7 @@ pub fn describe(place: &Path, raw: bool) -> Host {
     }
 }
 
-/// The first processor's model; of ARM, whose kernel tells no name, its parts.
+/// The first processor's model; for ARM, whose kernel reports no name, its part numbers.
 fn cpu(cpuinfo: &str) -> String {
     let of = |name: &str| {
         let mut pairs = cpuinfo.lines().filter_map(|l| l.split_once(':'));

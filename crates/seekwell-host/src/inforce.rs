@@ -1,22 +1,22 @@
-//! Which I/O scheduler a directory's files go through, found by reading only: the layers of
-//! [`crate::block`] that are devices, for a record and a line of text.
+//! The I/O schedulers that a directory's files go through, found by reading only. They are the
+//! layers of [`crate::block`] that are devices, for a record and a line of text.
 
 use crate::block::{Acts, Machine, Role, Tree};
 use std::fmt;
 use std::path::Path;
 
-/// One block device on the way down.
+/// A block device between a directory and its disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
     /// Kernel name: `sda`, `dm-0`, `loop3`.
     pub name: String,
-    /// The scheduler chosen there; `None` where the queue has no such file (bio-based layers).
+    /// The selected scheduler; `None` if the queue has no such file (bio-based layers).
     pub scheduler: Option<String>,
-    /// Does the kernel take it for a disk that spins?
+    /// Whether the kernel treats it as a rotational disk.
     pub rotational: bool,
 }
 
-/// What a directory's requests go through.
+/// The layers that a directory's requests go through.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
     /// File-system type of the mount.
@@ -26,7 +26,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// The schedulers that decide: of the lowest layers, which talk to a disk.
+    /// The lowest layer, next to the disk; its scheduler decides.
     pub fn lowest(&self) -> Option<&Layer> {
         self.layers.last()
     }
@@ -52,18 +52,18 @@ impl fmt::Display for InForce {
     }
 }
 
-/// In place of a file system, where a device was named itself.
+/// Stands for the file system if a device itself was named.
 const RAW: &str = "raw device";
 
-/// Looks it up for a directory, a file or a block device; changes nothing. What cannot be read is
-/// left out.
+/// Looks up the layers of a directory, a file or a block device; changes nothing. Leaves out what
+/// cannot be read.
 pub fn in_force(dir: &Path) -> InForce {
     of(&Machine::read(&Tree::default()), dir)
 }
 
-/// The same on a machine that was read.
+/// The same for a machine already read.
 pub fn of(machine: &Machine, dir: &Path) -> InForce {
-    // A directory named as a device is would be taken for it.
+    // Without a slash, a directory named like a device would be taken for the device.
     let dir = match dir.is_absolute() {
         true => dir.to_owned(),
         false => Path::new(".").join(dir),
@@ -94,7 +94,7 @@ pub fn of(machine: &Machine, dir: &Path) -> InForce {
     }
 }
 
-/// Type and options of the file system that a path lies on.
+/// Type and options of the file system of a path.
 pub fn mounted(path: &Path) -> Option<(String, String)> {
     let machine = Machine::read(&Tree::default());
     let m = machine.mount_of(&std::fs::canonicalize(path).ok()?)?;

@@ -1,10 +1,10 @@
-//! What runs that were killed, or that a power cut ended, left behind beside a device's settings,
-//! which [`crate::switch::journal`] has: experiments half made, programs, control groups, instances
-//! of tracefs.
+//! Leftovers of runs that ended by a kill or a power cut: unfinished experiments, programs, control
+//! groups, tracefs instances. The settings of devices are in [`crate::switch::journal`].
 //!
-//! While an experiment sets schedulers a note about it is on the medium, in a directory that
-//! survives a boot, locked as long as its process lives. A note that nobody holds tells what was
-//! cut short and how it is gone on with. Left out: who cut it short.
+//! While an experiment sets schedulers, there is a note about it in a directory that survives a
+//! boot. Its process holds a lock on the note as long as it lives. An unlocked note tells which
+//! experiment was interrupted and how to continue it. The cause of the interruption is not
+//! recorded.
 
 use crate::block::Tree;
 use crate::place::{self, ours};
@@ -15,29 +15,29 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The environment variable that names another directory than `/var/lib/seekwell`.
+/// The environment variable that replaces the directory `/var/lib/seekwell`.
 pub const VARIABLE: &str = "SEEKWELL_STATE_DIR";
 const DEFAULT: &str = "/var/lib/seekwell";
-/// What names of ours begin with, before the number of the process.
+/// Prefix of Seekwell's names, before the process number.
 pub(crate) const PREFIX: &str = "seekwell-";
 
-/// An experiment that is under way, or was.
+/// An experiment that is in progress, or was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Its name.
     pub experiment: String,
-    /// The directory its programs write in.
+    /// The directory that its programs write in.
     pub dir: PathBuf,
-    /// The folder its results are in; empty: there is none before the first run that counts.
+    /// The folder of its results; empty before the first run that counts.
     pub results: PathBuf,
-    /// The command that goes on with it.
+    /// The command that continues it.
     pub again: String,
-    /// Where the file system of that directory is mounted; empty: it is not known.
+    /// Mount point of that directory's file system; empty if unknown.
     #[serde(default)]
     pub mount: PathBuf,
 }
 
-/// What is written.
+/// Contents of a note.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     schema: u32,
@@ -47,35 +47,35 @@ struct Entry {
     about: About,
 }
 
-/// Where notes of experiments are.
+/// The directory of the notes about experiments.
 #[derive(Clone, Debug)]
 pub struct Notes {
     dir: PathBuf,
 }
 
-/// A note of an experiment that lives; it goes when this is dropped.
+/// A note of an experiment in progress; dropping it removes the note.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
-    /// The directory its programs write in.
+    /// The directory that its programs write in.
     dir: PathBuf,
     _file: File,
 }
 
-/// A note that nobody holds any more.
+/// A note without a live process.
 #[derive(Debug)]
 pub struct Dead {
-    /// What it was.
+    /// The experiment.
     pub about: About,
-    /// The machine was booted since.
+    /// Whether the machine was booted since.
     pub booted: bool,
-    /// The process.
+    /// The process number.
     pub pid: u32,
     note: Note,
 }
 
 impl Notes {
-    /// Of a machine, or of a copy of one.
+    /// The notes of a machine, or of a copy of its files.
     pub fn of(tree: &Tree) -> Self {
         let told = std::env::var_os(VARIABLE).filter(|d| !d.is_empty() && tree.is_live());
         let state = told.map_or_else(|| tree.at(DEFAULT), PathBuf::from);
@@ -84,7 +84,8 @@ impl Notes {
         }
     }
 
-    /// Notes an experiment down, before it makes anything. An earlier run of the same gives way.
+    /// Writes a note before the experiment creates anything. Replaces a note of an earlier run of
+    /// the same experiment.
     ///
     /// # Errors
     /// The directory cannot be made or written.
@@ -105,7 +106,7 @@ impl Notes {
         })
     }
 
-    /// Notes down what is known of it by now.
+    /// Updates the note.
     ///
     /// # Errors
     /// The note cannot be written; then the earlier one stays.
@@ -116,7 +117,7 @@ impl Notes {
         Ok(())
     }
 
-    /// What an earlier run with the same results left goes, and its note with it.
+    /// Removes the directories and the note of an earlier run with the same results.
     fn replace_old(&self, tree: &Tree, about: &About) {
         for old in self.dead(tree) {
             let same = old.about.results == about.results && about.results != Path::new("");
@@ -124,7 +125,7 @@ impl Notes {
                 && place::remove_leftovers(&old.about.dir).is_ok_and(|(_, left)| left.is_empty());
             match gone {
                 true => old.forget(),
-                // Another's: it waits to be told.
+                // A note of another experiment stays until it is reported.
                 false => old.leave(),
             }
         }
@@ -141,7 +142,7 @@ impl Notes {
         let mut how = OpenOptions::new();
         how.write(true).create(true).truncate(true).mode(0o600);
         let mut file = how.custom_flags(libc::O_NOFOLLOW).open(&early)?;
-        // Locked before it has its name: nobody takes it for a dead one's.
+        // The lock comes before the name, so that no other process takes the note for a leftover.
         file.try_lock().map_err(io::Error::from)?;
         file.write_all(serde_json::to_string(&entry)?.as_bytes())?;
         file.sync_all()?;
@@ -150,7 +151,7 @@ impl Notes {
         Ok(file)
     }
 
-    /// Experiments that were cut short, by the names of their notes. Half a note is removed.
+    /// Interrupted experiments, by the names of their notes. Removes incomplete notes.
     pub fn dead(&self, tree: &Tree) -> Vec<Dead> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
@@ -158,7 +159,7 @@ impl Notes {
         paths.iter().filter_map(|p| one(tree, p)).collect()
     }
 
-    /// Removes the directory once it is empty.
+    /// Removes the directory if it is empty.
     pub fn tidy(&self) {
         let _ = fs::remove_dir(&self.dir);
     }
@@ -191,7 +192,7 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
             pid: e.pid,
             note,
         }),
-        // A newer version's, or somebody's: left where it is.
+        // A note of a newer version or of another program stays.
         None => {
             note.leave();
             None
@@ -200,18 +201,18 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
 }
 
 impl Note {
-    /// The end of its experiment. Directories that could not be removed are given, and the note stays
+    /// Ends the experiment. Returns the directories that could not be removed; then the note stays
     /// for `host restore`.
     pub fn end(self) -> Vec<PathBuf> {
         let left = place::of_process(&self.dir, std::process::id());
-        // One that cannot even be read may hold some.
+        // A directory that cannot be read may hold some.
         let left = left.unwrap_or_else(|_| vec![self.dir.clone()]);
         if !left.is_empty() {
             self.leave();
         }
         left
     }
-    /// Lets go of it and leaves it there.
+    /// Releases the note without removing it.
     fn leave(mut self) {
         self.path = PathBuf::new();
     }
@@ -221,18 +222,18 @@ impl Drop for Note {
     fn drop(&mut self) {
         if self.path != Path::new("") {
             let _ = fs::remove_file(&self.path);
-            // The last one out.
+            // Removes the directory after its last note.
             let _ = self.path.parent().map(fs::remove_dir);
         }
     }
 }
 
 impl Dead {
-    /// It was told; the note goes.
+    /// Removes the note after it was reported.
     pub fn forget(self) {
         drop(self.note);
     }
-    /// It stays for the next time.
+    /// Keeps the note for the next time.
     pub fn leave(self) {
         self.note.leave();
     }
@@ -243,15 +244,15 @@ fn boot(tree: &Tree) -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// The process that a name of ours has in it, if that is no more: `seekwell-PID-N`.
+/// Whether the name `seekwell-PID-N` has the number of a process that has ended.
 pub(crate) fn of_a_dead_one(prefix: &str, name: &str) -> bool {
     let pid = name.strip_prefix(prefix).and_then(|n| n.split('-').next());
     pid.and_then(|p| p.parse::<u32>().ok())
         .is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// Removes control groups and instances of tracefs of processes that are no more, and gives their
-/// paths. What is still used stays.
+/// Removes control groups and tracefs instances of processes that have ended, and returns their
+/// paths. Those still in use stay.
 pub fn debris() -> Vec<PathBuf> {
     let places = [
         "/sys/fs/cgroup/blkio",
@@ -263,7 +264,7 @@ pub fn debris() -> Vec<PathBuf> {
     for place in places {
         for e in fs::read_dir(place).into_iter().flatten().flatten() {
             let dead = of_a_dead_one(PREFIX, &e.file_name().to_string_lossy());
-            // Of groups within groups the inner ones first.
+            // Nested groups: the inner ones first.
             let inner = fs::read_dir(e.path()).into_iter().flatten().flatten();
             if dead {
                 for i in inner.filter(|i| i.file_type().is_ok_and(|t| t.is_dir())) {
@@ -303,7 +304,7 @@ mod tests {
         assert!(notes.dead(&tree).is_empty(), "it lives");
         drop(note);
         assert!(!notes.dir.exists(), "an orderly end leaves nothing");
-        // As after kill -9: the file is there, and nobody holds it.
+        // Like kill -9: the file exists, and no process holds its lock.
         let kill = |results: &str| {
             notes
                 .begin(&tree, &about(results))
@@ -323,7 +324,7 @@ mod tests {
             ("live", false)
         );
         first.leave();
-        // Dropping the second is as much as telling of it: one is left, and the newer one.
+        // Dropping the second note removes it, as reporting it does: the newer one is left.
         assert_eq!(notes.dead(&tree).len(), 1);
         assert!(!notes.dir.join("1-0.new").exists() && notes.dir.join("2-0.json").exists());
     }
@@ -344,8 +345,8 @@ mod tests {
         assert!(dead[0].booted);
     }
 
-    /// Before the first run that counts there are no results: such notes are no earlier runs of one
-    /// another.
+    /// Before the first run that counts there are no results, so such notes never replace each
+    /// other.
     #[test]
     fn a_note_is_changed_once_there_are_results() {
         let t = Scratch::new(&std::env::temp_dir(), "notes").expect("made");

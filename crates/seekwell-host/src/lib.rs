@@ -1,10 +1,10 @@
 //! The real world: workload scripts on threads, real files, and the host's own kernel.
 //!
-//! Each task of a script is a thread that drives its own future; every call is a system call (an
-//! io_uring for depth). Files are written in one directory of our own, made fresh inside the one
-//! the user named and removed on every path: end, error, panic, signal. Which scheduler was in
-//! force is found by reading and put into the record; a run changes nothing of the host. What
-//! changes a device's settings is in [`switch`] alone, and puts them back.
+//! Each task of a script is a thread that drives its own future. Every call is a system call;
+//! asynchronous I/O uses io_uring. A run writes its files in a new directory inside the directory
+//! that the user named. It removes that directory on every exit path: end, error, panic, signal. It
+//! only reads which scheduler is active, for the record, and changes nothing on the host. Only
+//! [`switch`] changes a device's settings, and it restores them.
 
 pub mod abilities;
 pub mod block;
@@ -41,7 +41,7 @@ mod tests;
 
 use seekwell_core::Errno;
 
-/// The kernel's number of an error; EIO for one that has none.
+/// The kernel's error number; EIO for an error without one.
 pub(crate) fn errno(e: std::io::Error) -> Errno {
     e.raw_os_error().map_or(Errno::EIO, |n| Errno(n.into()))
 }

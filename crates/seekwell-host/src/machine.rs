@@ -1,4 +1,5 @@
-//! [`Machine`] on the host: every call is a system call, done before its future is polled twice.
+//! [`Machine`] on the host: every call is a system call that is complete before its future is
+//! polled twice.
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::{self, OpenFile, checked, raw, retry};
@@ -21,14 +22,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Notes are handed over in portions, so that tasks seldom meet at the measures.
+/// Notes are handed over in portions of this size, so that tasks seldom contend for the measures.
 const NOTES: usize = 256;
 
-/// One task's view of the host.
+/// The host as one task uses it.
 pub struct HostMachine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: String,
-    /// In the measures.
+    /// Index of the task in the measures.
     task: usize,
     rng: Pcg64Mcg,
     input: Aligned,
@@ -38,7 +39,7 @@ pub struct HostMachine {
 }
 
 impl HostMachine {
-    /// A machine for a task, to be used on the task's own thread.
+    /// A machine for a task, for use on the task's own thread.
     pub(crate) fn new(shared: Arc<Shared>, path: String) -> Self {
         let rng = stream(shared.seed, &path);
         let task = shared.measures().begin(&path, shared.now());
@@ -53,12 +54,12 @@ impl HostMachine {
             tally: Tally::default(),
         }
     }
-    /// An I/O priority was asked for.
+    /// Records that an I/O priority was requested.
     pub(crate) fn set_priority(&self, ioprio: IoPrio) {
         let mut all = self.shared.measures();
         all.set_priority(self.task, ioprio.to_string());
     }
-    /// Where the run's files are, for a library that opens its own.
+    /// The directory of the run's files, for a library that opens its own files.
     pub(crate) fn directory(&self) -> &std::path::Path {
         self.shared.path()
     }
@@ -129,7 +130,7 @@ impl HostMachine {
     }
 }
 
-/// When the script lets go of its machine, its task ends.
+/// The end of the script drops its machine, which ends its task.
 impl Drop for HostMachine {
     fn drop(&mut self) {
         self.flush_notes();
@@ -160,7 +161,8 @@ impl Machine for HostMachine {
         let end = cpu_time() + d.0;
         while cpu_time() < end {
             self.going()?;
-            // The clock is a system call of some 100 ns: a little work between two looks.
+            // Reading the clock is a system call of some 100 ns, so some work is done between two
+            // readings.
             for _ in 0..16 {
                 std::hint::spin_loop();
             }
@@ -198,8 +200,8 @@ impl Machine for HostMachine {
                 rustix::io::pread(&file, &mut room[got..], off + got as u64).map_err(raw)
             })?;
             got += n;
-            // Short in the middle of a file happens on signals; at its end a second look gives 0,
-            // and O_DIRECT would refuse the odd offset.
+            // A short read in the middle of a file happens on signals. At the end of the file
+            // another read gives 0, and O_DIRECT would reject the odd offset.
             if n == 0 || file.align > 1 {
                 break;
             }
@@ -280,7 +282,7 @@ impl Machine for HostMachine {
             let name = e.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." && name != MARKER {
                 let dir = match e.file_type() {
-                    // Some file systems do not say in the directory.
+                    // Some file systems do not store the type in the directory.
                     rustix::fs::FileType::Unknown => {
                         let s = rustix::fs::statat(&d, &name, AtFlags::SYMLINK_NOFOLLOW);
                         let mode = s.map_err(raw)?.st_mode;
@@ -354,7 +356,7 @@ impl Machine for HostMachine {
         Ok(())
     }
     async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno> {
-        // The last owner waits for what is outstanding, when it drops the ring.
+        // The last owner drops the ring, which waits for outstanding operations.
         self.shared.rings.remove(aio.0)
     }
 
@@ -428,7 +430,7 @@ impl Machine for HostMachine {
             self.shared.clock_changed();
         }
     }
-    /// The run's directory is removed whole when the run is over.
+    /// The run's directory is removed as a whole after the run.
     fn disposable(&self) -> bool {
         true
     }

@@ -1,8 +1,8 @@
 //! Mapped ranges of files.
 //!
-//! Pages are touched by `madvise` (MADV_POPULATE_*, Linux 5.14 and later): the same faults as a
-//! load or store makes, but an error (a full disk, a file cut short) comes back as one, where a
-//! store would end the program with SIGBUS and leave its files behind.
+//! `madvise` (MADV_POPULATE_*, Linux 5.14 and later) touches the pages. It causes the same faults
+//! as a load or store, but returns an error on a full disk or a truncated file. A store would end
+//! the program with SIGBUS and leave its files behind.
 
 use crate::files::{OpenFile, raw};
 use rustix::fs::OFlags;
@@ -20,7 +20,7 @@ pub struct Mapping {
     len: u64,
 }
 
-// SAFETY: the memory belongs to no thread; access to a file's range is by system calls, which any
+// SAFETY: the memory belongs to no thread; a file's range is accessed by system calls, which any
 // thread may make at any time.
 #[expect(unsafe_code, reason = "a raw address is not Send by itself")]
 unsafe impl Send for Mapping {}
@@ -29,7 +29,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps a range, shared; for writing too if the file was opened for writing.
+    /// Maps a range, shared; writable if the file was opened for writing.
     pub fn new(file: &OpenFile, off: u64, len: u64) -> Result<Self, Errno> {
         let how = rustix::fs::fcntl_getfl(file).map_err(raw)?;
         let prot = match how & OFlags::RWMODE {
@@ -38,7 +38,7 @@ impl Mapping {
         };
         let bytes = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
         #[expect(unsafe_code, reason = "mmap changes the address space")]
-        // SAFETY: the kernel chooses the place, so nothing of ours is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -64,7 +64,7 @@ impl Mapping {
         let bytes = (end - first).next_multiple_of(PAGE) as usize;
         Ok((self.start.wrapping_byte_add(first as usize), bytes))
     }
-    /// Faults every page of a range in, in order.
+    /// Faults in every page of a range, in order.
     pub fn touch(&self, off: u64, len: u64, how: Access) -> Result<(), Errno> {
         if len == 0 {
             return Ok(());
@@ -92,7 +92,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "munmap changes the address space")]
-        // SAFETY: the mapping is ours, whole, and nobody holds its address.
+        // SAFETY: this object owns the whole mapping, and nothing else holds its address.
         let r = unsafe { rustix::mm::munmap(self.start, self.len as usize) };
         debug_assert!(r.is_ok(), "a mapping of our own");
     }

@@ -1,7 +1,8 @@
-//! A directory of our own inside a directory of the user's: made fresh, removed on every path but
-//! one: kill -9. What that leaves is known by a marker that nobody holds any more. Killed in the
-//! instant before the marker has its name, or after it is gone, it leaves an empty directory: known by
-//! its name, which has the number of a process that is no more.
+//! A directory of Seekwell inside a directory of the user. It is removed on every exit path except
+//! kill -9. A directory left by a killed run is recognised by its marker file, which no process has
+//! locked. A run killed just before the marker has its name, or just after its removal, leaves an
+//! empty directory. That directory is recognised by its name, which contains the number of a
+//! process that has ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,21 +11,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
-/// Nobody but this user can have written it.
+/// Whether only this user can have written it.
 pub(crate) fn ours(meta: &fs::Metadata) -> bool {
     meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
-/// Why there is no place to work in.
+/// Why no working directory can be created.
 #[derive(Error, Debug)]
 pub enum PlaceError {
-    /// It is not there.
+    /// It does not exist.
     #[error("{0}: there is no such directory; make it, or name another with --dir")]
     Missing(PathBuf),
-    /// It is a file.
+    /// It is not a directory.
     #[error("{0}: is not a directory; name one with --dir")]
     NotDirectory(PathBuf),
-    /// No right to write.
+    /// No permission to write.
     #[error("{0}: may not be written by this user; name another directory with --dir")]
     Unwritable(PathBuf),
     /// Mounted read-only.
@@ -38,34 +39,35 @@ pub enum PlaceError {
     /// Anything else.
     #[error("{path}: {source}")]
     Other {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// Made by us alone, removed with everything in it when dropped: at the end, on an error, and
-/// while a panic unwinds.
+/// A directory that this run creates. It is removed with its contents when dropped: at the end, on
+/// an error, and while a panic unwinds.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
     gone: bool,
-    /// Locked as long as this lives; the kernel lets go of it with the process.
+    /// Locked as long as this lives; the kernel releases the lock when the process ends.
     marker: Option<File>,
 }
 
-/// The file that says a directory is ours: empty, locked (flock) while its run lives, whatever
-/// becomes of process numbers.
+/// The file that marks a directory as Seekwell's. It is empty and locked (flock) while its run
+/// lives, independently of process numbers.
 pub const MARKER: &str = ".seekwell-run";
-/// The same before it is locked.
+/// Name of the marker before it is locked.
 const EARLY: &str = ".seekwell-new";
-/// What the names of our directories begin with.
+/// Prefix of the directories' names.
 const PREFIX: &str = "seekwell-";
-/// New directories that may be cleaned away, each before it is marked, until one gives up marking.
+/// Attempts to create and mark a directory; a concurrent cleanup may remove each one before it is
+/// marked.
 const TRIES: u32 = 100;
 
-/// Whether a directory of ours could be made inside, without trying it.
+/// Whether a directory could be created inside `dir`, checked without trying it.
 pub fn usable(dir: &Path) -> Result<(), PlaceError> {
     let meta = fs::metadata(dir).map_err(|e| place_error(dir, e))?;
     if !meta.is_dir() {
@@ -78,7 +80,7 @@ pub fn usable(dir: &Path) -> Result<(), PlaceError> {
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Scratch {
-    /// Makes `DIR/seekwell-NAME-PID-N`, which must not exist.
+    /// Creates `DIR/seekwell-NAME-PID-N`, which must not exist.
     pub fn new(dir: &Path, name: &str) -> Result<Self, PlaceError> {
         usable(dir)?;
         // Absolute: the program may change its directory before it cleans up.
@@ -91,7 +93,7 @@ impl Scratch {
                 Ok(()) => {
                     let marked = mark(&path);
                     tries += 1;
-                    // Whoever cleans up at this moment took it for left behind: another one.
+                    // A concurrent cleanup took it for a leftover: try another name.
                     if let Err(e) = &marked
                         && matches!(
                             e.kind(),
@@ -102,8 +104,8 @@ impl Scratch {
                         let _ = fs::remove_dir_all(&path);
                         continue;
                     }
-                    // Where there is no room for a name or no locks: a directory that nobody will
-                    // take for left behind while this process lives.
+                    // Without space for a name or support for locks: the directory stays unmarked.
+                    // No cleanup takes it for a leftover while this process lives.
                     let (marker, gone) = (marked.ok(), false);
                     return Ok(Scratch { path, gone, marker });
                 }
@@ -112,24 +114,24 @@ impl Scratch {
             }
         }
     }
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Removes it now, and says if that failed. Already gone is as good.
+    /// Removes the directory and reports a failure. A missing directory is not a failure.
     pub fn remove(mut self) -> Result<(), PlaceError> {
         self.gone = true;
         remove(&self.path, self.marker.take())
     }
 }
 
-/// Removes a directory of ours, under its lock: nobody else takes it for left behind meanwhile.
+/// Removes a directory under its lock, so that no other process takes it for a leftover meanwhile.
 fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     empty(path);
     let first = fs::remove_dir_all(path);
     drop(marker);
     let all = match first {
-        // NFS keeps a name for what is still open.
+        // NFS keeps a name for files that are still open.
         Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(path),
         first => first,
     };
@@ -139,12 +141,13 @@ fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     }
 }
 
-/// Removes what can be removed, the marker excepted: cut short in the middle it is still ours.
+/// Removes what can be removed, except the marker, so that an interrupted removal leaves a marked
+/// directory.
 fn empty(path: &Path) {
     for e in fs::read_dir(path).into_iter().flatten().flatten() {
         if e.file_name() != MARKER {
             let real = e.file_type().is_ok_and(|t| t.is_dir());
-            // What stays is met again when all is removed, and told then.
+            // Remaining files are found again by the final removal, which reports them.
             let _ = if real {
                 fs::remove_dir_all(e.path())
             } else {
@@ -154,9 +157,9 @@ fn empty(path: &Path) {
     }
 }
 
-/// Puts the marker into a new directory. It gets its name when it is locked: nobody sees it
-/// otherwise while its run lives. What cannot be locked stays under its first name, so that the
-/// directory is not empty.
+/// Creates the marker in a new directory. It gets its final name only when it is locked, so that
+/// the marker of a live run is always locked. A marker that cannot be locked keeps its first name,
+/// so that the directory is not empty.
 fn mark(dir: &Path) -> io::Result<File> {
     let early = dir.join(EARLY);
     let file = OpenOptions::new()
@@ -169,22 +172,22 @@ fn mark(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A directory that a killed run left: ours by its marker, which no process holds, or by its name if
-/// it was killed before it had one.
+/// A directory that a killed run left. It is recognised by its unlocked marker, or by its name if
+/// the run was killed before it had one.
 #[derive(Debug)]
 pub struct Leftover {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Bytes on the disk.
     pub bytes: u64,
-    /// Something of another file system is mounted inside.
+    /// Whether another file system is mounted inside.
     mounted: bool,
-    /// None where there is none, and nothing else either.
+    /// `None` without a marker; then the directory is empty.
     marker: Option<File>,
 }
 
-/// What killed runs left in a directory, by name. Runs that live, other users' and anything without
-/// our marker are not among them.
+/// Leftovers of killed runs in a directory, by name. Excludes live runs, other users' directories
+/// and directories without a marker.
 pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let ours = entries.filter(|e| {
@@ -197,8 +200,8 @@ pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     found
 }
 
-/// Removes what killed runs left in a directory: the paths, and what could not be removed. A directory
-/// that is not there has nothing.
+/// Removes the leftovers of killed runs in a directory. Returns the removed paths, and the
+/// failures. A missing directory has no leftovers.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -218,10 +221,10 @@ pub fn remove_leftovers(dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PlaceError>
     Ok((gone, left))
 }
 
-/// Directories that a process made.
+/// Directories that a process created.
 ///
 /// # Errors
-/// The directory that they are in cannot be read.
+/// The parent directory cannot be read.
 pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -237,9 +240,10 @@ pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// A marker that nobody holds, held.
+/// Locks a marker that no process holds.
 fn held_by_none(path: &Path) -> io::Result<File> {
-    // Open for writing, which locks over a network need; through no link, waiting for no pipe.
+    // Opened for writing, which locks on network file systems need; follows no link and waits for
+    // no pipe.
     let open = |write: bool| {
         let mut how = OpenOptions::new();
         how.read(!write).write(write);
@@ -247,7 +251,7 @@ fn held_by_none(path: &Path) -> io::Result<File> {
             .open(path)
     };
     let marker = match open(true) {
-        // What is left there is known, if it cannot be removed, either.
+        // On a read-only file system leftovers are recognised, although they cannot be removed.
         Err(e) if e.kind() == io::ErrorKind::ReadOnlyFilesystem => open(false)?,
         opened => opened?,
     };
@@ -258,7 +262,7 @@ fn held_by_none(path: &Path) -> io::Result<File> {
     Ok(marker)
 }
 
-/// The process of a name `seekwell-NAME-PID-N`.
+/// The process number in a name `seekwell-NAME-PID-N`.
 fn process_of(name: &str) -> Option<u32> {
     let mut parts = name.strip_prefix(PREFIX)?.rsplit('-');
     let mut number = || parts.next().and_then(|p| p.parse::<u32>().ok());
@@ -266,13 +270,13 @@ fn process_of(name: &str) -> Option<u32> {
     number()
 }
 
-/// Whether a name has the number of a process that is no more.
+/// Whether a name has the number of a process that has ended.
 fn of_a_dead_one(name: &str) -> bool {
     process_of(name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// A directory that its process had not marked yet, or whose marker it had removed: with nothing in
-/// it but, perhaps, a marker under its first name.
+/// A directory whose process had not marked it yet or had removed the marker. It is empty, or has a
+/// marker under its first name.
 fn unmarked(path: PathBuf) -> Option<Leftover> {
     let dead = of_a_dead_one(&path.file_name()?.to_string_lossy());
     let entries = fs::read_dir(&path).ok()?;
@@ -301,7 +305,7 @@ fn leftover(path: PathBuf) -> Option<Leftover> {
     let mut todo = vec![path.clone()];
     while let Some(dir) = todo.pop() {
         for e in fs::read_dir(dir).into_iter().flatten().flatten() {
-            // Of the entry itself, not of what a link leads to.
+            // Metadata of the entry itself, not of a link's target.
             let Ok(meta) = e.metadata() else { continue };
             bytes += meta.blocks() * 512;
             mounted |= meta.dev() != device;
@@ -319,7 +323,7 @@ fn leftover(path: PathBuf) -> Option<Leftover> {
 }
 
 impl Leftover {
-    /// Removes it with everything in it. Refused if something is mounted inside.
+    /// Removes the directory with its contents. Fails if something is mounted inside.
     pub fn remove(self) -> Result<(), PlaceError> {
         if self.mounted {
             let source = io::Error::other("something is mounted inside; unmount it first");
@@ -335,7 +339,7 @@ impl Leftover {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.gone {
-            // Nobody is left to tell; `remove` is the way to hear of it.
+            // A failure cannot be reported here; `remove` reports it.
             let _ = remove(&self.path, self.marker.take());
         }
     }
@@ -353,7 +357,7 @@ fn place_error(path: &Path, source: io::Error) -> PlaceError {
     }
 }
 
-/// Entries of a test's directory beside its own marker.
+/// Number of entries in a test's directory besides its own marker.
 #[cfg(test)]
 pub(crate) fn held(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).expect("still there").flatten();
@@ -393,7 +397,7 @@ mod tests {
         let t = Scratch::new(&here(), "taken").expect("made");
         let next = COUNT.load(Ordering::Relaxed);
         let name = |n| format!("seekwell-x-{}-{n}", std::process::id());
-        // Other tests draw numbers too: enough of them that ours meets one.
+        // Other tests take numbers too, so there are enough names for a collision.
         let taken: Vec<_> = (next..next + 40).map(|n| t.path().join(name(n))).collect();
         for p in &taken {
             fs::write(p, "precious").expect("written");
@@ -412,7 +416,8 @@ mod tests {
         let at = |name: &str| t.path().join(name);
         let lives = Scratch::new(t.path(), "lives").expect("made");
         fs::write(lives.path().join("file"), "x").expect("written");
-        // What looks alike and is not ours: no marker, a link to one, a link in a marker's place.
+        // Lookalikes that are not Seekwell's: no marker, a link to a marked directory, a link in
+        // place of the marker.
         for name in ["seekwell-alike", "elsewhere", "seekwell-planted"] {
             fs::create_dir(at(name)).expect("made");
         }
@@ -421,7 +426,7 @@ mod tests {
         let planted = at("seekwell-planted").join(MARKER);
         std::os::unix::fs::symlink("../elsewhere/.seekwell-run", planted).expect("linked");
         assert_eq!(leftovers(t.path()).len(), 0);
-        // As after kill -9: all is there, and the lock is not.
+        // Like kill -9: everything exists, and the lock is released.
         let left = Scratch::new(t.path(), "dead").expect("made");
         fs::create_dir(left.path().join("d")).expect("made");
         fs::write(left.path().join("d/file"), [1; 100_000]).expect("written");
@@ -455,8 +460,8 @@ mod tests {
         let bare = made(&format!("seekwell-cmd-{NOBODY}-2"));
         let early = made(&format!("seekwell-fio-{NOBODY}-3"));
         fs::write(early.join(EARLY), "").expect("written");
-        // What is not ours, or lives: another's file, a lock that is held, a process that is there,
-        // a name without its numbers.
+        // Not leftovers: another user's file, a marker that is locked, a live process, a name
+        // without its numbers.
         let other = made(&format!("seekwell-cmd-{NOBODY}-4"));
         fs::write(other.join("precious"), "x").expect("written");
         let held = made(&format!("seekwell-cmd-{NOBODY}-5"));

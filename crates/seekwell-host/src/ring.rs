@@ -1,10 +1,10 @@
-//! Many operations at a time: an io_uring per [`seekwell_workload::Aio`].
+//! Many operations at a time: one io_uring per [`seekwell_workload::Aio`].
 //!
-//! A ring is a handle that every task of a run may use. One task submits and another one reaps
-//! without waiting for each other: no lock that both need is held during a system call.
+//! Every task of a run may use a ring through its handle. One task can submit while another one
+//! reaps: no lock that both need is held during a system call.
 //!
-//! Buffers and files of what is under way belong to the ring's slots, and a ring that is dropped
-//! waits first: the kernel never writes into memory that was given back.
+//! The ring's slots own the buffers and files of outstanding operations. A dropped ring waits for
+//! them first, so that the kernel never writes into freed memory.
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::OpenFile;
@@ -16,7 +16,7 @@ use seekwell_workload::{AioDone, AioOp, AioRequest, Moved};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Greatest depth, as the interface says.
+/// Maximum depth, as in the interface.
 pub const DEEPEST: u32 = 4096;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// Takes on a request and gives its entry.
+    /// Stores a request in the slot and returns its queue entry.
     fn fill(&mut self, r: &AioRequest, file: &Arc<OpenFile>, noise: &mut Noise) -> squeue::Entry {
         let len = r.len as usize;
         let fd = Fd(file.as_raw_fd());
@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// What submitting and reaping tasks both look at. Held for memory only.
+/// Shared by submitting and reaping tasks. The lock is held only for memory accesses.
 struct Slots {
     all: Vec<Slot>,
     free: Vec<u32>,
@@ -70,14 +70,14 @@ struct Slots {
 /// One ring.
 pub struct Ring {
     ring: IoUring,
-    /// Held by the task that submits: the kernel takes submissions one after the other, too.
+    /// Held by the submitting task: the kernel takes submissions one after the other.
     submitting: Mutex<Noise>,
     slots: Mutex<Slots>,
 }
 
 impl Ring {
-    /// For at most `depth` operations. EINVAL outside 1..=4096; what the kernel says if it has no
-    /// io_uring or does not allow it (EPERM, ENOSYS).
+    /// A ring for at most `depth` operations. EINVAL outside 1..=4096; the kernel's error if it has
+    /// no io_uring or does not allow it (ENOSYS, EPERM).
     pub fn new(depth: u32) -> Result<Self, Errno> {
         if !(1..=DEEPEST).contains(&depth) {
             return Err(Errno::EINVAL);
@@ -97,7 +97,7 @@ impl Ring {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Submits all of them in one call. EAGAIN, and none submitted, if they do not fit.
+    /// Submits all requests in one call. EAGAIN if they do not fit; then none is submitted.
     pub fn submit(&self, what: &[(AioRequest, Arc<OpenFile>)]) -> Result<(), Errno> {
         let writes = what.iter().filter(|(r, _)| r.op == AioOp::Write);
         writes.for_each(|(_, file)| file.wrote());
@@ -107,19 +107,20 @@ impl Ring {
             unsafe_code,
             reason = "tasks share the ring, and each half has its lock"
         )]
-        // SAFETY: whoever holds `submitting` is the only one with the submission queue.
+        // SAFETY: only the holder of `submitting` uses the submission queue.
         let mut queue = unsafe { self.ring.submission_shared() };
         let mut slots = self.slots();
         if what.len() > slots.free.len() {
             return Err(Errno::EAGAIN);
         }
         for (r, file) in what {
-            // Checked above: there is a slot for each.
+            // Checked above: there is a slot for every request.
             let Some(slot) = slots.free.pop() else { break };
             let entry = slots.all[slot as usize].fill(r, file, noise);
             #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
-            // SAFETY: the buffer and the file are the slot's, which is neither used again nor
-            // dropped before its completion was seen; a Vec's memory stays when the Ring moves.
+            // SAFETY: the slot owns the buffer and the file. It is neither reused nor dropped
+            // before its completion was seen, and a Vec's memory stays in place when the Ring
+            // moves.
             let pushed = unsafe { queue.push(&entry.user_data(u64::from(slot))) };
             // The ring has at least as many entries as there are slots.
             if pushed.is_err() {
@@ -136,24 +137,24 @@ impl Ring {
             self.enter(0)?;
         }
     }
-    /// Lets the kernel take what was pushed, and waits for `min` completions, a moment at most:
-    /// another task may reap what this one waits for.
+    /// Submits the queued entries to the kernel and waits for `min` completions. The wait is short:
+    /// another task may reap the completions that this one waits for.
     fn enter(&self, min: usize) -> Result<(), Errno> {
         let submitter = self.ring.submitter();
         let moment = Timespec::new().nsec(NOTICE.as_nanos() as u32);
         let entered = match self.ring.params().is_feature_ext_arg() && min > 0 {
             true => submitter.submit_with_args(min, &SubmitArgs::new().timespec(&moment)),
-            // Before Linux 5.11 nothing ends the wait but a completion.
+            // Before Linux 5.11 only a completion ends the wait.
             false => submitter.submit_and_wait(min),
         };
         match entered {
-            // The moment is over, or a signal came: our own only set a flag.
+            // The wait is over, or a signal came; Seekwell's handlers only set a flag.
             Err(e) if matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Ok(()),
             r => r.map(|_| ()).map_err(crate::errno),
         }
     }
 
-    /// Waits for at least `min` completions, or all that are outstanding; appends all there are.
+    /// Waits for at least `min` completions, or all outstanding ones; appends all that are ready.
     pub fn reap(&self, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
         let mut got = 0;
         loop {
@@ -161,7 +162,7 @@ impl Ring {
             let (closing, n) = self.take(&mut slots, out);
             let outstanding = slots.outstanding;
             drop(slots);
-            // Those of them that the script has closed are closed now.
+            // Files that the script has closed meanwhile are closed here.
             drop(closing);
             got += n;
             let want = min.saturating_sub(got).min(outstanding);
@@ -172,18 +173,18 @@ impl Ring {
         }
     }
 
-    /// What completed since the last time this was asked.
+    /// What completed since the last call.
     pub fn moved(&self) -> Moved {
         std::mem::take(&mut self.slots().moved)
     }
 
-    /// Takes the completions that are there: the files they used, and how many there were.
+    /// Takes the ready completions; returns the files they used, and their number.
     fn take(&self, slots: &mut Slots, out: &mut Vec<AioDone>) -> (Vec<Arc<OpenFile>>, usize) {
         #[expect(
             unsafe_code,
             reason = "tasks share the ring, and each half has its lock"
         )]
-        // SAFETY: whoever holds `slots` is the only one with the completion queue.
+        // SAFETY: only the holder of `slots` uses the completion queue.
         let completed = unsafe { self.ring.completion_shared() };
         let (mut files, mut n) = (Vec::new(), 0);
         for done in completed {
@@ -191,7 +192,7 @@ impl Ring {
             let s = &mut slots.all[slot as usize];
             let result = match u32::try_from(code) {
                 Err(_) => Err(Errno(-i64::from(code))),
-                // A write is all or nothing; the usual reason for less is a full disk.
+                // A write is all or nothing; the usual reason for a short write is a full disk.
                 Ok(n) if s.op == Some(AioOp::Write) && n < s.len => Err(Errno::ENOSPC),
                 Ok(n) => Ok(n),
             };
@@ -224,7 +225,7 @@ impl Drop for Ring {
         let mut rest = Vec::new();
         let outstanding = self.slots().outstanding;
         if self.reap(outstanding, &mut rest).is_err() {
-            // The kernel still owns the buffers: better lost than given away.
+            // The kernel still owns the buffers: leaking them is safer than freeing them.
             std::mem::forget(std::mem::take(&mut self.slots().all));
         }
     }
@@ -270,7 +271,7 @@ mod tests {
             len: 1,
             tag,
         };
-        // A read that ends when somebody writes to the other end.
+        // A read that completes when the other end of the pipe is written.
         ring.submit(&[(read(0), Arc::clone(&never))])
             .expect("taken");
         let (told, heard) = mpsc::channel();
@@ -293,7 +294,7 @@ mod tests {
         rustix::io::write(&never, b"x").expect("written");
         let reaped = reaper.join().expect("no panic").expect("reaped");
         assert!((1..=2).contains(&reaped), "{reaped}");
-        // The reaper takes the locks for a moment after each wait.
+        // The reaper takes the locks briefly after each wait.
         assert!(free > 50, "free at {free} of 100 looks");
     }
 }

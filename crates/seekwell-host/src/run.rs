@@ -1,4 +1,4 @@
-//! A run on the host, from an empty directory to a result record.
+//! A run on the host: from an empty directory to a result record.
 
 use crate::inforce::in_force;
 use crate::machine::HostMachine;
@@ -22,40 +22,40 @@ use thiserror::Error;
 /// Where and how to run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A directory of the user's; ours is made inside.
+    /// The user's directory; the run creates its own inside.
     pub dir: PathBuf,
-    /// A device or file of the user's for workloads on the raw device.
+    /// The user's device or file, for workloads on a raw device.
     pub device: Option<PathBuf>,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Stop after so long.
+    /// Time limit.
     pub limit: Option<Duration>,
-    /// SIGINT, SIGTERM and SIGHUP stop the run.
+    /// Whether SIGINT, SIGTERM and SIGHUP stop the run.
     pub signals: bool,
-    /// Who watches it.
+    /// Progress, for an observer.
     pub pulse: Option<Arc<Pulse>>,
-    /// Stops it when it is set, by whoever began it.
+    /// Stops the run when the caller sets it.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// What a run has done so far, for whoever watches it from another thread.
+/// Progress of a run, for observers in other threads.
 #[derive(Debug, Default)]
 pub struct Pulse {
     operations: AtomicU64,
-    /// When the workload's clock started; none yet.
+    /// When the workload's clock started; empty before.
     clock: OnceLock<std::time::Instant>,
 }
 
 impl Pulse {
-    /// Operations that ended.
+    /// Operations that completed.
     pub fn operations(&self) -> u64 {
         self.operations.load(Ordering::Relaxed)
     }
-    /// For how long the workload's clock has been running; `None` before it started.
+    /// Time since the workload's clock started; `None` before it started.
     pub fn clock(&self) -> Option<Duration> {
         self.clock.get().map(std::time::Instant::elapsed)
     }
-    /// Sees what a script notes.
+    /// Updates the progress from a script's note.
     pub(crate) fn note(&self, note: &Note) {
         match note {
             Note::Op { .. } => {
@@ -70,7 +70,7 @@ impl Pulse {
 }
 
 impl Options {
-    /// In a directory, with signals caught and no limit.
+    /// Options for a directory, with signals caught and no limit.
     pub fn new(dir: impl Into<PathBuf>, seed: u64) -> Self {
         Options {
             dir: dir.into(),
@@ -85,16 +85,16 @@ impl Options {
 }
 
 impl Options {
-    /// What the run reads and writes: the raw device if one was named, else the directory.
+    /// What the run reads and writes: the raw device, if one was named, else the directory.
     pub fn place(&self) -> &Path {
         self.device.as_deref().unwrap_or(&self.dir)
     }
 }
 
-/// Why nothing ran.
+/// Why a run could not start.
 #[derive(Error, Debug)]
 pub enum HostError {
-    /// No place.
+    /// No directory to work in.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// Too little space.
@@ -102,16 +102,16 @@ pub enum HostError {
         "{dir}: {free} MB are free, and {name} may need {need} MB; free some, or choose smaller parameters"
     )]
     Space {
-        /// Where.
+        /// The directory.
         dir: PathBuf,
         /// Free, MB.
         free: u64,
         /// Needed, MB.
         need: u64,
-        /// By which workload.
+        /// Name of the workload.
         name: String,
     },
-    /// It works on a raw device, and none was named.
+    /// The workload needs a raw device, and none was named.
     #[error("{0} works on a raw device: name a device or file with --raw")]
     NoDevice(String),
     /// A raw device was named for a workload that works on files.
@@ -119,7 +119,7 @@ pub enum HostError {
         "{0} works on files in the directory, not on a raw device: leave --raw out, or take one of {1}"
     )]
     NotRaw(String, String),
-    /// It would change a device of the user's.
+    /// The workload would change the user's device.
     #[error(
         "{0} writes to the raw device or trims it, and what is on it would be lost: for real only reads are run there"
     )]
@@ -127,33 +127,33 @@ pub enum HostError {
     /// The raw device cannot be read.
     #[error("{path}: {source}; name a block device or a plain file you may read with --raw")]
     Raw {
-        /// As named.
+        /// Its path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// Something of the host.
+    /// Another error of the host.
     #[error("{what}: {source}")]
     Host {
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
 }
 
-/// A run that began. Its record holds what was measured, however it ended.
+/// A run that started. Its record holds the measurements, also if the run ended early.
 #[derive(Debug)]
 pub struct Ran {
-    /// What was measured.
+    /// The measurements.
     pub record: Record,
-    /// How it ended early, if it did: the failure, or by whom it was stopped.
+    /// Why it ended early, if it did: the failure, or what stopped it.
     pub stopped: Option<String>,
     /// The signal that stopped it, if one did.
     pub signal: Option<i32>,
 }
 
-/// Whether a run can begin, without writing anything.
+/// Checks whether a run can start, without writing anything.
 pub fn check(plan: &Plan, o: &Options) -> Result<(), HostError> {
     let name = || plan.name().to_owned();
     match (plan.needs(), &o.device) {
@@ -177,7 +177,7 @@ fn readable(path: &Path) -> Result<(), HostError> {
         path: path.to_owned(),
         source,
     };
-    // Looked at before it is opened: opening a pipe would wait for somebody at its other end.
+    // Checked before it is opened: opening a pipe would wait for its other end.
     let kind = std::fs::metadata(path).map_err(bad)?.file_type();
     if !(kind.is_file() || kind.is_block_device()) {
         return Err(bad(std::io::Error::other(
@@ -191,7 +191,7 @@ fn readable(path: &Path) -> Result<(), HostError> {
 pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
     check(plan, o)?;
     let mut ran = match plan.name() {
-        // What the script imitates is here itself.
+        // The library runs in place of the script that imitates it.
         sqlite::WORKLOAD => sqlite::run(plan, o)?,
         name => {
             let script = plan.clone();
@@ -202,10 +202,10 @@ pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
     Ok(ran)
 }
 
-/// Asks before it begins: a run that fills the user's disk helps nobody.
+/// Checks the free space first, so that a run does not fill the user's disk.
 fn enough_space(plan: &Plan, dir: &Path) -> Result<(), HostError> {
     let Ok(s) = rustix::fs::statvfs(dir) else {
-        // A missing directory is reported where ours is made.
+        // A missing directory is reported when the run's directory is created.
         return Ok(());
     };
     let (free, need) = (s.f_bavail.saturating_mul(s.f_frsize), plan.space());
@@ -228,7 +228,7 @@ where
 {
     let host = |what| move |source| HostError::Host { what, source };
     let stop = Stop::new(o.limit, o.signals).outside(o.stop.clone());
-    // Before the directory is made: a signal must not come in between.
+    // Before the directory is created, so that no signal comes in between.
     let signals = match o.signals {
         true => Some(Signals::catch().map_err(host("catch signals"))?),
         false => None,
@@ -244,7 +244,7 @@ where
     let outcome = tasks::run(main, script);
     let duration_ns = shared.now().since_start();
     if outcome.is_ok() {
-        // Tasks the script left behind end with it, as on a machine that is shut down.
+        // Tasks that the script left running end with it, as on a shutdown.
         shared.stop.raise(ENDED);
     }
     tasks::join_all(&shared);
@@ -273,14 +273,14 @@ where
         at_ns: duration_ns,
     });
     let signal = shared.stop.signal();
-    // Files first closed, then removed.
+    // Files are closed before they are removed.
     drop(shared);
     if let Err(e) = place.remove() {
         record
             .warnings
             .push(format!("our files could not all be removed: {e}"));
     }
-    // Only now: one that comes while files are being removed must not leave the rest of them.
+    // Last, so that a signal during the removal does not leave files behind.
     drop(signals);
     Ok(Ran {
         record,
@@ -289,20 +289,20 @@ where
     })
 }
 
-/// Had the workload's clock stopped when the limit was reached?
+/// Whether the workload's clock had stopped before the limit was reached.
 fn measured_before(limit: Option<Duration>, r: &Record) -> bool {
     let limit_ns = limit.map_or(u128::MAX, |l| l.as_nanos());
     r.clock_stop_ns.is_some_and(|at| u128::from(at) < limit_ns)
 }
 
-/// Said by nobody: the script came to its end.
+/// Reason for a script that came to its end.
 const ENDED: &str = "ended";
 
 fn failure(outcome: Result<(), Fail>) -> Option<String> {
     outcome.err().map(|f| format!("main: {f}"))
 }
 
-/// What a run for real has of its place, in a record.
+/// Adds the host, the place and the schedulers of a run to its record.
 pub(crate) fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
     r.host = Some(crate::host::describe(o.place(), o.device.is_some()));
     r.device = DeviceInfo {

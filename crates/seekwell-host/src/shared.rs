@@ -1,4 +1,4 @@
-//! What all tasks of a run share.
+//! State that all tasks of a run share.
 
 use crate::files::{Inode, OpenFile, raw};
 use crate::place::MARKER;
@@ -24,11 +24,11 @@ pub use crate::mapping::Mapping;
 pub struct Shared {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Of the host.
+    /// Facts about the host.
     pub facts: Facts,
-    /// What the user named for raw access.
+    /// The device or file that the user named for raw access.
     pub device: Option<PathBuf>,
-    /// Raised from outside.
+    /// The stop flag.
     pub stop: Stop,
     /// Open files.
     pub files: Table<OpenFile>,
@@ -38,7 +38,7 @@ pub struct Shared {
     pub rings: Table<Ring>,
     /// Locks, barriers, channels.
     pub syncs: Syncs,
-    /// Who watches the run.
+    /// Progress, for an observer.
     pub pulse: Option<Arc<Pulse>>,
     /// Tasks that were started, by number.
     pub tasks: Mutex<Vec<Option<Started>>>,
@@ -46,13 +46,13 @@ pub struct Shared {
     dir: OwnedFd,
     start: std::time::Instant,
     measures: Mutex<Measures>,
-    /// How far the script's clock is, for tasks that count their calls.
+    /// State of the script's clock, for tasks that count their calls.
     clock: AtomicU8,
     warnings: Mutex<Vec<String>>,
 }
 
 impl Shared {
-    /// Over a directory of our own.
+    /// For a run in this directory.
     pub fn new(
         path: &Path,
         seed: u64,
@@ -87,7 +87,7 @@ impl Shared {
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Instant::START + Nanos(ns)
     }
-    /// Its path.
+    /// The path of the run's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -95,16 +95,16 @@ impl Shared {
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
-    /// What was measured so far.
+    /// The measurements so far.
     pub fn measures(&self) -> MutexGuard<'_, Measures> {
         self.measures.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The script's clock started or stopped.
+    /// Records that the script's clock started or stopped.
     pub fn clock_changed(&self) {
         let clock = self.measures().clock() as u8;
         self.clock.store(clock, Ordering::Relaxed);
     }
-    /// How far the script's clock is.
+    /// State of the script's clock.
     pub fn clock(&self) -> Clock {
         match self.clock.load(Ordering::Relaxed) {
             0 => Clock::Before,
@@ -112,14 +112,14 @@ impl Shared {
             _ => Clock::Stopped,
         }
     }
-    /// Something to keep in mind; said once.
+    /// Adds a warning, once per text.
     pub fn warn(&self, text: String) {
         let mut w = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if !w.contains(&text) {
             w.push(text);
         }
     }
-    /// All of them, taken out.
+    /// Takes all warnings.
     pub fn warnings(&self) -> Vec<String> {
         let mut w = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut w)
@@ -129,16 +129,16 @@ impl Shared {
         self.files.for_each(OpenFile::syncing);
         rustix::fs::syncfs(self.dir()).map_err(raw)
     }
-    /// Drops the clean pages of the run's files. Nothing is written and nothing is waited for: a
-    /// file that is being written would be dirty again before its pages were on the disk. Such a
-    /// file (written since it was synced, and still open) is not even opened, because
-    /// POSIX_FADV_DONTNEED and ext4's close both begin to write dirty pages back.
+    /// Drops the clean pages of the run's files, without writing or waiting: a file in use would be
+    /// dirty again before its pages were on the disk. A file that is open and was written since its
+    /// last sync is not even opened, because POSIX_FADV_DONTNEED and ext4's close both start
+    /// writeback.
     pub fn drop_caches(&self) -> Result<(), Errno> {
         let mut unsynced: BTreeSet<Inode> = BTreeSet::new();
         self.files.for_each(|f| unsynced.extend(f.unsynced()));
         let mut dirs = vec![self.path.clone()];
         while let Some(dir) = dirs.pop() {
-            // Other tasks rename and remove files meanwhile: a name that is gone has no pages.
+            // Other tasks rename and remove files meanwhile; a missing name has no pages.
             let Some(entries) = there(std::fs::read_dir(dir))? else {
                 continue;
             };
@@ -166,7 +166,7 @@ impl Shared {
     }
 }
 
-/// `None` where the name is gone.
+/// `None` if the name does not exist.
 fn there<T>(r: std::io::Result<T>) -> Result<Option<T>, Errno> {
     match r {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -1,8 +1,7 @@
-//! SQLite itself: on a host the workload `sqlite` is the library's own doing, not the script's.
+//! On a host the SQLite library itself runs the workload `sqlite`, instead of the script.
 //!
-//! The library is built in, so that it is there on every machine and the same on all of them; its
-//! version goes into the record.
-//! Table, pragmas and transactions are those the script models: one row of two texts a
+//! The library is built in, so that it is available and the same on every machine; the record has
+//! its version. Table, pragmas and transactions are those of the script: one row of two texts per
 //! transaction, an integer key with AUTOINCREMENT, 4 KiB pages, full auto-vacuum, synchronous FULL.
 
 use crate::machine::HostMachine;
@@ -11,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 use seekwell_workload::{Context, Fail, Machine, Mark, Outcome, Params, Plan};
 
-/// The workload that is run by the library.
+/// The workload that the library runs.
 pub const WORKLOAD: &str = "sqlite";
 
 fn fail(what: &str, e: &rusqlite::Error) -> Fail {
@@ -72,7 +71,7 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
         &db,
         &format!("CREATE TABLE t (id INTEGER PRIMARY KEY{auto}, a TEXT, b TEXT);"),
     )?;
-    // Two texts of half the row each; every row different.
+    // Two texts of half the row each; every row is different.
     let row = p.int("row") as usize;
     let text = |i: u64, len: usize| format!("{i:0>len$}").chars().take(len).collect::<String>();
     let texts = |i: u64| (text(i, row / 2), text(i, row - row / 2));
@@ -111,7 +110,7 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
                 _ => format!("DELETE FROM t WHERE id = {};", i + 1),
             };
             let op = m.op_begin(kind);
-            // Also where a stop is noticed: the library waits for nobody.
+            // These calls also notice a stop; the library itself does not.
             let thought = m.compute(think).await.and(m.sleep(Nanos::ZERO).await);
             outcome = match thought.doing(|| "compute") {
                 Ok(()) => exec(&db, &sql),
@@ -162,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Also what the next test traces, as another process.
+    /// The next test traces this test in another process.
     #[test]
     fn library_and_script_run_in_the_same_directory() {
         let case = std::env::var(CASE).unwrap_or_else(|_| "library delete all 20".to_owned());
@@ -188,7 +187,7 @@ mod tests {
         assert_eq!(held(t.path()), 0);
     }
 
-    /// Calls by kind and file, as strace sees them.
+    /// Calls by kind and file, from strace.
     fn traced(case: &str) -> Option<BTreeMap<&'static str, i64>> {
         let t = Scratch::new(&std::env::temp_dir(), "strace").expect("a directory");
         let log = t.path().join("log");
@@ -241,8 +240,8 @@ mod tests {
                 println!("{journal} {kind}: script {script:?}, library {library:?}");
                 for (what, n) in &library {
                     let ours = script.get(what).copied().unwrap_or(0);
-                    // The library also makes the table, and rows to change, in two or three
-                    // transactions of its own; the script's table is made in one call.
+                    // The library also creates the table and the rows to change, in two or three
+                    // transactions; the script creates its table in one call.
                     let each = (ours + N - 1) / N;
                     let made = match *what {
                         "journal writes" | "database writes" => 32,

@@ -1,7 +1,7 @@
-//! How a run is stopped from outside: a signal, a time limit, a task that failed.
+//! Ways to stop a run from outside: a signal, a time limit, a failed task.
 //!
-//! Nothing is torn down by force. A flag is raised; every call that waits or moves data looks at
-//! it and answers ECANCELED, scripts remove their files and return, and the run ends as runs end.
+//! Nothing is torn down by force. A flag is raised; every call that waits or moves data checks it
+//! and returns ECANCELED. Scripts then remove their files and return, and the run ends normally.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -11,29 +11,29 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest a waiting task takes to notice.
+/// Maximum time until a waiting task notices a stop.
 pub const NOTICE: Duration = Duration::from_millis(20);
 
 /// The flag and the reason.
 #[derive(Debug)]
 pub struct Stop {
     flag: AtomicBool,
-    /// Looks at [`signal`].
+    /// Whether to check [`signal`].
     signals: bool,
     deadline: Option<Instant>,
-    /// Set by whoever began the run.
+    /// Set by the caller of the run.
     outside: Option<Arc<AtomicBool>>,
     why: Mutex<Option<Why>>,
 }
 
-/// Why a run ended that reached its limit.
+/// Reason for a run that reached its limit.
 pub const AT_LIMIT: &str = "stopped at the time limit";
 
 /// What stopped a run: in words, and the signal if it was one.
 type Why = (String, Option<i32>);
 
 impl Stop {
-    /// Stops by itself after `limit`, if there is one; by a signal, if `signals` are caught.
+    /// Stops after `limit`, if there is one, and on a signal if `signals` are caught.
     pub fn new(limit: Option<Duration>, signals: bool) -> Self {
         Stop {
             flag: AtomicBool::new(false),
@@ -43,13 +43,13 @@ impl Stop {
             why: Mutex::new(None),
         }
     }
-    /// Stops when this is set, too.
+    /// Also stops when `flag` is set.
     #[must_use]
     pub fn outside(mut self, flag: Option<Arc<AtomicBool>>) -> Self {
         self.outside = flag;
         self
     }
-    /// Stops, unless it was stopped before.
+    /// Stops the run, unless it was stopped already.
     pub fn raise(&self, why: impl Into<String>) {
         self.raise_by(why.into(), None);
     }
@@ -60,7 +60,7 @@ impl Stop {
     fn slot(&self) -> MutexGuard<'_, Option<Why>> {
         self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Stopped?
+    /// Whether the run is stopped.
     pub fn is_raised(&self) -> bool {
         if self.flag.load(Ordering::Acquire) {
             return true;
@@ -85,11 +85,11 @@ impl Stop {
         }
         false
     }
-    /// Why, if it was.
+    /// The reason, if the run is stopped.
     pub fn why(&self) -> Option<String> {
         self.slot().as_ref().map(|w| w.0.clone())
     }
-    /// The signal, if it was one that stopped it.
+    /// The signal, if one stopped the run.
     pub fn signal(&self) -> Option<i32> {
         self.slot().as_ref().and_then(|w| w.1)
     }
@@ -98,30 +98,32 @@ impl Stop {
 /// The signals that stop a run.
 pub const CAUGHT: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// The number of the signal that came last while signals were caught; 0 for none.
+/// Number of the last signal caught; 0 for none.
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
-/// Nobody catches: a signal does what it does without us. The library's handlers, once set, stay.
+/// Whether signals are not caught: then they have their default effect. The library's handlers stay
+/// once set.
 static UNCAUGHT: AtomicBool = AtomicBool::new(true);
-/// How many [`Signals`] live, one within the other: a command of several runs catches around all.
+/// Number of live [`Signals`], which may be nested: a command of several runs catches signals
+/// around all of them.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// The signal that came last while signals were caught, by its number.
+/// Number of the last signal caught.
 pub fn signal() -> Option<i32> {
     i32::try_from(SIGNAL.load(Ordering::SeqCst))
         .ok()
         .filter(|n| *n != 0)
 }
 
-/// While this lives, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program; they
-/// end it again when it is dropped. One run of a program at a time.
+/// While this lives, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program. When it
+/// is dropped, they end the program again. Only one run at a time in a program.
 ///
-/// A signal that was ignored before stays ignored: nohup(1) ignores SIGHUP, and a shell SIGINT for
-/// what it runs in the background.
+/// A signal that was ignored at the start stays ignored: nohup(1) ignores SIGHUP, and a shell
+/// ignores SIGINT for background jobs.
 #[derive(Debug)]
 pub struct Signals(());
 
 impl Signals {
-    /// Catches them.
+    /// Starts to catch them.
     pub fn catch() -> io::Result<Self> {
         static SET: Mutex<bool> = Mutex::new(false);
         let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +150,7 @@ impl Drop for Signals {
     }
 }
 
-/// Those of [`CAUGHT`] that this program was not started to ignore.
+/// The signals of [`CAUGHT`] that were not ignored when this program started.
 pub fn caught() -> impl Iterator<Item = c_int> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);

@@ -1,14 +1,14 @@
-//! Locks, barriers and channels between tasks: threads that really wait.
+//! Locks, barriers and channels between tasks, on real threads.
 //!
-//! A waiter looks at the stop flag now and then, so that a run can be stopped whatever its tasks
-//! wait for. Who gets a lock next is the kernel's affair, as it is for the programs modelled.
+//! A waiting task checks the stop flag regularly, so that a run can always be stopped. The kernel
+//! chooses the next owner of a lock, as for the programs modelled.
 
 use crate::stop::{NOTICE, Stop};
 use seekwell_core::Errno;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// A state and a bell that rings when it changes.
+/// A state with a condition variable that signals its changes.
 #[derive(Debug, Default)]
 struct Bell<T> {
     state: Mutex<T>,
@@ -25,7 +25,7 @@ impl<T> Bell<T> {
     fn get(&self) -> MutexGuard<'_, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Waits until `ready` gives something.
+    /// Waits until `ready` returns a value.
     fn wait<R>(&self, stop: &Stop, mut ready: impl FnMut(&mut T) -> Option<R>) -> Result<R, Errno> {
         let mut state = self.get();
         loop {
@@ -58,7 +58,7 @@ struct Pipe {
     ended: bool,
 }
 
-/// All of a run, by number.
+/// All locks, barriers and channels of a run, by number.
 #[derive(Debug, Default)]
 pub struct Syncs {
     locks: RwLock<Vec<Arc<Bell<bool>>>>,
@@ -82,11 +82,11 @@ impl Syncs {
     pub fn lock(&self) -> u32 {
         push(&self.locks, Bell::new(false))
     }
-    /// Takes it.
+    /// Takes the lock.
     pub fn acquire(&self, lock: u32, stop: &Stop) -> Result<(), Errno> {
         get(&self.locks, lock)?.wait(stop, |held| (!std::mem::replace(held, true)).then_some(()))
     }
-    /// Frees it.
+    /// Releases the lock.
     pub fn release(&self, lock: u32) {
         if let Ok(l) = get(&self.locks, lock) {
             *l.get() = false;
@@ -104,7 +104,7 @@ impl Syncs {
             }),
         )
     }
-    /// Waits for all.
+    /// Waits until all tasks have arrived.
     pub fn arrive(&self, barrier: u32, stop: &Stop) -> Result<(), Errno> {
         let b = get(&self.barriers, barrier)?;
         let mine = {
@@ -131,7 +131,7 @@ impl Syncs {
             }),
         )
     }
-    /// Puts a number in.
+    /// Sends a number.
     pub fn send(&self, channel: u32, value: u64, stop: &Stop) -> Result<(), Errno> {
         let c = get(&self.channels, channel)?;
         c.wait(stop, |p| {
@@ -146,7 +146,7 @@ impl Syncs {
         c.changed.notify_all();
         Ok(())
     }
-    /// Takes one out.
+    /// Receives a number.
     pub fn recv(&self, channel: u32, stop: &Stop) -> Result<Option<u64>, Errno> {
         let c = get(&self.channels, channel)?;
         let got = c.wait(stop, |p| match p.inside.pop_front() {
@@ -157,7 +157,7 @@ impl Syncs {
         c.changed.notify_all();
         Ok(got)
     }
-    /// Ends it.
+    /// Closes the channel.
     pub fn end_channel(&self, channel: u32) {
         if let Ok(c) = get(&self.channels, channel) {
             c.get().ended = true;

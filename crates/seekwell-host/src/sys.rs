@@ -1,4 +1,4 @@
-//! System calls that no safe wrapper has, each with its reason.
+//! System calls without a safe wrapper; each states why it is sound.
 
 use crate::files::{OpenFile, raw, retry};
 use seekwell_core::{Class, Errno, IoPrio, Nanos, Stat, SyncRange};
@@ -58,8 +58,8 @@ pub fn device_bytes(file: &OpenFile) -> Result<u64, Errno> {
     Ok(end)
 }
 
-/// The facts scripts ask for. The time of the last change is not told: the clock of a file system
-/// is not the run's.
+/// The facts that scripts ask for. The modification time is left out: a file system's clock is not
+/// the run's clock.
 pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
     let number = |v: i64| u64::try_from(v).map_err(|_| Errno::EIO);
     Ok(Stat {
@@ -71,7 +71,7 @@ pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
     })
 }
 
-/// Drops a file's clean pages. The kernel begins to write dirty ones back and waits for none.
+/// Drops a file's clean pages. The kernel starts writeback of dirty pages and does not wait for it.
 pub fn drop_clean(file: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(raw)
 }

@@ -1,13 +1,13 @@
-//! What tasks share by number: open files, mapped ranges, rings.
+//! Objects that tasks share by number: open files, mapped ranges, rings.
 //!
-//! The lock is held while a number is looked up, never during a system call. Closing a file can
-//! take a disk's time (ext4 writes a replaced file back on close), and so can ending a ring or a
-//! mapping; what another task does meanwhile must not wait for it.
+//! The lock is held during the look-up of a number, never during a system call. Closing a file can
+//! take as long as disk I/O (ext4 writes a replaced file back on close), and so can dropping a ring
+//! or a mapping. Other tasks must not wait for it.
 
 use seekwell_core::Errno;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Things by number.
+/// Objects by number.
 #[derive(Debug)]
 pub struct Table<T>(RwLock<Slots<T>>);
 
@@ -33,7 +33,7 @@ impl<T> Table<T> {
     fn writing(&self) -> RwLockWriteGuard<'_, Slots<T>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Gives a value a number, one that was given back if there is one.
+    /// Assigns a number to a value, and reuses freed numbers.
     pub fn insert(&self, value: T) -> u32 {
         let value = Some(Arc::new(value));
         let mut t = self.writing();
@@ -48,13 +48,13 @@ impl<T> Table<T> {
             }
         }
     }
-    /// The value of a number; EBADF if there is none.
+    /// The value of a number; EBADF if it has none.
     pub fn get(&self, i: u32) -> Result<Arc<T>, Errno> {
         let value = self.reading().all.get(i as usize).cloned().flatten();
         value.ok_or(Errno::EBADF)
     }
-    /// Takes the number away; EBADF if there is none. The value is dropped after the lock is free:
-    /// here, or by the task that still uses it.
+    /// Frees a number; EBADF if it has no value. The value is dropped after the lock is released:
+    /// here, or by the last task that uses it.
     pub fn remove(&self, i: u32) -> Result<(), Errno> {
         let mut t = self.writing();
         let slot = t.all.get_mut(i as usize).ok_or(Errno::EBADF)?;
@@ -64,7 +64,7 @@ impl<T> Table<T> {
         drop(value);
         Ok(())
     }
-    /// Looks at every value under the lock: `look` makes no system call.
+    /// Visits every value under the lock; `look` must not make a system call.
     pub fn for_each(&self, look: impl FnMut(&T)) {
         let t = self.reading();
         t.all.iter().flatten().map(AsRef::as_ref).for_each(look);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Notes whether its table is free while it is dropped, as a file is while it closes.
+    /// Records whether its table is unlocked during the drop, as it must be while a file closes.
     struct Closing(Arc<Table<Closing>>, Arc<Mutex<Vec<bool>>>);
 
     impl Drop for Closing {

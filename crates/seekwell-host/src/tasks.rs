@@ -12,10 +12,10 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
-/// A thread that was started and not joined.
+/// A thread that was started and is not joined yet.
 pub type Started = JoinHandle<Outcome>;
 
-/// Runs a future that waits for nothing but system calls.
+/// Runs a future that waits only in system calls.
 pub fn block_on<T>(future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let mut future = pin!(future);
     match future
@@ -66,7 +66,7 @@ where
     if how.io_context == IoContextOf::Share {
         shared.warn("tasks that share an io context have their own here".to_owned());
     }
-    // Fifteen bytes is what the kernel keeps of a name.
+    // The kernel keeps fifteen bytes of a thread's name.
     let name: String = how.name.chars().take(15).collect();
     let thread = std::thread::Builder::new().name(name).spawn(move || {
         be(&shared, &path, &how);
@@ -83,7 +83,7 @@ where
     Ok(Join((all.len() - 1) as u32))
 }
 
-/// Takes on the priorities asked for. What the host refuses is a warning: the run is worth having.
+/// Sets the requested priorities. A refusal by the host is only a warning: the run is still useful.
 fn be(shared: &Shared, path: &str, how: &How) {
     if how.ioprio.class != Class::None
         && let Err(e) = set_ioprio(how.ioprio)
@@ -97,7 +97,7 @@ fn be(shared: &Shared, path: &str, how: &How) {
     }
 }
 
-/// Waits for a task's thread; EINVAL if it was waited for before.
+/// Joins a task's thread; EINVAL if it was joined before.
 pub fn join(shared: &Shared, task: u32) -> Outcome {
     let thread = {
         let mut all = shared.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ pub fn join(shared: &Shared, task: u32) -> Outcome {
             errno: Errno::EINVAL,
         });
     };
-    // `run` catches what a script throws.
+    // `run` catches a script's panics.
     thread.join().unwrap_or_else(|_| {
         Err(Fail {
             what: format!("task {task} broke off"),
@@ -118,7 +118,7 @@ pub fn join(shared: &Shared, task: u32) -> Outcome {
     })
 }
 
-/// Waits for all threads nobody waited for.
+/// Joins all threads that nobody joined.
 pub fn join_all(shared: &Shared) {
     for task in 0.. {
         let known = shared
@@ -129,7 +129,7 @@ pub fn join_all(shared: &Shared) {
         if task >= known {
             return;
         }
-        // Its failure, if any, has stopped the run and is kept there.
+        // A failure has already stopped the run and is recorded there.
         let _ = join(shared, task as u32);
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts on real files of a temporary directory.
+//! Scripts on real files in a temporary directory.
 
 use crate::place::{Scratch, held};
 use crate::{HostMachine, Options, Ran, run_real, run_script};
@@ -99,7 +99,7 @@ fn every_file_call_does_what_its_name_says() {
     assert_eq!((t.reads, t.read_bytes), (2, 100));
 }
 
-/// Is a file's first page in the page cache? `None` where the file system does not say.
+/// Whether a file's first page is in the page cache; `None` if the file system cannot tell.
 fn cached(file: &std::fs::File) -> Option<bool> {
     use rustix::io::{Errno, ReadWriteFlags};
     let mut page = [0; 4096];
@@ -111,7 +111,7 @@ fn cached(file: &std::fs::File) -> Option<bool> {
     }
 }
 
-/// A writer that goes on and on must not hold up whoever makes the other files cold.
+/// A continuous writer must not delay a task that drops the caches of other files.
 #[test]
 fn dropping_caches_leaves_a_file_alone_that_is_being_written() {
     let ran = run("drop", async |mut m: HostMachine| {
@@ -315,7 +315,7 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
             m.sleep(Nanos::from_ms(1)).await.doing(|| "sleep")?;
         }
     };
-    // How much is done within a limit is up to whoever else uses the machine.
+    // The amount written within a limit depends on the load of the machine.
     let written = [50, 500, 5_000, 50_000].into_iter().any(|limit_ms| {
         let o = Options {
             limit: Some(Duration::from_millis(limit_ms)),
@@ -336,7 +336,7 @@ fn files_that_vanish_are_an_error_of_the_task_not_of_the_clean_up() {
         let f = m.open("x", NEW).await.doing(|| "open")?;
         m.write(f, 0, 10).await.doing(|| "write")?;
         m.unlink("x").await.doing(|| "unlink")?;
-        // The descriptor lives on, the name is gone.
+        // The descriptor stays open, the name is gone.
         assert_eq!(m.read(f, 0, 10).await, Ok(10));
         m.stat("x").await.doing(|| "stat x")?;
         Ok(())
@@ -347,7 +347,7 @@ fn files_that_vanish_are_an_error_of_the_task_not_of_the_clean_up() {
     );
 }
 
-/// A file system of 4 MB for a test; gone at the end.
+/// A file system of 4 MB for a test; removed at the end.
 struct Small(Scratch);
 
 impl Small {

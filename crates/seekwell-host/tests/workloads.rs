@@ -1,4 +1,4 @@
-//! The scripts on real files: the operations are those of the test world, by kind and in number.
+//! The scripts on real files: operations have the same kinds and numbers as in the test world.
 
 use seekwell_core::result::Record;
 use seekwell_host::{Options, run_real};
@@ -7,7 +7,7 @@ use seekwell_workload::{Needs, Plan, workload};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// An empty directory of our own, gone at the end.
+/// An empty directory, removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -39,13 +39,13 @@ fn real(plan: &Plan, dir: &Path, device: Option<PathBuf>) -> Record {
     ran.record
 }
 
-/// Operations by kind: how many, and bytes.
+/// Operations by kind: number and bytes.
 fn counts(r: &Record) -> BTreeMap<String, (u64, u64)> {
     let of = |o: &seekwell_core::result::Operation| (o.kind.clone(), (o.latency.count(), o.bytes));
     r.operations.iter().map(of).collect()
 }
 
-/// What a task is called, and what it counted.
+/// Name of each task, and its number of operations.
 fn tasks(r: &Record) -> Vec<(String, u64)> {
     let mut all: Vec<_> = r.tasks.iter().map(|t| (t.path.clone(), t.ops)).collect();
     all.sort();

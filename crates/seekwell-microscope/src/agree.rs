@@ -1,4 +1,4 @@
-//! How far a run agrees with a recorded one.
+//! Agreement between a run and a recorded run.
 
 use super::{Case, Dispatched, Harness, Outcome, What, run};
 use seekwell_core::Instant;
@@ -13,22 +13,22 @@ pub struct Agreement {
     pub got: usize,
     /// Positions with the same request at the same time.
     pub same: usize,
-    /// Positions with the same request, whatever the time.
+    /// Positions with the same request, at any time.
     pub same_request: usize,
     /// Positions before the first difference.
     pub prefix: usize,
     /// Longest common subsequence of requests.
     pub lcs: usize,
-    /// All timer expiries at the same times; `None` if the recording has none to compare.
+    /// Whether all timers expired at the same times; `None` if the recording has no timers.
     pub timers: Option<bool>,
 }
 
 impl Agreement {
-    /// Wholly the same?
+    /// Whether all decisions and all recorded timers agree.
     pub fn identical(&self) -> bool {
         self.same == self.expected && self.got == self.expected && self.timers != Some(false)
     }
-    /// Compares.
+    /// Compares a run with its recording.
     pub fn of(want: &[Dispatched], timers: Option<&[Instant]>, run: &Outcome) -> Self {
         let got = &run.dispatch;
         let pairs = || want.iter().zip(got);
@@ -44,7 +44,7 @@ impl Agreement {
     }
 }
 
-/// Length of the longest common subsequence of requests, by rows (inputs are a few thousand long).
+/// Length of the longest common subsequence of requests; inputs are a few thousand long.
 fn lcs(a: &[Dispatched], b: &[Dispatched]) -> usize {
     let mut row = vec![0usize; b.len() + 1];
     for x in a {
@@ -62,26 +62,26 @@ fn lcs(a: &[Dispatched], b: &[Dispatched]) -> usize {
     row[b.len()]
 }
 
-/// Sums over many cases.
+/// Sums over several cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Cases compared.
     pub cases: usize,
-    /// Of them, wholly the same.
+    /// Cases that are identical.
     pub identical: usize,
     /// Decisions recorded.
     pub expected: usize,
-    /// Same request at the same time at the same position.
+    /// Decisions with the same request at the same time at the same position.
     pub same: usize,
-    /// Same request at the same position.
+    /// Decisions with the same request at the same position.
     pub same_request: usize,
-    /// Before the first difference.
+    /// Decisions before the first difference.
     pub prefix: usize,
-    /// Longest common subsequences.
+    /// Lengths of the longest common subsequences.
     pub lcs: usize,
     /// Cases whose timer expiries are recorded.
     pub timed: usize,
-    /// Of them, all the same.
+    /// Cases with recorded timer expiries that all agree.
     pub timers: usize,
 }
 
@@ -100,19 +100,19 @@ impl Tally {
     }
 }
 
-/// What a case scores under another scheduler, so that an agreement means something.
+/// Score of a null model for a case: the baseline that an agreement is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
     /// Scheduler and version that ran.
     pub elevator: String,
-    /// What it is beside the scheduler under the microscope: "a FIFO", "a wrong one".
+    /// Its role in the comparison: "a FIFO", "a wrong one".
     pub role: &'static str,
     /// Its agreement with the recording.
     pub agreement: Agreement,
 }
 
-/// The schedulers to run beside `elevator`: a FIFO, and one that is wrong for it. Both in the
-/// same kernel generation where they have one, so that merging is the same.
+/// The null models for `elevator`: a FIFO, and a scheduler of different behaviour. Both come from
+/// the same kernel generation where it has them, so that merging is the same.
 pub fn null_models(elevator: &str) -> Vec<String> {
     let Some((info, _, era)) = find(elevator) else {
         return Vec::new();
@@ -129,8 +129,8 @@ pub fn null_models(elevator: &str) -> Vec<String> {
     }
 }
 
-/// Runs the case under the null models of its scheduler and compares each with the recording. A
-/// model that cannot run it (other limits of other layers) is left out.
+/// Runs the case under the null models of its scheduler and compares each with the recording.
+/// Leaves out a model that cannot run the case.
 pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
     let timers = case.expected_timers();
     let models = null_models(&case.elevator).into_iter();
@@ -150,12 +150,12 @@ pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
 }
 
 impl Case {
-    /// The same request list under another scheduler, with that one's defaults.
+    /// The same request list under another scheduler with default tunables.
     pub fn under(&self, elevator: &str) -> Case {
         let mut case = self.clone();
         case.elevator = elevator.to_owned();
         if matches!(case.harness().ok(), Some(Harness::Legacy | Harness::Mq)) {
-            // The layer goes with the scheduler.
+            // The other scheduler may need another layer.
             case.harness = None;
         }
         case.tunables.clear();

@@ -1,4 +1,4 @@
-//! The case format, understood strictly: an error names case, row, key and remedy.
+//! The case format, parsed strictly. An error names case, row, key and remedy.
 
 use super::{Dispatched, Outcome, streams};
 use seekwell_core::{BioId, Flags, Instant, IoPrio, Op, Sector, Sectors, TaskId};
@@ -11,7 +11,7 @@ pub use super::read::{CsvOptions, open_plain, read_cases};
 /// What is wrong with a case file.
 #[derive(Error, Debug)]
 pub enum CaseError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
         /// The file.
@@ -19,17 +19,17 @@ pub enum CaseError {
         /// Why.
         source: std::io::Error,
     },
-    /// A line is no case.
+    /// A line is not a case.
     #[error("{file}, line {line}: {why}")]
     Line {
         /// The file.
         file: String,
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
         /// What is wrong and what to do.
         why: String,
     },
-    /// A case asks for something that is not there.
+    /// A case asks for something that does not exist.
     #[error("case {case}: {why}")]
     Case {
         /// Its name.
@@ -43,28 +43,28 @@ pub enum CaseError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseDevice {
-    /// Commands at once.
+    /// Commands that the device holds at a time.
     #[serde(default = "one")]
     pub depth: u32,
     /// Fixed service time, microseconds.
     #[serde(default)]
     pub service_us: f64,
-    /// Spinning? A bool or 0/1.
+    /// Rotational? A bool or 0/1.
     #[serde(default = "yes", deserialize_with = "bool_or_number")]
     pub rotational: bool,
-    /// One server (default), or each command for itself.
+    /// Whether commands are served in parallel, not by one server (default).
     #[serde(default)]
     pub parallel: bool,
-    /// blk-mq: limited by tag, so that a request is parked outside the scheduler.
+    /// blk-mq: limited by driver tags, so that a request is parked outside the scheduler.
     #[serde(default)]
     pub parked: bool,
-    /// blk-mq: answers busy beyond so many commands, whatever its depth; 0: as its depth.
+    /// blk-mq: the device answers busy beyond this many commands; 0: beyond its depth.
     #[serde(default)]
     pub accepts: u32,
     /// blk-mq: hardware queues; 0: one.
     #[serde(default)]
     pub hw_queues: u16,
-    /// Has a volatile write cache, so that flushes mean something.
+    /// Has a volatile write cache, so that flushes have an effect.
     #[serde(default)]
     pub write_cache: bool,
     /// blk-mq rounds: completions were gated.
@@ -121,7 +121,7 @@ pub struct Case {
     /// Free text for people.
     #[serde(default)]
     pub note: String,
-    /// Ticks a second.
+    /// Ticks per second.
     #[serde(default = "hz_1000")]
     pub hz: u32,
     /// Device.
@@ -139,7 +139,7 @@ pub struct Case {
     /// Pool size; 0: no limit.
     #[serde(default)]
     pub nr_requests: u32,
-    /// Written before the start, in sysfs units.
+    /// Tunables written before the start, in sysfs units.
     #[serde(default)]
     pub tunables: Map<String, Value>,
     /// [pid, class, level].
@@ -160,7 +160,7 @@ pub struct Case {
     /// Bios and controls.
     #[serde(default)]
     pub input: Vec<Vec<Value>>,
-    /// Dependencies of the original; information only.
+    /// Dependencies of the original; for information only.
     #[serde(default)]
     pub after: Map<String, Value>,
     /// "legacy", "serial", "mq" or {"drain": t_us}.
@@ -175,16 +175,16 @@ pub struct Case {
     /// Bios never dispatched.
     #[serde(default)]
     pub left: Vec<u64>,
-    /// `dispatch` and `timers` tell only how it begins; a run is compared so far.
+    /// `dispatch` and `timers` cover only the beginning; only that part of a run is compared.
     #[serde(default)]
     pub begins: bool,
     /// blk-mq rounds: events.
     #[serde(default)]
     pub events: Vec<Vec<Value>>,
-    /// blk-mq rounds, bfq: tunables that were written.
+    /// blk-mq rounds, bfq: names of the tunables that were written.
     #[serde(default)]
     pub written: Vec<String>,
-    /// blk-mq rounds, bfq: jiffy of attaching.
+    /// blk-mq rounds, bfq: jiffy at which the scheduler was attached.
     #[serde(default)]
     pub attach: Option<i64>,
     /// blk-mq rounds, kyber: [t_us, domain, size] of every pool change.
@@ -199,14 +199,14 @@ fn sectors_1024() -> u32 {
     1024
 }
 
-/// Which order of things at one instant.
+/// Order of the things that happen at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Harness {
     /// Completion, timers, deferred work, submissions; each submission runs the queue.
     Legacy,
-    /// Completion, arrivals, timers, then one dispatch call.
+    /// Completions, arrivals, timers, then one dispatch call.
     Serial,
-    /// All arrivals first; dispatch from this time on.
+    /// All arrivals first; dispatch starts at this time.
     Drain(Instant),
     /// The multi-queue layer: completions, timers, all submissions, then runs of the queue.
     Mq,
@@ -228,7 +228,7 @@ pub enum What {
     Bio {
         /// Its name.
         id: u64,
-        /// Who.
+        /// Submitting task.
         task: TaskId,
         /// Operation.
         op: Op,
@@ -245,13 +245,13 @@ pub enum What {
     Plug(TaskId),
     /// The task closes its plug.
     Unplug(TaskId),
-    /// The driver hands the request of this bio back (blk-mq).
+    /// The driver requeues the request of this bio (blk-mq).
     Requeue(u64),
     /// The scheduler is switched.
     Switch(String),
     /// The process exits.
     Exit(TaskId),
-    /// ioprio_set.
+    /// `ioprio_set`.
     Prio(TaskId, IoPrio),
     /// A tunable is written.
     Tunable(String, String),
@@ -299,7 +299,7 @@ impl Case {
         }
     }
 
-    /// Checks what the types do not say.
+    /// Checks what the types do not enforce.
     pub fn validate(&self) -> Result<(), CaseError> {
         if !(1..=10_000).contains(&self.hz) {
             return Err(self.error(format!("hz {} is outside 1..=10000", self.hz)));
@@ -316,7 +316,7 @@ impl Case {
         Ok(())
     }
 
-    /// Writes out the shorthand of hand-written cases ([`super::streams`]).
+    /// Expands the shorthand of hand-written cases ([`super::streams`]).
     pub(super) fn write_out(&mut self) -> Result<(), CaseError> {
         let error = |case: &Case, key: &str, i: usize, why: String| {
             case.error(format!("{key} row {}: {why}", i + 1))
@@ -352,7 +352,7 @@ impl Case {
         Ok(())
     }
 
-    /// The harness it asks for (default: that of the layer its scheduler lives in).
+    /// The harness of the case (default: that of its scheduler's layer).
     pub fn harness(&self) -> Result<Harness, CaseError> {
         match &self.harness {
             None => Ok(match seekwell_sched::find(&self.elevator) {
@@ -374,7 +374,7 @@ impl Case {
         }
     }
 
-    /// Tunables in the order written, as (name, text).
+    /// Tunables in the order written, as (name, value).
     pub fn tunable_texts(&self) -> Vec<(String, String)> {
         let text = |v: &Value| match v {
             Value::String(s) => s.clone(),
@@ -386,7 +386,7 @@ impl Case {
             .collect()
     }
 
-    /// The input rows, understood.
+    /// The input rows, parsed.
     pub fn inputs(&self) -> Result<Vec<CaseInput>, CaseError> {
         self.input
             .iter()
@@ -479,7 +479,7 @@ impl Case {
         Ok(CaseInput { when, what })
     }
 
-    /// Expected dispatches, where the case carries them (request lists, not blk-mq rounds).
+    /// Expected dispatches, if the case has them (request lists, not blk-mq rounds).
     pub fn expected(&self) -> Result<Option<Vec<Dispatched>>, CaseError> {
         let Some(rows) = &self.dispatch else {
             return Ok(None);
@@ -508,7 +508,7 @@ impl Case {
             .map(Some)
     }
 
-    /// Cuts a run to what a case that only `begins` tells.
+    /// Cuts a run to the length of the expected outcome, if the case is marked `begins`.
     pub(super) fn cut(&self, out: &mut Outcome) {
         if !self.begins {
             return;

@@ -1,5 +1,6 @@
-//! Cases in the single-queue layer, under the conventions of the decision logs: no plug, no pool
-//! limit, one server of fixed service time, the driver looks only when it has a free slot.
+//! Cases in the single-queue layer, under the conventions of the decision logs. There is no plug
+//! and no pool limit. The device is one server of fixed service time, and the driver fetches a
+//! request only when it has a free slot.
 
 use super::format::When;
 use super::steps::Keeper;
@@ -81,7 +82,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     ))
 }
 
-/// Names the contexts, groups and tunables of a case before its start.
+/// Creates the contexts, groups and tunables of a case before its start.
 fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
     let t = Instant::START;
     for (cg, parent, weight) in &case.cgroups {
@@ -112,7 +113,7 @@ fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// Collects dispatches, timers and (if asked for) steps out of the event log.
+/// Collects dispatches, timers and (on request) steps from the event log.
 pub(super) struct Recorder {
     pub(super) out: Outcome,
     steps: bool,
@@ -135,7 +136,7 @@ impl Recorder {
     }
 }
 
-/// Submissions yet to come, in order of (time, place in the list).
+/// Submissions still to come, in order of (time, position in the list).
 pub(super) struct Pending {
     ready: BTreeSet<(Instant, usize)>,
     after: BTreeMap<u64, Vec<(u64, usize)>>,
@@ -258,7 +259,7 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
     Ok(())
 }
 
-/// Request ids are indices into the queue's slab; kept here so that other harnesses agree.
+/// The bios of a request. Request ids are indices into the queue's slab.
 pub(super) fn ids(q: &seekwell_sched::Cx, rq: RqId) -> Vec<BioId> {
     q.rqs.bios(rq).map(|b| b.0.id).collect()
 }

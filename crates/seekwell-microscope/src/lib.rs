@@ -1,7 +1,7 @@
-//! Cases: a request list, stated conventions, and what a scheduler made of it.
+//! Cases: a request list, stated conventions, and what a scheduler did with it.
 //!
-//! One format serves the worked examples, `seekwell explain` and recorded decision logs: JSON
-//! lines (zstd or gzip transparent), one case an object, or a five-line CSV for a first look.
+//! One format serves the worked examples, `seekwell explain` and recorded decision logs: JSON lines
+//! with one case per line (zstd and gzip are detected), or a five-line CSV for a first look.
 
 pub mod agree;
 pub mod format;
@@ -22,22 +22,22 @@ use seekwell_core::{Action, BioId, Event, Instant};
 /// When the driver took a request, and its bios in ascending sector order.
 pub type Dispatched = (Instant, Vec<BioId>);
 
-/// What a run of a case gave.
+/// Result of running a case.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// In order.
+    /// Dispatches in order.
     pub dispatch: Vec<Dispatched>,
     /// When scheduler timers fired.
     pub timers: Vec<Instant>,
     /// Bios never dispatched.
     pub left: Vec<BioId>,
-    /// Every event with the scheduler's reasons, if asked for.
+    /// Every event with the scheduler's reasons, on request.
     pub events: Vec<Step>,
 }
 
 impl Outcome {
-    /// Takes over what the log collected in a step. `keeper`: the steps are wanted; `state` tells the
-    /// scheduler's state after it.
+    /// Keeps the events of a step. With a `keeper`, the steps are kept too; `state` writes the
+    /// scheduler's state after the step.
     fn keep(
         &mut self,
         taken: Vec<(Event, Vec<BioId>)>,
@@ -62,11 +62,11 @@ impl Outcome {
 pub struct Step {
     /// What happened.
     pub event: Event,
-    /// Bios of the request concerned, as it was then; of an event about a bio that one.
+    /// Bios of the request at that time; for an event about a bio, that bio.
     pub bios: Vec<BioId>,
     /// The scheduler's state, on the last event of a step.
     pub state: Option<String>,
-    /// The same step came again, on its last event.
+    /// Repetitions of this step, on its last event.
     pub again: Option<Again>,
 }
 
@@ -86,7 +86,7 @@ impl Step {
     }
 }
 
-/// Runs a case under its harness. `steps`: keep events and states for printing.
+/// Runs a case under its harness. `steps`: keep events and states.
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let mut out = match case.harness()? {
         Harness::Legacy => legacy::run(case, steps),

@@ -1,10 +1,10 @@
-//! Cases in the multi-queue layer, under the conventions of the modern schedulers' worked
-//! examples: at one instant completions (oldest first), timers, all submissions in listed order,
-//! then one round of dispatch; a device of fixed service time, one server or one for each command;
-//! a budget driver unless `device.parked` asks for driver tags.
+//! Cases in the multi-queue layer, under the conventions of the modern schedulers' worked examples.
+//! At one instant completions come first (oldest first), then timers, then all submissions in
+//! listed order, then one round of dispatch. The device has a fixed service time, and one server or
+//! one per command. The driver uses a budget unless `device.parked` asks for driver tags.
 //!
-//! Beside bios a case may open and close plugs, put bios on CPUs, have the driver hand a request
-//! back and switch the scheduler.
+//! Besides bios, a case can open and close plugs, put bios on CPUs, make the driver requeue a
+//! request and switch the scheduler.
 
 use super::legacy::{Pending, bio_of, case_error, facts};
 use super::steps::Keeper;
@@ -17,7 +17,7 @@ use seekwell_core::{
 use seekwell_sched::{Scheduler, find};
 use std::collections::{BTreeSet, VecDeque};
 
-/// A device of fixed service time that can be told to refuse early, and gives commands back.
+/// A device of fixed service time that can refuse early and return commands.
 #[derive(Debug)]
 pub struct BenchDevice {
     facts: DeviceFacts,
@@ -29,7 +29,7 @@ pub struct BenchDevice {
 }
 
 impl BenchDevice {
-    /// With these facts; `accepts`: answers busy beyond so many commands.
+    /// `accepts`: the device answers busy beyond this many commands.
     pub fn new(facts: DeviceFacts, service: Nanos, parallel: bool, accepts: usize) -> Self {
         BenchDevice {
             facts,
@@ -89,7 +89,7 @@ impl Device for BenchDevice {
     fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
         let i = self.queue.iter().position(|d| d.id == id)?;
         self.queue.remove(i);
-        // Whoever comes next does not wait for what was stopped.
+        // The next command does not wait for the stopped command.
         self.last = self.queue.back().map_or(now, |d| d.at);
         Some(Sectors(0))
     }
@@ -136,7 +136,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     let clock = TickClock::new(case.hz);
     let mut q = Queue::new(facts, clock, driver, hash, BenchDevice::of(case), make);
     let t = Instant::START;
-    // Examples are about decisions: tags run out only where a case says how many there are.
+    // Examples are about decisions: tags run out only if a case sets their number.
     let nr = match (case.nr_requests, info.name) {
         (0, "none") => None,
         (0, _) => Some(2048),

@@ -1,4 +1,4 @@
-//! Case files: JSON lines or CSV, through zstd or gzip, read strictly. An error names file and
+//! Case files: JSON lines or CSV, plain, zstd or gzip, parsed strictly. An error names file and
 //! line.
 
 use super::format::{Case, CaseDevice, CaseError};
@@ -19,7 +19,7 @@ fn line_error(file: &str, line: usize, why: impl ToString) -> CaseError {
     }
 }
 
-/// What messages call it.
+/// The name of the file in messages.
 fn name_of(path: &Path) -> String {
     match path == Path::new("-") {
         true => seekwell_trace::intake::STDIN_NAME.to_owned(),
@@ -27,7 +27,7 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// Opens a file, or standard input for `-`, through zstd or gzip, whichever its first bytes show.
+/// Opens a file, or standard input for `-`. Detects zstd and gzip by the first bytes.
 pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
     let io = |source| CaseError::Io {
         file: name_of(path),
@@ -56,17 +56,17 @@ pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
     Ok(Box::new(BufReader::new(plain)))
 }
 
-/// Longest line accepted: a case of some 200,000 bios.
+/// Longest line accepted, bytes: a case of some 200,000 bios.
 const LINE_MAX: u64 = 16 << 20;
-/// Longest text accepted, unpacked; in memory the cases take some eight times as much.
+/// Longest text accepted, unpacked bytes; in memory the cases take about eight times as much.
 const TEXT_MAX: u64 = 32 << 20;
 
-/// What a CSV of bare bios needs beside itself.
+/// What a CSV of bare bios needs besides its rows.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
     /// Scheduler, with version if not the default.
     pub elevator: String,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
     /// Device.
     pub device: CaseDevice,
@@ -85,9 +85,9 @@ impl Default for CsvOptions {
     }
 }
 
-/// Reads all cases of a file (`-`: of standard input): JSON lines, or a CSV of bios with options,
-/// with the columns of [`seekwell_trace::formats::csv`] or, without a line of names, as
-/// `t_us,id,pid,op,sector,n`.
+/// Reads all cases of a file (`-`: of standard input). The file is JSON lines, or a CSV of bios
+/// with options. The CSV has the columns of [`seekwell_trace::formats::csv`]; without a header line
+/// its columns are `t_us,id,pid,op,sector,n`.
 pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
     let file = name_of(path);
     let mut input = open_plain(path)?;
@@ -158,7 +158,7 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
     Ok(cases)
 }
 
-/// A stream that ends or breaks in the middle has a place; a file that cannot be read has not.
+/// A stream that ends or breaks in the middle has a line; a file that cannot be read has none.
 fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
     use std::io::ErrorKind;
     match source.kind() {
@@ -192,7 +192,7 @@ fn bio_row(row: Row, n: u64) -> Vec<Value> {
     ]
 }
 
-/// The letter that says most of an operation and its flags.
+/// The letter that is closest to an operation and its flags.
 fn letter_of(op: Op, flags: Flags) -> &'static str {
     let has = |f: Flags| flags.contains(f);
     match op {

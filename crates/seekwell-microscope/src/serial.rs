@@ -1,8 +1,10 @@
-//! The two harnesses of the phone schedulers' documents, which call a scheduler directly.
+//! The two harnesses of the mobile schedulers' documents, which call a scheduler directly.
 //!
-//! serial: a one-slot device; at one instant completion, arrivals in listed order, timers, then one
-//! dispatch call if the device is free. drain: all arrivals at their times without a dispatch call;
-//! from then on dispatch again and again, each request completing before the next call.
+//! serial: a one-slot device. At one instant: completion, arrivals in listed order, timers, then
+//! one dispatch call if the device is free.
+//!
+//! drain: all arrivals at their times without a dispatch call. From the start of the drain on,
+//! dispatch calls follow each other; each request completes before the next call.
 
 use super::legacy::{Pending, bio_of, facts, ids};
 use super::steps::Keeper;
@@ -146,7 +148,7 @@ impl Bench {
         self.cx.iocs.get_mut(ioc).requests -= 1;
         self.cx.rqs.free(rq);
     }
-    /// One dispatch call; what it gave starts at once.
+    /// One dispatch call; the dispatched request starts at once.
     fn dispatch(&mut self) -> Option<RqId> {
         if self.cx.out.is_empty() {
             self.sched.dispatch(&mut self.cx, 0, false);
@@ -190,7 +192,7 @@ impl Bench {
     }
 }
 
-/// Runs a case; `drain`: from when on to dispatch, or the serial harness.
+/// Runs a case; `drain`: time from which to dispatch, or `None` for the serial harness.
 pub fn run(case: &Case, drain: Option<Instant>, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut b = Bench::new(case, steps)?;

@@ -1,6 +1,6 @@
-//! The steps of a run. A scheduler that waits may be asked every few milliseconds and give the same
-//! reason each time: such a step is kept a few times and then counted, so that a long wait takes no
-//! more memory than a short one.
+//! The steps of a run. A waiting scheduler may be called every few milliseconds and give the same
+//! reason each time. Such a step is kept a few times and then only counted, so that a long wait
+//! takes no more memory than a short one.
 
 use super::Step;
 use seekwell_core::{Action, BioId, Event, Instant};
@@ -11,22 +11,22 @@ const KEPT: usize = 4;
 /// Repetitions of a step that are counted and not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// How many.
+    /// How many times.
     pub times: u64,
-    /// When the last of them was.
+    /// Time of the last repetition.
     pub until: Instant,
 }
 
 /// Adds steps to those of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
-    /// Where the last group begins.
+    /// Index where the last group begins.
     last: usize,
-    /// How many groups like it stand in a row.
+    /// How many equal groups follow each other.
     equal: usize,
 }
 
-/// The same reasons, of the same queue in the same state, at another time.
+/// Whether two groups give the same reasons for the same queue in the same state.
 fn same(kept: &[Step], new: &[Step]) -> bool {
     let alike = |(a, b): (&Step, &Step)| {
         let reasons = a.event.action == Action::Why && b.event.action == Action::Why;
@@ -41,7 +41,7 @@ fn same(kept: &[Step], new: &[Step]) -> bool {
 }
 
 impl Keeper {
-    /// Adds what the log collected at one moment; `state` tells the scheduler's state after it.
+    /// Adds the events of one moment; `state` writes the scheduler's state after them.
     pub(crate) fn take(
         &mut self,
         all: &mut Vec<Step>,
@@ -105,7 +105,7 @@ mod tests {
         keeper.add(&mut all, vec![step(1000, Action::Why, "waits for another")]);
         keeper.add(&mut all, vec![step(1001, Action::Why, "waits")]);
         assert_eq!(all.len(), KEPT + 2, "a row begins anew");
-        // What is no reason stands as often as it came.
+        // Events that are not reasons are all kept.
         for i in 0..10 {
             keeper.add(&mut all, vec![step(2000 + i, Action::Timer, "")]);
         }

@@ -1,17 +1,17 @@
 //! Shorthand of hand-written cases: many bios in one input row, many decisions in one `dispatch`
-//! row. Both are written out before anything else looks at them.
+//! row. Both are expanded before any other code reads the rows.
 //!
 //! - `[t, "stream", id, pid, op, sector, n, {"count": c, "think": us}]`: c bios with ids from `id`
-//!   on, each where the last one ended, each `think` microseconds after the last one completed.
+//!   on. Each bio starts where the last one ended, `think` microseconds after it completed.
 //! - `[t, "stream", id, pid, op, sector, n, {"count": c, "every": us, "step": sectors}]`: c bios,
-//!   `every` microseconds and `step` sectors apart, whatever becomes of the others.
-//! - in `dispatch`, `[t, "run", first, last, us]`: the bios `first` to `last`, a request each,
+//!   `every` microseconds and `step` sectors apart, independent of completions.
+//! - in `dispatch`, `[t, "run", first, last, us]`: the bios `first` to `last`, one request per bio,
 //!   `us` microseconds apart.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// More than this in one row is a slip, not an example.
+/// A larger count in one row is taken for a mistake.
 const COUNT_MAX: u64 = 1_000_000;
 
 #[derive(Deserialize)]
@@ -23,12 +23,12 @@ struct Shape {
     step: Option<u64>,
 }
 
-/// Is this row a shorthand?
+/// Whether this row is a shorthand.
 pub(super) fn is(row: &[Value], word: &str) -> bool {
     row.get(1).and_then(Value::as_str) == Some(word)
 }
 
-/// The plain input rows of a stream, or what is wrong with it.
+/// Expands a stream to plain input rows; the error tells what is wrong with it.
 pub(super) fn bios(row: &[Value]) -> Result<Vec<Vec<Value>>, String> {
     let [t, _, id, pid, op, sector, n, shape] = row else {
         return Err("a stream is [t, \"stream\", id, pid, op, sector, n, {count, ...}]".to_owned());
@@ -74,7 +74,7 @@ pub(super) fn bios(row: &[Value]) -> Result<Vec<Vec<Value>>, String> {
     (0..shape.count).map(one).collect()
 }
 
-/// The plain `dispatch` rows of a run, or what is wrong with it.
+/// Expands a run to plain `dispatch` rows; the error tells what is wrong with it.
 pub(super) fn decisions(row: &[Value]) -> Result<Vec<Value>, String> {
     let parsed = match row {
         [t, _, first, last, us] => (t.as_f64(), first.as_u64(), last.as_u64(), us.as_f64()),

@@ -1,4 +1,4 @@
-//! What every step tells of its request: all bios that it had then.
+//! The bios in every step: all bios that the request had at that time.
 
 use seekwell_core::{Action, BioId, RqId};
 use seekwell_microscope::format::CsvOptions;
@@ -19,7 +19,7 @@ fn ids(step: &Step) -> Vec<u64> {
     step.bios.iter().map(|b| b.0).collect()
 }
 
-/// Two bios that touch go as one request, and end as one.
+/// Two adjacent bios are issued as one request and complete as one.
 #[test]
 fn a_merged_request_completes_with_all_its_bios() {
     for (elevator, harness) in [
@@ -47,7 +47,7 @@ fn a_merged_request_completes_with_all_its_bios() {
     }
 }
 
-/// In every example and every recorded round a request ends with the bios it was issued with.
+/// In every example and every recorded round a request completes with the bios it was issued with.
 #[test]
 fn no_request_of_any_case_loses_a_bio_on_its_way() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -61,7 +61,7 @@ fn no_request_of_any_case_loses_a_bio_on_its_way() {
                     out.insert(rq, s.bios);
                 }
                 Action::Complete => {
-                    // A flush sequence ends without a command of its own.
+                    // A flush sequence completes without a command of its own.
                     if let Some(issued) = out.remove(&rq) {
                         assert_eq!(s.bios, issued, "{} {}", case.case, case.elevator);
                         merged += usize::from(issued.len() > 1);

@@ -1,8 +1,8 @@
-//! The recommendation in words: what to set on a device, the evidence, what it costs, when it would
-//! change, and the line that sets it.
+//! The recommendation in sentences: what to set on a device, the evidence, the cost, the conditions
+//! that would change it, and the command that sets it.
 //!
-//! The decision is the lab's ([`Group`]); here it is told. `seekwell recommend`, the page and the
-//! Markdown say the same words.
+//! The lab makes the decision ([`Group`]); this module puts it into words. `seekwell recommend`,
+//! the page and the Markdown use the same words.
 
 mod figures;
 
@@ -13,56 +13,56 @@ use seekwell_sched::{Layer, WBT_LAT_USEC};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What to do on a device.
+/// The recommendation for a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// Device.
     pub device: String,
-    /// Machine; empty: the usual one.
+    /// Machine; empty for the default machine.
     pub machine: String,
-    /// "change", "keep", "cannot_tell"; empty: there is nothing to decide.
+    /// "change", "keep", "cannot_tell"; empty if there is nothing to decide.
     pub decision: String,
-    /// It is shown to matter, or not shown not to.
+    /// Whether the choice is shown to matter, or not shown to be irrelevant.
     pub matters: bool,
-    /// What to have in force; `None`: nothing is recommended.
+    /// The recommended scheduler; `None` if there is no recommendation.
     pub scheduler: Option<String>,
     /// Its tunables that were set.
     pub tunables: BTreeMap<String, String>,
-    /// What it was held against.
+    /// The reference that it is compared with.
     pub reference: String,
     /// The answer in a few words.
     pub headline: String,
-    /// What the choice and the scheduler it is held against reach, the largest difference first, a
-    /// line a test.
+    /// Figures of the choice and of the scheduler it is compared with, one line per test, the
+    /// largest difference first.
     pub figures: Vec<String>,
     /// The evidence, in a sentence.
     pub evidence: String,
-    /// What it costs elsewhere, in a sentence.
+    /// Its cost in other tests, in a sentence.
     pub cost: String,
-    /// Whether the lead is the scheduler's or writeback throttling's, in a sentence; empty: there is
-    /// nothing to tell it by.
+    /// Whether the lead comes from the scheduler or from writeback throttling, in a sentence; empty
+    /// if the runs cannot show it.
     pub throttling: String,
-    /// Most that it costs on one test against the best there, times; `None`: nothing is
-    /// recommended.
+    /// Largest cost on a single test, as a factor of the best value there; `None` if there is no
+    /// recommendation.
     pub regret: Option<f64>,
-    /// When it would be another, a sentence each.
+    /// When the recommendation would change, one sentence per condition.
     pub changes: Vec<String>,
-    /// Blocks that would tell, where it cannot be told yet; `None`: it is told, or takes too many.
+    /// Blocks needed for a decision; `None` if it is decided, or if too many are needed.
     pub blocks_needed: Option<u32>,
-    /// How to set it; `None`: nothing is to be set, or no kernel of today has it.
+    /// How to set it; `None` if nothing is to be set, or no current kernel has it.
     pub apply: Option<Apply>,
-    /// What takes no part, with the reason.
+    /// Excluded rows, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// How to set it on a disk of one's own, DEVICE.
+/// How to set it on the user's own disk, DEVICE.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Apply {
-    /// Now and for the next boots, with a way back.
+    /// Sets it now and for the next boots, and can be undone.
     pub command: String,
-    /// Now, by hand.
+    /// Commands for now.
     pub sysfs: Vec<String>,
-    /// For the next boots, by hand: a line for /etc/udev/rules.d/60-scheduler.rules.
+    /// For the next boots: a line for /etc/udev/rules.d/60-scheduler.rules.
     pub udev: String,
 }
 
@@ -70,7 +70,7 @@ fn name(analysis: &Analysis, t: usize) -> &str {
     analysis.treatments.get(t).map_or("?", String::as_str)
 }
 
-/// The same in a sentence.
+/// The name in the form for a sentence.
 fn said(analysis: &Analysis, t: usize) -> String {
     in_prose(name(analysis, t))
 }
@@ -95,7 +95,7 @@ fn score(s: &Score, against: &str) -> String {
     format!("{} {word} {against}{}", size(times), between(ends, times))
 }
 
-/// The interval of `times`; where it reaches below 1, its upper end.
+/// The interval of `times`; its upper end only if it reaches below 1.
 fn between(ends: Option<(f64, f64)>, times: f64) -> String {
     match ends {
         Some((l, h)) if l >= 1.0 && h / l > 1.0005 => span(ends, times),
@@ -145,7 +145,7 @@ fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
     }
 }
 
-/// What it costs where it is not the best.
+/// The cost where it is not the best.
 fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     let allowed = percent(analysis.method.margin);
     let margin = 1.0 + analysis.method.margin;
@@ -192,7 +192,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     )
 }
 
-/// What it costs in a figure that does not decide, where that is above the margin.
+/// The cost in a metric that does not decide, if it is above the margin.
 fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) -> Option<String> {
     let rows = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
     let all = rows.flat_map(|c| c.checks.iter().map(move |check| (c, check)));
@@ -224,13 +224,13 @@ fn switch(analysis: &Analysis, s: &Switch) -> String {
     )
 }
 
-/// In a shell, and in a rule of udev, a word is safe that has only these.
+/// Whether a word is safe in a shell and in a udev rule.
 fn safe(word: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     !word.is_empty() && word.chars().all(good)
 }
 
-/// The lines that set it, where a kernel of today has it.
+/// How to set it, if a current kernel has it.
 fn apply(t: &Treatment) -> Option<Apply> {
     let found = seekwell_sched::find(&t.scheduler).filter(|f| f.0.layer == Layer::Mq)?;
     let kernel = found.0.name;
@@ -246,7 +246,7 @@ fn apply(t: &Treatment) -> Option<Apply> {
     );
     for (key, value) in all {
         command += &format!(" --tunable {key}={value}");
-        // Throttling is the queue's, not the scheduler's.
+        // Throttling belongs to the queue, not to the scheduler.
         let file = match key == WBT_LAT_USEC.name {
             true => key.clone(),
             false => format!("iosched/{key}"),
@@ -268,7 +268,7 @@ fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let weights = group.cells.iter().zip(&group.weights);
     let none = weights.filter(|(_, w)| **w == 0.0);
     left_out.extend(none.map(|(i, _)| format!("{}: not asked for", analysis.cells[*i].workload)));
-    // The rows of a cell are left out together.
+    // The rows of a cell are excluded together.
     left_out.dedup();
     Advice {
         device: group.device.clone(),
@@ -291,7 +291,7 @@ fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     }
 }
 
-/// What to do with one group of cells.
+/// The recommendation for a group of cells.
 pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
     let mut a = empty(results, analysis, group);
@@ -334,7 +334,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
         }
         ("keep", Some(s)) if group.level => {
             a.headline = "It does not matter here".to_owned();
-            // Intervals without width say nothing of what would have been seen.
+            // Intervals of width zero cannot show what could have been detected.
             let widest = group.widest(analysis).filter(|w| *w >= 5e-5);
             let seen = widest.map_or_else(String::new, |w| {
                 format!(
@@ -383,7 +383,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                     round(n)
                 )
             });
-            // What is known all the same: how much there is to be gained at most.
+            // Known even without a decision: the upper bound of the gain.
             let bound = match group.at_most() {
                 Some(most) if most > 1.0005 && leads.is_none() => {
                     format!(
@@ -408,7 +408,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     crate::throttle::told(results, analysis, group, a)
 }
 
-/// What to do with each group of cells.
+/// The recommendation for each group of cells.
 pub fn all(results: &Results, analysis: &Analysis) -> Vec<Advice> {
     let groups = analysis.groups.iter();
     groups.map(|g| advice(results, analysis, g)).collect()

@@ -1,5 +1,5 @@
-//! First screens of lists and of what is listed: a line an item, or names side by side. All of it is
-//! behind `--details`.
+//! First screens of lists and of single items: one line per item, or names side by side.
+//! `--details` shows everything.
 
 use crate::catalog;
 use crate::compare::first::LINES;
@@ -12,10 +12,10 @@ use seekwell_sched::tunable::{Kind, Tunable};
 use seekwell_trace::FormatInfo;
 use seekwell_workload::Workload;
 
-/// Between columns.
+/// Blanks between columns.
 const GAP: usize = 2;
 
-/// Names side by side, row by row, as many as fit.
+/// Names side by side, in rows, as many per row as fit.
 pub fn side_by_side(names: &[&str], width: usize) -> String {
     let longest = names.iter().map(|n| n.chars().count()).max();
     let longest = longest.unwrap_or(0);
@@ -38,7 +38,7 @@ fn end(out: &mut String) {
     out.push('\n');
 }
 
-/// Of a sentence as many whole clauses as fit; all of it, if not even the first does.
+/// As many whole clauses of a sentence as fit; the whole sentence if not even the first fits.
 fn clauses(text: &str, width: usize) -> &str {
     if text.chars().count() <= width {
         return text;
@@ -61,7 +61,7 @@ fn clauses(text: &str, width: usize) -> &str {
     best.map_or(text, |i| text[..i].trim_end())
 }
 
-/// Is it the end of a list of words ("polars and DuckDB"), and no clause?
+/// Whether this is the end of a list of words ("polars and DuckDB") and not a clause.
 fn goes_on(rest: &str) -> bool {
     let next = rest
         .trim_start()
@@ -71,7 +71,7 @@ fn goes_on(rest: &str) -> bool {
     next.contains(" and ") && next.split_whitespace().count() <= 4
 }
 
-/// A line for each: its name, a fact of one or two words, what it does.
+/// One line per item: its name, a fact of one or two words, and its summary.
 fn lines<'a>(items: impl Iterator<Item = (&'a str, &'a str, &'a str)>, width: usize) -> String {
     let items: Vec<_> = items.collect();
     let long = |s: &str| s.chars().count();
@@ -91,7 +91,7 @@ fn lines<'a>(items: impl Iterator<Item = (&'a str, &'a str, &'a str)>, width: us
     out
 }
 
-/// The schedulers of each layer.
+/// Schedulers by layer.
 pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     let mut out = String::new();
     for (layer, head) in [
@@ -106,7 +106,7 @@ pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     out
 }
 
-/// Devices, a row or two for each kind.
+/// Devices, a row or two per kind.
 pub fn devices(all: &[seekwell_device::Entry], width: usize) -> String {
     let kind = |e: &seekwell_device::Entry| e.name.split(':').next().map(str::to_owned);
     let groups = all.chunk_by(|a, b| kind(a) == kind(b));
@@ -122,7 +122,7 @@ pub fn workloads(all: &[&Workload], width: usize) -> String {
     lines(all.iter().map(|w| (w.name, "", w.summary)), width)
 }
 
-/// Trace formats: read, or written, too.
+/// Trace formats, and whether Seekwell can write them.
 pub fn formats(all: &[FormatInfo], width: usize) -> String {
     let how = |f: &FormatInfo| match f.create {
         Some(_) => "read, written",
@@ -131,7 +131,7 @@ pub fn formats(all: &[FormatInfo], width: usize) -> String {
     lines(all.iter().map(|f| (f.name, how(f), f.summary)), width)
 }
 
-/// What `import` reads.
+/// Formats that `import` reads.
 pub fn imports(all: &[Format], width: usize) -> String {
     let mut t = Table::new(&[("FORMAT", Align::Left), ("WHAT IT IS", Align::Left)]);
     for f in all {
@@ -146,7 +146,7 @@ pub fn demos<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     side_by_side(&names, width)
 }
 
-/// What is told of one thing on a first screen: what it is, then an entry a line.
+/// The first screen of a single item: what it is, then one line per entry.
 struct First<'a> {
     name: &'a str,
     summary: &'a str,
@@ -157,8 +157,8 @@ struct First<'a> {
 }
 
 impl First<'_> {
-    /// In `most` lines at most; entries without room by name. What an entry does is told whole as
-    /// long as there are lines, else where it fits on its own.
+    /// At most `most` lines; entries without space are listed by name. The description of an entry
+    /// is complete while there are lines, else only if it fits into one line.
     fn text(&self, most: usize, width: usize) -> String {
         let entries = &self.entries.1;
         let mut shown = entries.len();
@@ -174,7 +174,7 @@ impl First<'_> {
         self.with(&whole, width)
     }
 
-    /// The first entries, those that are told whole marked.
+    /// The first entries; `whole` marks those with a complete description.
     fn with(&self, whole: &[bool], width: usize) -> String {
         let mut out = String::new();
         paint(&mut out, self.name, NAME);
@@ -215,7 +215,7 @@ impl First<'_> {
     }
 }
 
-/// All about a scheduler where a screen has room for it, else what it has to be set, by defaults.
+/// The full page of a scheduler if it fits on a screen, else its tunables with defaults.
 pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     let whole = catalog::scheduler(s, version, width);
     if whole.lines().count() <= LINES {
@@ -249,7 +249,7 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     first.text(LINES, width)
 }
 
-/// All about a workload where a screen has room for it, else its metric and parameters.
+/// The full page of a workload if it fits on a screen, else its metric and parameters.
 pub fn workload(w: &Workload, width: usize) -> String {
     let whole = crate::workload::page(w, width);
     if whole.lines().count() <= LINES {

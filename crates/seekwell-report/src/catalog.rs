@@ -1,4 +1,4 @@
-//! What there is: the registries as tables and as pages.
+//! The registries as tables and as pages.
 
 use crate::style::{DIM, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
@@ -10,7 +10,7 @@ use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX, WBT_LAT_USEC};
 use seekwell_sim::spec::machine::{Machine, WORDS};
 use seekwell_trace::{FormatInfo, Volumes};
 
-/// The layer in the field's words.
+/// The usual name of the layer.
 pub fn layer_name(layer: Layer) -> &'static str {
     match layer {
         Layer::Legacy => "single-queue",
@@ -23,8 +23,8 @@ fn versions(s: &SchedulerInfo) -> String {
     names.join(", ")
 }
 
-/// The kernel releases that a version stands for: "5.10 for 5.0 to 5.13"; "near" where the rules of
-/// those releases are others, or were not looked at.
+/// The kernel releases that a version represents: "5.10 for 5.0 to 5.13"; "near" if the rules of
+/// those releases differ or were not examined.
 fn releases(scheduler: &str) -> Vec<String> {
     let all = stands_for(scheduler).into_iter();
     all.map(|(version, span, same)| match same {
@@ -34,7 +34,7 @@ fn releases(scheduler: &str) -> Vec<String> {
     .collect()
 }
 
-/// The same of all schedulers, a paragraph.
+/// The same for all schedulers, as a paragraph.
 pub fn all_releases(all: &[SchedulerInfo]) -> String {
     let of = |s: &SchedulerInfo| match releases(s.name) {
         none if none.is_empty() => None,
@@ -48,7 +48,7 @@ pub fn all_releases(all: &[SchedulerInfo]) -> String {
     )
 }
 
-/// One line a scheduler.
+/// One line per scheduler.
 pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -67,7 +67,7 @@ pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// The range of a tunable, with the C limits by name.
+/// The range of a tunable, with the names of C limits.
 pub fn range(t: &Tunable) -> String {
     let limit = |v: i64| match v {
         INT_MAX => "INT_MAX".to_owned(),
@@ -91,7 +91,7 @@ fn section(out: &mut String, head: &str, text: &str, width: usize) {
     out.push_str(&wrap(text, 2, width));
 }
 
-/// All about one scheduler; `version` is one of its own.
+/// The page of a scheduler; `version` is one of its versions.
 pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, s.name, NAME);
@@ -144,12 +144,12 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     out
 }
 
-/// What a queue has whatever its scheduler, and is set like a tunable.
+/// A tunable that every queue of the layer has, set like the scheduler's own.
 fn of_the_queue(s: &SchedulerInfo) -> Option<&'static Tunable> {
     (s.layer == Layer::Mq).then_some(&WBT_LAT_USEC)
 }
 
-/// A table of rules: the name in reasons, the kernel's function, the sentence.
+/// A table of rules: name, kernel function, sentence.
 pub fn rules(head: &str, rules: &[&Rule], width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, head, HEAD);
@@ -167,7 +167,7 @@ pub fn rules(head: &str, rules: &[&Rule], width: usize) -> String {
     out
 }
 
-/// One line a device.
+/// One line per device.
 pub fn devices(all: &[Entry], width: usize) -> String {
     let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT IS", Align::Left)]);
     for d in all {
@@ -182,10 +182,10 @@ pub fn devices(all: &[Entry], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// A parameter's value with its unit, as far as a line has room.
+/// A parameter's value with its unit, shortened to fit a line.
 fn value_of(q: &Param) -> String {
     let value = format!("{} {}", q.value, q.unit());
-    // Curves have dozens of points: the preset file shows them all.
+    // Curves have dozens of points: the preset file has them all.
     let value = match value.char_indices().nth(30) {
         Some((i, _)) => format!("{}...", &value[..i]),
         None => value,
@@ -193,8 +193,8 @@ fn value_of(q: &Param) -> String {
     value.trim_end().to_owned()
 }
 
-/// What decides about a device first: parameters that were typed, published, fitted, estimated, in
-/// this order, in `most` lines at most, and the names of the others.
+/// The most important parameters of a device, at most `most` lines, and the names of the others.
+/// The order is: typed, published, fitted, estimated.
 pub fn device_in_brief(p: &Preset, most: usize, width: usize) -> String {
     let mut title = String::new();
     paint(&mut title, &format!("{}:{}", p.kind, p.name), NAME);
@@ -281,7 +281,7 @@ pub fn device(p: &Preset, width: usize) -> String {
     out
 }
 
-/// One line a machine.
+/// One line per machine.
 pub fn machines(all: &[Machine], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -298,7 +298,7 @@ pub fn machines(all: &[Machine], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// All about one machine.
+/// The page of a machine.
 pub fn machine(m: &Machine, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, &m.name, NAME);
@@ -308,7 +308,7 @@ pub fn machine(m: &Machine, width: usize) -> String {
         ("VALUE", Align::Left),
         ("WHERE IT COMES FROM", Align::Left),
     ]);
-    // In the order of the words' documentation.
+    // In the order of the documentation.
     for w in WORDS {
         for o in m.options.iter().filter(|o| o.name == w.name) {
             t.row(vec![
@@ -325,7 +325,7 @@ pub fn machine(m: &Machine, width: usize) -> String {
     out
 }
 
-/// One line a format.
+/// One line per format.
 pub fn formats(all: &[FormatInfo], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -348,7 +348,7 @@ pub fn formats(all: &[FormatInfo], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// All about one format.
+/// The page of a format.
 pub fn format(f: &FormatInfo, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, f.name, NAME);

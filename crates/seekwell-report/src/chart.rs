@@ -1,7 +1,7 @@
-//! Curves: in braille dots for a terminal, and as an SVG that stands by itself.
+//! Curves: in braille dots for a terminal, and as a self-contained SVG.
 //!
-//! The vertical axis begins at 0. Curves carry their names at their right ends, so that a plot can
-//! be read without colours.
+//! The vertical axis begins at 0. The names of the curves are at their right ends, so that a plot
+//! is readable without colours.
 
 mod svg;
 
@@ -21,10 +21,11 @@ const PENS: [Style; 4] = [
     AnsiColor::Magenta.on_default(),
 ];
 
-/// Rows of characters a plot takes.
+/// Height of a plot in rows of characters.
 const ROWS: usize = 12;
 
-/// Round numbers from 0 to `top` or just above: `about` steps of 1, 2 or 5 times a power of ten.
+/// Round numbers from 0 to `top` or just above, in about `about` steps of 1, 2 or 5 times a power
+/// of ten.
 pub(crate) fn ticks(top: f64, about: usize) -> Vec<f64> {
     let raw = (top / about as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(raw.log10().floor());
@@ -37,7 +38,7 @@ pub(crate) fn ticks(top: f64, about: usize) -> Vec<f64> {
     (0..=n).map(|i| i as f64 * step).collect()
 }
 
-/// A tick's number: as many digits as its step needs.
+/// A tick's number with the digits that it needs.
 pub(crate) fn number(x: f64) -> String {
     if x != 0.0 && x.abs() < 1.0 {
         let text = format!("{x:.4}");
@@ -49,7 +50,7 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// Where things lie: shares of width and height.
+/// Maps values to shares of width and height.
 struct Frame {
     x: (f64, f64),
     doubling: bool,
@@ -97,7 +98,7 @@ impl Frame {
     }
 }
 
-/// A curve's height at a share of the width; `None` outside it.
+/// A curve's height at a share of the width; `None` beyond its ends.
 fn height(frame: &Frame, points: &[(f64, f64)], at: f64) -> Option<f64> {
     let place = |p: &(f64, f64)| (frame.across(p.0), frame.up(p.1));
     points.windows(2).find_map(|w| {
@@ -107,7 +108,7 @@ fn height(frame: &Frame, points: &[(f64, f64)], at: f64) -> Option<f64> {
     })
 }
 
-/// Dots, two by four a character.
+/// A canvas of dots, two by four per character.
 struct Canvas {
     columns: usize,
     cells: Vec<(u8, usize)>,
@@ -120,7 +121,7 @@ impl Canvas {
             cells: vec![(0, 0); columns * ROWS],
         }
     }
-    /// A dot `x` from the left, `y` from the top.
+    /// Sets a dot `x` from the left, `y` from the top.
     fn dot(&mut self, x: usize, y: usize, pen: usize) {
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let cell = &mut self.cells[y / 4 * self.columns + x / 2];
@@ -145,7 +146,7 @@ fn named(a: &Axis) -> String {
     }
 }
 
-/// Names of the curves at the rows where they end, moved apart where they meet.
+/// Rows of the names at the right ends of the curves, moved apart where they overlap.
 fn ends(plot: &Plot, frame: &Frame) -> Vec<Option<usize>> {
     let mut rows = vec![None; ROWS];
     if plot.curves.len() < 2 {
@@ -188,7 +189,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
                 continue;
             };
             let y = ((1.0 - h.clamp(0.0, 1.0)) * (high - 1) as f64).round() as usize;
-            // From the middle of the step before, so that steep parts have no gaps.
+            // From the middle of the previous step, so that steep parts have no gaps.
             let (from, to) = match before {
                 Some(b) if b < y => (b + 1, y),
                 Some(b) if b > y => (y, b - 1),
@@ -227,7 +228,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
     out
 }
 
-/// The line below, its numbers, its name.
+/// The axis line with its numbers and name.
 fn across(plot: &Plot, frame: &Frame, margin: usize, columns: usize) -> String {
     let mut line: Vec<char> = vec!['─'; columns];
     let mut numbers: Vec<char> = vec![' '; columns + 8];
@@ -318,7 +319,7 @@ mod tests {
         assert_eq!(plain, expected, "\n{plain}");
     }
 
-    /// Every column of a curve has a dot, whatever its shape.
+    /// Every column of a curve has a dot, for any shape.
     #[test]
     fn curves_have_no_gaps() {
         let jump = [(0.0, 1.0), (49.9, 1.0), (50.0, 9.0), (100.0, 9.0)];

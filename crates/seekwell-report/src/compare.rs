@@ -1,4 +1,4 @@
-//! Several runs of the same work side by side: what came through, how long it took, who got what.
+//! Several runs of the same work side by side: throughput, latency, and shares.
 
 mod also;
 mod answer;
@@ -25,13 +25,13 @@ use seekwell_lab::analysis::single::{on_files, standing};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Columns of prose at most; tables may be wider.
+/// Maximum width of prose, columns; tables may be wider.
 pub const PROSE: usize = 100;
 
-/// Processes listed at most; the rest is summed.
+/// Maximum number of processes in a list; the others are summed.
 const PROCESSES_MAX: usize = 8;
 
-/// First line of everything that ran on a model.
+/// First line of every run on a model.
 pub fn modelled(r: &Record, width: usize) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
@@ -43,13 +43,13 @@ pub fn modelled(r: &Record, width: usize) -> String {
     hang(&text, 2, width)
 }
 
-/// Wrapped prose whose lines behind the first are indented.
+/// Wrapped prose with all lines but the first indented.
 fn hang(text: &str, indent: usize, width: usize) -> String {
     let lines = wrap(text, indent, width.min(PROSE));
     lines.trim_start().to_owned()
 }
 
-/// Everything a run measured that tables show, to find runs that did exactly the same.
+/// All measured values that tables show, to find identical runs.
 fn figures(r: &Record) -> Vec<u64> {
     let way = |d: &Direction| {
         let l = &d.latency;
@@ -84,7 +84,7 @@ fn figures(r: &Record) -> Vec<u64> {
     all
 }
 
-/// Runs that did exactly the same share a line: groups of indices, in order of their first.
+/// Groups of identical runs, which share a line: indices, in order of their first.
 pub fn alike(records: &[Record]) -> Vec<Vec<usize>> {
     groups(records.iter().map(figures))
 }
@@ -101,7 +101,7 @@ fn groups<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<Vec<usize>> {
     groups.into_iter().map(|g| g.1).collect()
 }
 
-/// One record for each group of runs that did exactly the same, named "noop = deadline".
+/// One record per group of identical runs, named "noop = deadline".
 pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
     let groups = alike(records);
     if groups.len() == records.len() {
@@ -121,10 +121,10 @@ fn joined(group: &[usize], records: &[Record]) -> String {
     names.collect::<Vec<_>>().join(" = ")
 }
 
-/// Columns of a label at most, where it names several.
+/// Maximum width of a label with several names, columns.
 const LABEL: usize = 28;
 
-/// The same as a label of tables: "noop and 8 more" where it would be long.
+/// The same as a label of tables: "noop and 8 more" if it would be too long.
 fn short(group: &[usize], records: &[Record]) -> String {
     match joined(group, records) {
         all if group.len() < 2 || all.chars().count() <= LABEL => all,
@@ -136,7 +136,7 @@ fn short(group: &[usize], records: &[Record]) -> String {
     }
 }
 
-/// Which runs did exactly the same; nothing if none did.
+/// Which runs were identical; empty if none were.
 fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String {
     let same = groups.iter().filter(|g| g.len() > 1);
     let said = |i: &usize| in_prose(&records[*i].scheduler.spec);
@@ -149,12 +149,12 @@ fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String 
     wrap(&text, 2, width.min(PROSE))
 }
 
-/// The name of a run: the scheduler as it was asked for.
+/// The name of a run: the scheduler as requested.
 fn label(r: &Record) -> Cell {
     painted(r.scheduler.spec.as_str(), NAME)
 }
 
-/// A rate, where two I/Os or more make one.
+/// A rate; a single I/O has none.
 fn rated(r: &Record, rate: String) -> Cell {
     match r.read.ios + r.write.ios {
         0 | 1 => "-".into(),
@@ -163,7 +163,7 @@ fn rated(r: &Record, rate: String) -> Cell {
 }
 
 fn main_table(records: &[Record], best: &[bool]) -> Table {
-    // One that ended early has none.
+    // A run that ended early has none.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left)];
     let unit = metric.map(|m| m.unit.clone()).unwrap_or_default();
@@ -245,7 +245,7 @@ fn latency_table(
     t.render_fit(2, width, 1)
 }
 
-/// Shares of the bytes by process, a column a scheduler.
+/// Shares of the bytes by process, one column per scheduler.
 fn process_table(records: &[Record], width: usize) -> String {
     let mut total: BTreeMap<u32, (u64, &str)> = BTreeMap::new();
     for p in records.iter().flat_map(|r| &r.processes) {
@@ -294,7 +294,7 @@ fn process_table(records: &[Record], width: usize) -> String {
     t.render_fit(2, width, 1)
 }
 
-/// What the figures cover, and how long that was.
+/// The work and the time that the figures cover.
 fn covered(records: &[Record], width: usize) -> String {
     let range = |of: &dyn Fn(&Record) -> u64| {
         let all = records.iter().map(of);
@@ -315,15 +315,15 @@ fn covered(records: &[Record], width: usize) -> String {
     wrap(&text, 2, width.min(PROSE))
 }
 
-/// Warnings, each said once, with the schedulers it is about unless that is all of them; of more
-/// lines than `most` the rest is counted. `judged`: what several seeds say stands above, and with it
-/// who was starved.
+/// Warnings, each shown once, with its schedulers unless it applies to all. Lines beyond `most` are
+/// only counted. `judged`: the verdict over several seeds is shown above, with the starved
+/// processes.
 fn warnings(records: &[Record], judged: bool, most: usize, width: usize) -> String {
     let starved = match judged {
         true => Vec::new(),
         false => verdict::starvation(records),
     };
-    // Who was starved comes first, always with its name.
+    // Starvation comes first, always with names.
     let named = starved.len();
     let mut said: Vec<(&str, Vec<&str>)> = (starved.iter())
         .map(|(text, who)| (text.as_str(), who.clone()))
@@ -357,8 +357,9 @@ fn warnings(records: &[Record], judged: bool, most: usize, width: usize) -> Stri
     out
 }
 
-/// The comparison of runs that differ in the scheduler only, the answer first. `title`: what ran;
-/// `judged`: what several seeds say, of which the records are one; `None`: there is but this one.
+/// The comparison of runs that differ only in the scheduler, with the answer first. `title`: the
+/// work; `judged`: the verdict over several seeds, one of which is in the records; `None` for a
+/// single seed.
 pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: usize) -> String {
     let prose = width.min(PROSE);
     let said = verdict::words(records);
@@ -376,7 +377,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     }
     out += &covered(records, width);
     out += &queue::limits(records, width);
-    // One seed of several names no leaders.
+    // A single seed out of several does not decide who leads.
     let standing = standing(records).filter(|_| judged.is_none());
     let leaders = standing.map(|s| s.leaders()).unwrap_or_default();
     let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
@@ -395,7 +396,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     out
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 pub fn legend(width: usize) -> String {
     let text = "RATE: bytes completed a second of the time that is counted. REQUESTS: sent to the \
                 device. MERGES: bios and requests that became part of another. SEEK: mean distance \
@@ -410,8 +411,8 @@ pub fn legend(width: usize) -> String {
     out
 }
 
-/// "cfq and noop are in no kernel since 5.0, and run over page cache and file system of their time",
-/// of those that are; else empty.
+/// "cfq and noop are in no kernel since 5.0, and run over page cache and file system of their
+/// time", for the retired schedulers among them; else empty.
 fn retired(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for r in records

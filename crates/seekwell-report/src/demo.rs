@@ -1,4 +1,4 @@
-//! What a demo shows.
+//! The report of a demo.
 
 use crate::compare::first::LINES;
 use crate::style::{BAD, DIM, GOOD, HEAD, NAME};
@@ -6,7 +6,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_lab::analysis::may_still_happen;
 use seekwell_lab::demo::{Demo, Shown};
 
-/// One line a demo.
+/// One line per demo.
 pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT SHOWS", Align::Left)]);
     for d in all {
@@ -15,8 +15,8 @@ pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// Claim, setting, numbers, and whether the claims hold. `details`: whatever that takes; else in the
-/// lines of a screen, with every claim that fails and as many of the others as there is room for.
+/// Claim, setting, numbers, and whether the claims hold. `details`: without a limit on lines; else
+/// within a screen, with every failed claim and as many of the others as fit.
 pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
     let mut head = String::new();
     paint(&mut head, demo.name, HEAD);
@@ -84,8 +84,8 @@ pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
     out
 }
 
-/// The table, and whether what the seeds differ by was left out of it: that is what gives way where
-/// it is wider than the screen.
+/// The table, and whether its ranges over the seeds were left out. They are the first part to go if
+/// the table is too wide.
 fn numbers(s: &Shown, details: bool, width: usize) -> (String, bool) {
     let columns: Vec<(&str, Align)> = s
         .columns

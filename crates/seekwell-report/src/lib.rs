@@ -1,8 +1,8 @@
-//! Floor 5: what a result looks like to people.
+//! Floor 5: reports for people.
 //!
-//! Reads what the floors below produce (cases and their outcomes, result records, registries) and
+//! Reads the results of the lower floors (cases and their outcomes, result records, registries) and
 //! writes text. Nothing here runs a scheduler or opens a file. Styles are written as ANSI codes;
-//! whoever owns the stream strips them where they are not wanted.
+//! the owner of the stream strips them where they are not wanted.
 
 pub mod advice;
 pub mod arena;

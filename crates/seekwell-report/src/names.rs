@@ -1,9 +1,9 @@
-//! Names of strangers (workloads, traces, processes) as text and as Markdown: in neither they move
-//! the cursor, turn the direction of writing, or become markup.
+//! Untrusted names (workloads, traces, processes) as text and as Markdown: they cannot move the
+//! cursor, change the direction of writing, or become markup.
 
 pub use seekwell_core::foreign::plain;
 
-/// The same in Markdown, where a name is no markup.
+/// The same in Markdown, escaped.
 pub fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {

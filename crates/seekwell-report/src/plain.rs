@@ -1,46 +1,46 @@
-//! A page of one picture with its sentences, figures and steps: of a demo, of a scheduler watched.
-//! One HTML file without script, network or font.
+//! A page with one picture, its sentences, figures and steps, for a demo or a case. One HTML file
+//! without scripts, network or fonts.
 
 use minijinja::{Environment, context};
 
 pub(crate) const STYLE: &str = include_str!("../page/dist/page.css");
-/// What pages without a script have beside it.
+/// Additional style of pages without a script.
 pub(crate) const OWN: &str = include_str!("../page/trace.css");
-/// With the head that it shares with a trace's.
+/// The template with the head that it shares with a trace's page.
 const PAGE: &str = concat!(
     include_str!("../page/head.html"),
     include_str!("../page/plain.html")
 );
 
-/// What stands on it. Everything but the picture is text.
+/// Contents of the page. Everything but the picture is text.
 #[derive(Clone, Debug, Default)]
 pub struct Plain {
-    /// What it is, in two words ("a demo").
+    /// Kind in two words ("a demo").
     pub kind: &'static str,
     /// Heading.
     pub title: String,
-    /// What it says.
+    /// Sentences.
     pub sentences: Vec<String>,
     /// An SVG of [`crate::plot`], which escapes what it writes.
     pub picture: String,
-    /// Heads of the figures.
+    /// Heads of the columns of figures.
     pub heads: Vec<String>,
     /// Figures.
     pub rows: Vec<Vec<String>>,
-    /// Steps as a terminal shows them, without styles.
+    /// Steps as on a terminal, without styles.
     pub steps: String,
-    /// The command that makes it again.
+    /// The command that repeats it.
     pub again: String,
 }
 
 /// The page.
 ///
 /// # Errors
-/// A fault in the template; what stands on it cannot cause one.
+/// A fault in the template; the contents cannot cause one.
 pub fn page(p: &Plain) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.add_template("plain.html", PAGE)?;
-    // The picture stands in the page, not in a file of its own.
+    // The picture is embedded in the page, not in a separate file.
     let picture = match p.picture.find("<svg") {
         Some(i) => &p.picture[i..],
         None => "",

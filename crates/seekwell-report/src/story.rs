@@ -1,4 +1,4 @@
-//! What the page of an experiment says, for a pull request and for a shell: answers, map, verdicts,
+//! The contents of an experiment's page for a pull request and for a shell: answers, map, verdicts,
 //! figures, method, in this order.
 
 use crate::advice::{Advice, all};
@@ -10,7 +10,7 @@ use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Side, percent, size};
 use seekwell_lab::results::Results;
 
-/// What a cell of the map says of a treatment, held against the best of its row.
+/// The sign of a treatment in the map, relative to the best of its row.
 fn sign(cell: &CellAnalysis, side: &Side) -> String {
     let Some(mean) = side.mean else {
         return if side.failed > 0 { "failed" } else { "-" }.to_owned();
@@ -39,7 +39,7 @@ fn sign(cell: &CellAnalysis, side: &Side) -> String {
     }
 }
 
-/// What the signs mean.
+/// The meaning of the signs.
 fn key(analysis: &Analysis) -> String {
     format!(
         "* best of its row; -12 %: behind it by so much, proven; =: level, more than {} is ruled \
@@ -122,7 +122,7 @@ const FIGURES: [(&str, Align); 6] = [
     ("AGAINST THE REFERENCE", Align::Left),
 ];
 
-/// For a pull request.
+/// The report for a pull request.
 pub fn markdown(results: &Results, analysis: &Analysis) -> String {
     let mut out = format!("## {}\n\n", escaped(title(results)));
     for a in all(results, analysis) {
@@ -183,7 +183,7 @@ pub fn markdown(results: &Results, analysis: &Analysis) -> String {
     out
 }
 
-/// For a shell.
+/// The report for a shell.
 pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
     let mut out = String::new();
     let head = |out: &mut String, text: &str| {
@@ -235,8 +235,8 @@ pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
     out
 }
 
-/// The recommendations in words, with the line that sets each; devices of which the same is said
-/// together.
+/// The recommendations in words, with the command for each; devices with equal recommendations are
+/// merged.
 pub fn answers(all: &[Advice], width: usize) -> String {
     let mut alike: Vec<(&Advice, Vec<String>, Vec<&Advice>)> = Vec::new();
     for a in all {
@@ -253,7 +253,7 @@ pub fn answers(all: &[Advice], width: usize) -> String {
             None => alike.push((a, vec![where_], vec![a])),
         }
     }
-    // Of several devices two each: their answers share a screen.
+    // With several devices there are two figures each, since their answers share a screen.
     let figures = if alike.len() > 1 { 2 } else { 3 };
     let mut out = String::new();
     for (i, (a, places, of)) in alike.into_iter().enumerate() {
@@ -274,7 +274,7 @@ pub fn answers(all: &[Advice], width: usize) -> String {
         out.push('\n');
         let told: Vec<String> = match &of[..] {
             [one] => one.figures.iter().take(figures).cloned().collect(),
-            // The first of each device.
+            // The first figure of each device.
             all => {
                 let first = all.iter().zip(&places);
                 let first = first.filter_map(|(a, p)| Some(format!("{p}: {}", a.figures.first()?)));

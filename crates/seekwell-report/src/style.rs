@@ -1,4 +1,4 @@
-//! The few styles that reports use, by meaning.
+//! The styles of reports, by meaning.
 
 use anstyle::{AnsiColor, Style};
 
@@ -6,9 +6,9 @@ use anstyle::{AnsiColor, Style};
 pub const HEAD: Style = Style::new().bold();
 /// Names one can type.
 pub const NAME: Style = AnsiColor::Cyan.on_default();
-/// What went well.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// What differs or went wrong.
+/// Differences and errors.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 /// What to keep in mind.
 pub const WARN: Style = AnsiColor::Yellow.on_default();

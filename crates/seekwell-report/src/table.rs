@@ -4,7 +4,7 @@ use crate::style::{HEAD, PLAIN};
 use anstyle::Style;
 use std::fmt::Write;
 
-/// To which side a column leans.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Align {
     /// Words.
@@ -13,7 +13,7 @@ pub enum Align {
     Right,
 }
 
-/// A text and how it is painted.
+/// A text and its style.
 #[derive(Clone, Debug)]
 pub struct Cell {
     text: String,
@@ -37,7 +37,7 @@ pub fn painted(text: impl Into<String>, style: Style) -> Cell {
     }
 }
 
-/// Columns that a wrapped column of words should have.
+/// Minimum width of a wrapped column of words.
 const WORDS: usize = 24;
 
 /// A line of a table.
@@ -66,7 +66,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// With these columns; a column whose heads are all empty prints no head line.
+    /// A table with these columns; if all heads are empty, no head line is printed.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         Table {
             columns: columns.iter().map(|c| (c.0.to_owned(), c.1)).collect(),
@@ -78,16 +78,16 @@ impl Table {
         debug_assert!(cells.len() <= self.columns.len(), "more cells than columns");
         self.rows.push(Row::Cells(cells));
     }
-    /// Adds a heading of the rows that follow. No column grows for it.
+    /// Adds a heading for the rows that follow. It does not widen any column.
     pub fn heading(&mut self, text: impl Into<Cell>) {
         self.rows.push(Row::Heading(text.into()));
     }
-    /// No rows yet?
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-    /// The text with its last column wrapped so that lines end within `width` columns; where that
-    /// leaves it no room for words, the widest of the others but the first is wrapped, too.
+    /// The text with its last column wrapped so that lines fit into `width` columns. If that leaves
+    /// too little space for words, the widest other column except the first is wrapped too.
     pub fn render_within(&self, indent: usize, width: usize) -> String {
         let last = self.columns.len().saturating_sub(1);
         let mut caps = self.widths();
@@ -125,8 +125,8 @@ impl Table {
         }
         t.render(indent)
     }
-    /// The text in at most `width` columns as far as single cells allow: what does not fit beside
-    /// the first `keys` columns follows below, in a table with the same keys.
+    /// The text in at most `width` columns, if single cells allow it. Columns that do not fit next
+    /// to the first `keys` columns follow below, in a table with the same keys.
     pub fn render_fit(&self, indent: usize, width: usize, keys: usize) -> String {
         let widths = self.widths();
         let least = indent + widths.iter().take(keys).map(|w| w + 2).sum::<usize>();
@@ -134,7 +134,7 @@ impl Table {
         let mut used = usize::MAX;
         for (i, w) in widths.iter().enumerate().skip(keys) {
             used = used.saturating_add(w + 2);
-            // The two blanks behind the last column are not there.
+            // The last column has no two blanks after it.
             if used > width + 2 {
                 parts.push((0..keys).collect());
                 used = least + w + 2;
@@ -148,11 +148,11 @@ impl Table {
         }
         parts.iter().map(|p| self.only(p).render(indent)).collect()
     }
-    /// Whether it is no wider than that.
+    /// Whether it fits into `width` columns.
     pub fn fits(&self, indent: usize, width: usize) -> bool {
         self.wide(indent) <= width
     }
-    /// Leaves out columns of these heads, one after the other, until the rest fits.
+    /// Removes columns with these heads, in this order, until the rest fits.
     pub fn without(self, heads: &[&str], indent: usize, width: usize) -> Table {
         let mut t = self;
         for head in heads {
@@ -166,7 +166,7 @@ impl Table {
         }
         t
     }
-    /// With one more column of words behind the others: a cell for each row.
+    /// Adds a last column of words, one cell per row.
     pub fn with(mut self, head: &str, cells: Vec<Cell>) -> Table {
         let others = self.columns.len();
         self.columns.push((head.to_owned(), Align::Left));
@@ -180,12 +180,12 @@ impl Table {
         }
         self
     }
-    /// Columns that all of it takes.
+    /// Width of the table, columns.
     pub fn wide(&self, indent: usize) -> usize {
         let used: usize = self.widths().iter().map(|w| w + 2).sum();
         (indent + used).saturating_sub(2)
     }
-    /// Some of the columns.
+    /// A table of these columns only.
     fn only(&self, columns: &[usize]) -> Table {
         let row = |r: &Row| {
             let Row::Cells(r) = r else { return r.clone() };
@@ -242,7 +242,7 @@ impl Table {
             if right {
                 out.extend(std::iter::repeat_n(' ', pad));
             }
-            // Blanks are not painted, so that none is left at the end of a line.
+            // Trailing blanks are not styled, so that they can be trimmed.
             let text = cell.text.trim_end_matches(' ');
             paint(out, text, cell.style);
             out.push_str(&cell.text[text.len()..]);
@@ -255,7 +255,7 @@ impl Table {
     }
 }
 
-/// Columns that a line takes on a terminal: styles take none.
+/// Width of a line on a terminal; styles have no width.
 pub fn columns_of(line: &str) -> usize {
     let mut rest = line;
     let mut n = 0;
@@ -266,7 +266,7 @@ pub fn columns_of(line: &str) -> usize {
     n + rest.chars().count()
 }
 
-/// Two blocks of lines side by side where `width` has room for both, else one below the other.
+/// Two blocks of lines side by side if they fit into `width`, else one below the other.
 pub fn beside(left: &str, right: &str, width: usize) -> String {
     let widest = |s: &str| s.lines().map(columns_of).max().unwrap_or(0);
     let at = widest(left) + 2;
@@ -290,7 +290,7 @@ pub fn beside(left: &str, right: &str, width: usize) -> String {
     }
 }
 
-/// Adds a painted text.
+/// Appends a text with its style.
 pub fn paint(out: &mut String, text: &str, style: Style) {
     if style == PLAIN || text.is_empty() {
         out.push_str(text);
@@ -300,8 +300,8 @@ pub fn paint(out: &mut String, text: &str, style: Style) {
     }
 }
 
-/// Wraps words to `width` columns, each line indented; a longer word stands alone. Styles take no
-/// columns and end with their word.
+/// Wraps words to `width` columns, each line indented; a longer word gets its own line. Styles have
+/// no width and end with their word.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Runs that are not in a table: stopped, not begun, or failed.
+//! Runs that are not in a table: stopped, not started, or failed.
 
 use crate::style::{HEAD, WARN};
 use crate::table::{paint, wrap};
@@ -6,14 +6,14 @@ use crate::units::{count, time_ns};
 use seekwell_core::prose::in_prose;
 use seekwell_core::result::{Direction, Record};
 
-/// A run without its place in a table.
+/// A run that is not in a table.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
-    /// The scheduler as it was asked for.
+    /// The scheduler as requested.
     pub label: String,
-    /// What happened to it.
+    /// Why it is not in the table.
     pub why: String,
-    /// What it had measured by then.
+    /// Its measurements up to then.
     pub record: Option<Record>,
 }
 
@@ -25,7 +25,7 @@ fn latencies(d: &Direction, what: &str) -> Option<String> {
     })
 }
 
-/// What it had measured, in half a line; empty if that is nothing.
+/// Its measurements, in half a line; empty if there are none.
 fn measured(r: &Record) -> String {
     let both = [latencies(&r.read, "reads"), latencies(&r.write, "writes")];
     let both: Vec<String> = both.into_iter().flatten().collect();
@@ -43,7 +43,7 @@ pub fn unfinished(all: &[Unfinished], width: usize) -> String {
         return out;
     }
     paint(&mut out, "  Not finished, and not compared:\n", HEAD);
-    // Those of which there is nothing else to say share a line.
+    // Runs without measurements share a line.
     let mut lines: Vec<(String, String)> = Vec::new();
     for u in all {
         let until = u.record.as_ref().map(measured).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Numbers as people read them: three significant digits, unit behind.
+//! Numbers for people: three significant digits, with unit.
 
 use seekwell_core::numbers::{fixed, signed};
 
-/// A time given in nanoseconds: `850 ns`, `12.3 us`, `4.56 ms`, `1.23 s`.
+/// Formats a time in nanoseconds: `850 ns`, `12.3 us`, `4.56 ms`, `1.23 s`.
 pub fn time_ns(ns: f64) -> String {
     match ns {
         n if n < 999.5 => format!("{} ns", fixed(n, 0)),
@@ -12,7 +12,7 @@ pub fn time_ns(ns: f64) -> String {
     }
 }
 
-/// A rate given in bytes a second, in powers of ten as disks are sold: `61.4 MB/s`.
+/// Formats a rate in bytes per second, in powers of ten as disks are sold: `61.4 MB/s`.
 pub fn rate(bytes_per_sec: f64) -> String {
     match bytes_per_sec {
         b if b < 999.5e3 => format!("{} kB/s", three(b / 1e3)),
@@ -21,7 +21,7 @@ pub fn rate(bytes_per_sec: f64) -> String {
     }
 }
 
-/// An amount given in bytes: `1.46 GB`.
+/// Formats an amount in bytes: `1.46 GB`.
 pub fn bytes(n: f64) -> String {
     match n {
         b if b < 999.5 => format!("{} B", fixed(b, 0)),
@@ -32,7 +32,8 @@ pub fn bytes(n: f64) -> String {
     }
 }
 
-/// Three significant digits, whole numbers above: `0.123`, `1.23`, `12.3`, `123`, `1,234`.
+/// Three significant digits, or all digits of larger integers: `0.123`, `1.23`, `12.3`, `123`,
+/// `1,234`.
 pub fn three(x: f64) -> String {
     let a = x.abs();
     if a == 0.0 {
@@ -49,7 +50,7 @@ pub fn three(x: f64) -> String {
     }
 }
 
-/// Per cent, with so many decimals: `12.3 %`.
+/// Per cent with this many decimals: `12.3 %`.
 pub fn percent(per_cent: f64, decimals: usize) -> String {
     format!("{} %", fixed(per_cent, decimals))
 }

@@ -1,4 +1,4 @@
-//! The models beside published figures: as a table in the terminal, and as the page
+//! The models compared with published figures: as a table in the terminal, and as the page
 //! `docs/devices-validation.md`.
 
 use crate::style::{BAD, HEAD, NAME, WARN};
@@ -21,7 +21,7 @@ fn published(r: &Row) -> String {
 fn error(share: f64) -> String {
     match share {
         e if e.abs() < 0.0005 => "0".to_owned(),
-        // "+1234 %" says no more than "13 x".
+        // "13 x" is clearer than "+1234 %".
         e if e > 9.0 => format!("{:.0} x", e + 1.0),
         e => signed_percent(e * 100.0, 1),
     }
@@ -34,7 +34,7 @@ fn bound(r: &Row) -> String {
     }
 }
 
-/// Where the bound comes from, in a word.
+/// The source of the bound, in a word.
 fn from(r: &Row) -> &'static str {
     match r.figure.bound {
         Bound::Rule(_) => "rule",
@@ -94,7 +94,7 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
-/// What a group's rule says, as a sentence.
+/// The rule of a group, as a sentence.
 fn rule(group: &Group) -> String {
     match group.rule {
         "" => String::new(),
@@ -110,7 +110,7 @@ fn typical(errors: &[f64]) -> String {
     }
 }
 
-/// The first screen: a line a table, and what misses its bound.
+/// The first screen: one line per table, and the figures beyond their bounds.
 pub fn in_brief(tables: &[Measurements], width: usize) -> String {
     let mut t = Table::new(&[
         ("TABLE", Align::Left),
@@ -189,7 +189,7 @@ fn error_cell(r: &Row) -> Cell {
     }
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 const LEGEND: &str = "ERROR: from the nearer end of what is published; BOUND: largest error \
     accepted; FROM: where the bound comes from. rule: one bound for all figures of a kind, whatever \
     the error of each; range: no error beyond the published range; after: chosen after the \

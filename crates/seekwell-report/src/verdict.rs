@@ -1,8 +1,8 @@
-//! What one run each says, in words that claim no more than they can carry. The lab makes every
-//! number ([`seekwell_lab::analysis::single`]); here they are said.
+//! Verdicts on one run each, in words that claim no more than the runs support. The lab computes
+//! every number ([`seekwell_lab::analysis::single`]); this module puts them into words.
 //!
-//! A quantile is spoken of where [`BEYOND`] operations lie beyond it under every scheduler
-//! compared. Where nobody can say, how to see it is.
+//! A quantile is reported if at least [`BEYOND`] operations lie beyond it under every scheduler
+//! compared. An undecided verdict says how to decide it.
 
 use crate::units::{count, percent, three, time_ns};
 use seekwell_core::prose::in_prose;
@@ -12,14 +12,14 @@ use seekwell_lab::analysis::single::{
 };
 use serde::Serialize;
 
-/// Operations beyond a quantile, at least: their number is then known to a tenth.
+/// Minimum number of operations beyond a quantile: their number is then known to a tenth.
 pub const BEYOND: u64 = 100;
 
-/// I/Os a second from which the CPU time of a scheduler, about a microsecond an I/O, would be a
-/// tenth of a core or more.
+/// Rate above which the CPU time of a scheduler, about a microsecond per I/O, would be a tenth of a
+/// core or more.
 const CPU_MATTERS_IOPS: f64 = 100_000.0;
 
-/// Schedulers named at most of those with too few operations.
+/// Maximum number of named schedulers among those with too few operations.
 const FEW_NAMED: usize = 3;
 
 /// A verdict as data.
@@ -31,17 +31,17 @@ pub struct Told {
     pub by: String,
     /// Its unit.
     pub unit: String,
-    /// Larger is better.
+    /// Whether larger values are better.
     pub higher_is_better: bool,
-    /// All values have operations enough behind them.
+    /// Whether all values are based on enough operations.
     pub enough: bool,
-    /// The one scheduler that is ahead of all others, if there is one.
+    /// The only scheduler that is ahead of all others, if there is one.
     pub winner: Option<String>,
-    /// Best first.
+    /// The schedulers, best first.
     pub order: Vec<Place>,
     /// In words.
     pub words: String,
-    /// By the other figures that decide, each alone.
+    /// Verdicts by the other deciding figures, each alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Told>,
 }
@@ -49,22 +49,22 @@ pub struct Told {
 /// One scheduler's place.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// Whose.
+    /// The scheduler.
     pub scheduler: String,
-    /// In the unit of the verdict.
+    /// Its value, in the unit of the verdict.
     pub value: f64,
-    /// Operations behind it, where known.
+    /// Number of operations behind it, if known.
     pub n: Option<u64>,
-    /// How much worse than the best, per cent of the better value; `None`: beyond comparison.
+    /// How much worse than the best, per cent of the better value; `None` if not comparable.
     pub behind_percent: Option<f64>,
 }
 
-/// ">600 s", of a run that reached its limit.
+/// ">600 s", for a run that reached its limit.
 pub(crate) fn at_limit(r: &Record) -> Option<String> {
     (r.censored()).then(|| format!(">{} s", three(r.span_ns() as f64 / 1e9)))
 }
 
-/// What became of a run that reached its limit: it says so on the first screen.
+/// The note about a run that reached its limit, for the first screen.
 pub(crate) fn limit(r: &Record) -> Option<String> {
     let early = r.early.as_ref().filter(|e| e.limit)?;
     let s = three(r.span_ns() as f64 / 1e9);
@@ -74,8 +74,7 @@ pub(crate) fn limit(r: &Record) -> Option<String> {
     ))
 }
 
-/// Who was starved in runs of the same work, and which reached their limit: what is to be said, and
-/// under which schedulers.
+/// Starvation and time limits in runs of the same work: the text, and the schedulers it applies to.
 pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let mut starved: Vec<(Starved, Vec<&str>)> = Vec::new();
@@ -101,13 +100,13 @@ pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
     said
 }
 
-/// How runs stand, to be said.
+/// The standing of runs, for verdicts in words.
 pub struct Said<'a> {
     standing: Standing,
     records: &'a [Record],
 }
 
-/// Of runs of the same work; `None` for fewer than two.
+/// The standing of runs of the same work; `None` for fewer than two.
 pub fn of(records: &[Record]) -> Option<Said<'_>> {
     let standing = seekwell_lab::analysis::single::standing(records)?;
     Some(Said { standing, records })
@@ -133,7 +132,7 @@ pub fn words(records: &[Record]) -> Option<String> {
     Some(format!("{} {last}", each.collect::<Vec<_>>().join(" ")))
 }
 
-/// The same as data.
+/// The verdict as data.
 pub fn told(records: &[Record]) -> Option<Told> {
     let views = by_rows(records);
     let mut all = views.iter().filter_map(|v| Some(of(v)?.told()));
@@ -166,7 +165,7 @@ impl Said<'_> {
             (By::WriteLatency, _) => "mean write latency".to_owned(),
         }
     }
-    /// What is counted, for "n = 20 fsync".
+    /// The name of the counted operations, for "n = 20 fsync".
     fn counted(&self, r: &Record) -> String {
         match (&self.standing.by, &r.metric) {
             (By::Metric, Some(m)) => m.operation.clone(),
@@ -176,12 +175,12 @@ impl Said<'_> {
             _ => "I/O".to_owned(),
         }
     }
-    /// " (n 20)", where it is known.
+    /// " (n 20)", if it is known.
     fn n(&self, run: usize) -> String {
         self.standing.counts[run].map_or(String::new(), |n| format!(" (n {})", count(n)))
     }
 
-    /// As data.
+    /// The verdict as data.
     pub fn told(&self) -> Told {
         let records = self.records;
         let first = &records[self.standing.order[0].1];
@@ -217,12 +216,12 @@ impl Said<'_> {
         }
     }
 
-    /// In words.
+    /// The verdict in words.
     pub fn words(&self) -> String {
         format!("{} {}", self.judged(), self.rests())
     }
 
-    /// What one run each cannot tell.
+    /// What one run each cannot show.
     fn rests(&self) -> String {
         let seed = self.records[self.standing.order[0].1].seed;
         format!(
@@ -315,7 +314,7 @@ impl Said<'_> {
         text.trim_end().to_owned()
     }
 
-    /// Kernels of different generations lay the same files out elsewhere.
+    /// Note: kernels of different generations place the same files elsewhere.
     fn placement_words(&self, records: &[Record]) -> String {
         let Some(next) = self.standing.placed() else {
             return match self.standing.other_kernel(records) {
@@ -339,7 +338,7 @@ impl Said<'_> {
         )
     }
 
-    /// Means can hide what users feel: says so if another run has a far better worst case.
+    /// A mean can hide the tail: notes if another run has a much better one.
     fn tail(&self, records: &[Record], best: usize) -> String {
         let kind = kind_of(records);
         let latency = |r: &Record| -> Option<Latency> {
@@ -371,7 +370,8 @@ impl Said<'_> {
         }
     }
 
-    /// Behind by what the best is ahead: the measure of the page and of several seeds.
+    /// How far a run is behind, measured as the lead of the best: the same measure as on the page
+    /// and over several seeds.
     fn distance(&self, (value, run): (f64, usize)) -> String {
         let (best, own) = (&self.records[self.standing.order[0].1], &self.records[run]);
         if own.censored() {
@@ -405,7 +405,7 @@ const TAILS: [(&str, u64); 4] = [
     ("tenth", 10),
 ];
 
-/// What is left out where it would matter: schedulers that cost CPU time.
+/// Note about omitted CPU time, where schedulers would cost a relevant amount.
 pub fn cpu_note(records: &[Record]) -> Option<String> {
     let free = |r: &&Record| r.substrate == "sim" && !r.device.rotational && !r.scheduler_charged;
     let fast = records.iter().filter(free);

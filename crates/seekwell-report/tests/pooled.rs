@@ -1,9 +1,9 @@
-//! A verdict on a job file speaks of every reporting group: it never says "same", nor "costs
-//! nothing", where the latency or the rate of one group differs by more than the margin.
+//! A verdict on a job file covers every reporting group. It never says "same" or "costs nothing" if
+//! the latency or rate of one group differs by more than the margin.
 //!
-//! 200 random files of two jobs run under three schedulers. What each group did is read from the
-//! runs' own metrics, apart from the analysis. The same verdicts made from one pooled figure, as a
-//! planted mistake, must be caught.
+//! 200 random files of two jobs run under three schedulers. The results of each group come from the
+//! runs' own metrics, independently of the analysis. As a test of the test, the same verdicts from
+//! one pooled figure must be caught.
 
 use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
 use seekwell_lab::analysis::{Analysis, analyse};
@@ -109,7 +109,7 @@ fn experiment(device: &str, text: &str) -> Experiment {
     }
 }
 
-/// Each group's rate and mean latency, by scheduler: geometric means over the blocks.
+/// Rate and mean latency of each group, by scheduler: geometric means over the blocks.
 fn groups(r: &Results) -> BTreeMap<String, Vec<f64>> {
     let mut logs: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     for run in &r.runs {
@@ -129,7 +129,7 @@ fn groups(r: &Results) -> BTreeMap<String, Vec<f64>> {
     logs.into_iter().map(of).collect()
 }
 
-/// What the verdict conceals, if it says that nothing differs, or that its choice costs nothing.
+/// What the verdict hides if it says that nothing differs, or that its choice has no cost.
 fn concealed(told: &Advice, groups: &BTreeMap<String, Vec<f64>>) -> Option<String> {
     let margin = 1.02;
     let chosen = told.scheduler.as_deref()?;

@@ -1,9 +1,9 @@
-//! How late, and whether to believe it.
+//! Lateness of completions, and whether a run is reliable.
 //!
-//! Two latencies are kept apart: the model's (completion minus arrival) and the delivered one
-//! (what was posted to the kernel minus arrival). The verdict's bounds follow the yardstick of
+//! There are two latencies: the model's (completion minus arrival), and the delivered one (time of
+//! the reply to the kernel minus arrival). The bounds of the verdict follow the criterion for
 //! timing-accurate storage emulation (Griffin et al., FAST 2002: service times within 2 % of the
-//! model for 99 % of requests), widened in steps.
+//! model for 99 % of requests), with wider steps added.
 
 use crate::asker::Owners;
 use crate::wait::Margin;
@@ -14,27 +14,29 @@ use std::fmt;
 
 /// Version of the JSON document; raised when a field changes its meaning.
 const SCHEMA: u32 = 1;
-/// A pause of the loop so long within a second spoils the run.
+/// A pause of the loop longer than this makes the run invalid, ns.
 const GAP_MAX_NS: u64 = NSEC_PER_SEC / 10;
-/// Share of commands faster than the way itself that spoils the run.
+/// Share of commands faster than the transport above which the run is invalid.
 const UNREACHABLE_MAX: f64 = 0.01;
 
-/// Share of commands without a program behind them that a scheduler of processes does not bear.
+/// Share of commands of unknown processes above which a per-process scheduler gets a remark.
 const HIDDEN_MAX: f64 = 0.01;
 
-/// May the run be believed?
+/// Reliability of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Late p99 within 2 % of the model's median latency, mean within 1 %.
+    /// The p99 of lateness is within 2 % of the model's median latency, the mean latency within 1
+    /// %.
     Exact,
     /// Within 10 % and 3 %.
     Good,
     /// Within 30 % and 10 %: differences between schedulers must exceed twice the mean error.
     Usable,
-    /// Nothing completed.
+    /// No command completed.
     Idle,
-    /// Worse, or more than 1 % of the commands are faster than the way, or the machine paused.
+    /// Worse, or more than 1 % of the commands are faster than the transport, or the machine
+    /// paused.
     Invalid,
 }
 
@@ -50,7 +52,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One second.
+/// Figures of one second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Second {
     /// Commands completed.
@@ -61,84 +63,85 @@ pub struct Second {
     pub late_max_ns: u64,
 }
 
-/// What a run was like. Times in ns.
+/// Timing of a run. Times in ns.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Account {
     /// Version of this layout.
     pub schema: u32,
-    /// The device, as its model calls itself.
+    /// Name of the device model.
     pub device: String,
-    /// Reads completed, and their bytes.
+    /// Reads completed.
     pub reads: u64,
-    /// Bytes of them.
+    /// Bytes read.
     pub read_bytes: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Bytes of them.
+    /// Bytes written.
     pub write_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
-    /// Writes completed that were to be durable (O_SYNC, O_DSYNC).
+    /// Durable writes completed (O_SYNC, O_DSYNC).
     pub durable_writes: u64,
-    /// Of flushes and durable writes, those before whose answer the backing file's data were on
-    /// its medium; `None` where data are in memory.
+    /// Flushes and durable writes that were answered after the backing file's data reached its
+    /// medium; `None` if data are in memory.
     pub backed: Option<u64>,
-    /// Calls of fdatasync on the backing file while serving; flushes that come together share one.
+    /// Calls of fdatasync on the backing file while serving; simultaneous flushes share one.
     pub backing_syncs: u64,
-    /// Completions that waited for it after the model was done, and the longest.
+    /// Completions that waited for the backing file after the model was done.
     pub backing_waits: u64,
-    /// By how much at the most.
+    /// Longest such wait.
     pub backing_wait_max_ns: u64,
     /// Discards and zeroings completed.
     pub discards: u64,
-    /// Of all, failed (out of range, no room in the store).
+    /// Failed commands of all kinds (out of range, no room in the store).
     pub errors: u64,
-    /// Whose they were, as far as the kernel told.
+    /// Owners of the commands, as far as the kernel reports them.
     pub owners: Owners,
-    /// The scheduler in front tells processes apart.
+    /// Whether the scheduler in front distinguishes processes.
     pub per_process: bool,
-    /// Most commands outstanding at a time.
+    /// Maximum number of outstanding commands.
     pub outstanding_max: u64,
-    /// Most commands the device held at a time.
+    /// Maximum number of commands in the device.
     pub depth_max: u32,
     /// The model's latency.
     pub model: Latency,
     /// The delivered latency.
     pub delivered: Latency,
-    /// Posted minus due.
+    /// Lateness: time of the reply minus due time.
     pub late: Latency,
-    /// By second.
+    /// Figures per second.
     pub seconds: Vec<Second>,
-    /// The way's own latency, subtracted from each completion.
+    /// Latency of the transport, subtracted from each completion.
     pub floor_ns: u64,
-    /// Commands the model serves faster than that: delivered as fast as the way is.
+    /// Commands that the model serves faster than the transport; they are delivered at the speed of
+    /// the transport.
     pub unreachable: u64,
-    /// Completions held back so that none overtakes an earlier one.
+    /// Completions delayed so that none overtakes an earlier one.
     pub clamped: u64,
-    /// Arrivals that the model had already run past (only with a floor), and the most.
+    /// Arrivals that the model had already run past (only with a floor).
     pub raised: u64,
-    /// By how much at the most.
+    /// Largest correction of such an arrival.
     pub raised_max_ns: u64,
-    /// Longest by which a sleep of the loop overran.
+    /// Longest overrun of a sleep of the loop.
     pub overslept_max_ns: u64,
-    /// Times the loop was put off its CPU against its will.
+    /// Involuntary context switches of the loop.
     pub involuntary_switches: u64,
-    /// Ticks of 10 ms that the hypervisor took away; `None` if it does not tell.
+    /// Ticks of 10 ms that the hypervisor took away; `None` if it does not report them.
     pub steal_ticks: Option<u64>,
-    /// The machine was suspended in between.
+    /// Whether the machine was suspended meanwhile.
     pub suspended: bool,
-    /// Bytes the data take.
+    /// Bytes that the data occupy.
     pub used_bytes: u64,
-    /// The waiting method.
+    /// Wait method and its measurement.
     pub margin: Margin,
     /// The verdict, computed by [`Account::close`].
     pub verdict: Option<Verdict>,
-    /// Why it is not better.
+    /// Reasons why it is not better.
     pub reasons: Vec<String>,
 }
 
 impl Account {
-    /// Empty.
+    /// An empty account.
     pub fn new(device: &str, margin: Margin, floor: Nanos) -> Self {
         Account {
             schema: SCHEMA,
@@ -154,15 +157,15 @@ impl Account {
         self.reads + self.writes + self.flushes + self.discards
     }
 
-    /// One command: when it arrived, when the model was done, when that was due to be posted and
-    /// when it was.
+    /// Adds a command: its arrival, the model's completion time, the due time of the reply, and the
+    /// time of the reply.
     pub fn completed(&mut self, arrived: Instant, model: Instant, due: Instant, posted: Instant) {
         let late = posted.since(due);
         self.model.record(model.since(arrived).0);
         self.delivered.record(posted.since(arrived).0);
         self.late.record(late.0);
         let second = (posted.since_start() / NSEC_PER_SEC) as usize;
-        // Past a day only the totals go on, so that the record stays small.
+        // After a day only the totals are updated, so that the record stays small.
         if second < 86_400 {
             if self.seconds.len() <= second {
                 self.seconds.resize_with(second + 1, Second::default);
@@ -174,14 +177,14 @@ impl Account {
         }
     }
 
-    /// A command waited so long for the backing file's disk after it was due.
+    /// Adds a command that waited for the backing file's disk after its due time.
     pub fn waited(&mut self, wait: Nanos) {
         self.backing_waits += 1;
         self.backing_wait_max_ns = self.backing_wait_max_ns.max(wait.0);
     }
 
-    /// Mean of what was delivered against the mean of the model, as a share: 0.01 is 1 % slower.
-    /// The way is on top of what was posted: what was taken off for it is no error.
+    /// Error of the mean delivered latency relative to the model's: 0.01 is 1 % slower. The
+    /// transport's latency is added to the reply time, since it was subtracted before.
     pub fn mean_error(&self) -> f64 {
         let model = self.model.mean_ns();
         if model > 0.0 {
@@ -196,7 +199,7 @@ impl Account {
         self.late.percentile_ns(99.0) as f64 / p50 as f64
     }
 
-    /// Why the scheduler's decisions are not those it would make for the programs, if so.
+    /// Why the scheduler's decisions may not be those for the programs, if so.
     pub fn hidden_owners(&self) -> Option<String> {
         let hidden = self.owners.hidden();
         (self.per_process && hidden > HIDDEN_MAX).then(|| {
@@ -209,7 +212,7 @@ impl Account {
         })
     }
 
-    /// Judges.
+    /// Computes the verdict.
     pub fn close(&mut self) -> Verdict {
         let done = self.done().max(1) as f64;
         let (late, mean) = (self.late_share(), self.mean_error().abs());
@@ -332,7 +335,7 @@ mod tests {
             let mut a = run(0);
             a.per_process = per_process;
             (a.owners.program, a.owners.kernel) = (program, kernel);
-            // The times are right all the same.
+            // The times are right nevertheless.
             assert_eq!(a.close(), Verdict::Exact);
             a.reasons
         };
@@ -351,7 +354,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_off_for_the_way_is_no_error() {
-        // A model of 1 ms over a way of 0.1 ms: due, and posted, at 0.9 ms.
+        // A model latency of 1 ms, transport of 0.1 ms: the reply is due, and sent, at 0.9 ms.
         for (floor_us, error) in [(100, 0.0), (0, -0.1)] {
             let mut a = Account::new("test", Margin::default(), Nanos::from_us(floor_us));
             for i in 0..10 {

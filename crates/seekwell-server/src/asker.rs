@@ -1,44 +1,44 @@
-//! Who asks: what the kernel says of the thread that a request names.
+//! The thread that issued a request: what the kernel reports about it.
 //!
-//! The request carries the thread's number and nothing else. Its priority is looked up anew for
-//! each request, by system calls of a few hundred nanoseconds: a remembered one would be wrong
-//! after ionice(1), and after the kernel gave the number to another thread.
+//! The request carries only the thread's number. The thread's priority is looked up for each
+//! request, by system calls of a few hundred nanoseconds. A cached priority would be wrong after
+//! ionice(1), and after the kernel reused the number.
 
 use seekwell_core::{Class, IoPrio};
 use serde::Serialize;
 
-/// Whose thread it is.
+/// Owner of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// A program's.
+    /// A program.
     Program,
-    /// The kernel's own, which asks for somebody else: the worker of a loop device, a flusher.
+    /// The kernel, on behalf of another task: the worker of a loop device, a flusher.
     Kernel,
-    /// The request names none, or the thread is gone.
+    /// The request has no thread number, or the thread has ended.
     Unknown,
 }
 
 /// The thread behind a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asker {
-    /// Its number; 0 if the request names none.
+    /// Its number; 0 if the request has none.
     pub pid: u32,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
-    /// The priority in force: that of ioprio_set(2), or else of its nice value and policy, as
-    /// ioprio_set(2) describes it. `None` for a thread that is gone.
+    /// The effective priority: that set by ioprio_set(2), or else derived from nice value and
+    /// policy, as ioprio_set(2) describes. `None` if the thread has ended.
     pub ioprio: Option<IoPrio>,
 }
 
 impl Asker {
-    /// Asks the kernel about a thread.
+    /// Looks up a thread.
     pub fn of(pid: u32) -> Self {
         let unknown = Asker {
             pid,
             owner: Owner::Unknown,
             ioprio: None,
         };
-        // 0 would be ourselves.
+        // 0 would mean the calling thread.
         let id = i32::try_from(pid).unwrap_or_default();
         let (true, Some(set)) = (id > 0, ioprio_set_on(id)) else {
             return unknown;
@@ -60,7 +60,7 @@ impl Asker {
     }
 }
 
-/// What ioprio_get(2) says of a thread: class `None` if nothing was set.
+/// The result of ioprio_get(2) for a thread; its class is `None` if no priority was set.
 fn ioprio_set_on(id: i32) -> Option<IoPrio> {
     const WHO_PROCESS: libc::c_int = 1;
     #[expect(unsafe_code, reason = "the C library has no function for it")]
@@ -71,7 +71,7 @@ fn ioprio_set_on(id: i32) -> Option<IoPrio> {
     IoPrio::from_numbers(value >> 13, value & 7)
 }
 
-/// Process group of a thread; the kernel's own threads are in group 0.
+/// Process group of a thread; kernel threads are in group 0.
 fn group(id: i32) -> Option<i32> {
     #[expect(unsafe_code, reason = "the safe wrapper takes group 0 for impossible")]
     // SAFETY: a number only.
@@ -79,14 +79,14 @@ fn group(id: i32) -> Option<i32> {
     (group >= 0).then_some(group)
 }
 
-/// The priority of a thread that set none.
+/// The priority of a thread without an I/O priority.
 fn by_nice(id: i32) -> IoPrio {
     let pid = rustix::process::Pid::from_raw(id);
     let nice = rustix::process::getpriority_process(pid).unwrap_or(0);
     #[expect(unsafe_code, reason = "no crate in use wraps the call")]
     // SAFETY: numbers only.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, id) };
-    // A flag in it says that children start with the default policy.
+    // A flag in the value makes children start with the default policy.
     let class = match policy as libc::c_int & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_FIFO | libc::SCHED_RR => Class::Rt,
         libc::SCHED_IDLE => Class::Idle,
@@ -96,19 +96,19 @@ fn by_nice(id: i32) -> IoPrio {
     IoPrio { class, level }
 }
 
-/// How well the askers of a run were known, in commands.
+/// Number of commands by owner of the thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Owners {
-    /// Asked by a thread of a program.
+    /// Issued by a thread of a program.
     pub program: u64,
-    /// Asked by a thread of the kernel, for somebody else.
+    /// Issued by a kernel thread for another task.
     pub kernel: u64,
-    /// Asked by nobody known.
+    /// Issued by an unknown thread.
     pub unknown: u64,
 }
 
 impl Owners {
-    /// One command more.
+    /// Counts a command.
     pub fn count(&mut self, owner: Owner) {
         *match owner {
             Owner::Program => &mut self.program,
@@ -116,7 +116,7 @@ impl Owners {
             Owner::Unknown => &mut self.unknown,
         } += 1;
     }
-    /// Share of commands whose program is not known.
+    /// Share of commands whose program is unknown.
     pub fn hidden(&self) -> f64 {
         let hidden = self.kernel + self.unknown;
         hidden as f64 / (hidden + self.program).max(1) as f64
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_threads_own_priority_is_found_each_time() {
-        // In a thread of its own: priorities are a thread's.
+        // In a separate thread, because priorities belong to a thread.
         let thread = std::thread::spawn(|| {
             let seen = || Asker::of(me());
             let level = |nice: i32| IoPrio::be(((nice + 20) / 5) as u8);
@@ -154,7 +154,7 @@ mod tests {
             assert!(set_ioprio(3, 0));
             assert_eq!(seen().ioprio.map(|p| p.class), Some(Class::Idle));
             assert!(set_ioprio(0, 0));
-            // Only upwards, which anybody may.
+            // Only a higher nice value, which needs no privilege.
             let nicer = (nice + 5).min(19);
             let id = Some(rustix::thread::gettid());
             rustix::process::setpriority_process(id, nicer).expect("allowed");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_threads_are_told_apart() {
-        // In a container of its own there is none to be seen.
+        // A container of its own shows no kernel threads.
         let comm = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
         if comm.trim() != "kthreadd" {
             println!("skipped: no kernel thread in sight");

@@ -1,16 +1,16 @@
-//! A device without a scheduler: what a driver is. Commands the device has no room for wait first
-//! in, first out; a flush that it cannot take beside others goes alone.
+//! A device without a scheduler, as a driver has it. Commands wait in order of arrival while the
+//! device is full. A flush that the device cannot queue with others is sent alone.
 
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, Done, Instant, Op, Sector,
 };
 use std::collections::VecDeque;
 
-/// The driver. The numbers of bios are those of its commands: they fit into 32 bits, and no two
-/// under way are the same.
+/// The driver. The number of a bio is also that of its command: it fits into 32 bits and is unique
+/// among outstanding commands.
 pub struct Direct<D> {
     device: D,
-    /// No room in the device; in order of arrival.
+    /// Commands without room in the device, in order of arrival.
     waiting: VecDeque<Command>,
     done: Vec<Done>,
     now: Instant,
@@ -20,7 +20,7 @@ pub struct Direct<D> {
 }
 
 impl<D: Device> Direct<D> {
-    /// In front of a device at rest.
+    /// Drives an idle device.
     pub fn new(device: D) -> Self {
         let flush_alone = !device.facts().flush_queueable;
         let room = device.facts().depth.min(1 << 12) as usize;
@@ -35,7 +35,7 @@ impl<D: Device> Direct<D> {
         }
     }
 
-    /// Hands over what the device takes.
+    /// Sends commands that the device accepts.
     fn feed(&mut self) {
         while let Some(&command) = self.waiting.front() {
             let alone = self.flush_alone && command.op == Op::Flush;
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn a_device_sees_nothing_before_its_time() {
-        // One at a time; A is done at 100 us. A second request stamped 150 us must not be served
-        // as if it had waited since before, though the host looks only at 1 ms.
+        // One command at a time; A completes at 100 us. A second request stamped 150 us must not be
+        // served as if it had been waiting, although the host next looks at 1 ms.
         let device = Direct::new(Constant::serial(1, Nanos::from_us(100)));
         let mut e = Engine::new(device);
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! A modelled disk from start to end: checks, threads, mount, floor, and the way back.
+//! A modelled disk from start to end: checks, threads, mount, floor, and clean-up.
 //!
-//! Threads: one hears requests (real-time priority 11, above the model's, so that an arrival is
-//! stamped while the model spins), one owns the model (10), one writes the log. All are made here
-//! and none is left.
+//! One thread receives requests (real-time priority 11, above the model's, so that an arrival is
+//! stamped while the model spins). One thread owns the model (10), and one writes the log. All are
+//! created here, and all end here.
 
 use crate::account::Account;
 use crate::error::ServeError;
@@ -34,23 +34,23 @@ use std::time::SystemTime;
 
 /// Name of the file inside the mount.
 pub const FILE_NAME: &str = "disk";
-/// Commands a second beyond which a device is refused.
+/// Devices with more commands per second than this are refused.
 pub const RATE_MAX: u64 = 150_000;
 const PRIORITY_HEAR: i32 = 11;
 const PRIORITY_MODEL: i32 = 10;
-/// Reads by which the way's own latency is measured.
+/// Number of reads that measure the latency of the transport.
 const FLOOR_READS: u64 = 200;
-/// CPUs they are made from, one after the other.
+/// Number of CPUs that these reads are issued from, in turn.
 const FLOOR_CPUS: usize = 4;
 
-/// What to do about the time a request spends on the way.
+/// Treatment of the latency of the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Floor {
-    /// Measured and taken off each completion where it matters: not on a spinning disk, whose
-    /// model then never runs ahead of an arrival.
+    /// Measured and subtracted from each completion where it matters. For a rotational disk nothing
+    /// is subtracted, so its model never runs ahead of an arrival.
     #[default]
     Auto,
-    /// So much is taken off (0: nothing). The model runs ahead by it, so an arrival within that
+    /// This time is subtracted (0: nothing). The model runs ahead by it, so an arrival within that
     /// time before a completion comes too late to change it; such arrivals are counted.
     Fixed(Nanos),
 }
@@ -64,21 +64,22 @@ pub struct DiskOptions {
     pub size: Option<u64>,
     /// Sparse file for the data; memory if not given.
     pub backing: Option<PathBuf>,
-    /// The way's own latency.
+    /// Latency of the transport.
     pub floor: Floor,
-    /// Write every command here, in order of arrival: a CSV that `seekwell replay` reads, with
-    /// the model's completion times.
+    /// Log every command to this file, in order of arrival: a CSV for `seekwell replay`, with the
+    /// model's completion times.
     pub log: Option<PathBuf>,
-    /// The scheduler in front tells processes apart: the account then says how well they were
-    /// known.
+    /// Whether the scheduler in front distinguishes processes; the account then reports how many
+    /// were known.
     pub per_process: bool,
-    /// Commands a second the model does at best; 0: not known, and then nothing is refused for it.
+    /// Maximum rate of the model, commands per second; 0: unknown, and then the device is not
+    /// refused for its rate.
     pub rate: u64,
-    /// Serve it even if it is too fast.
+    /// Serve a device that is too fast.
     pub force: bool,
 }
 
-/// A modelled disk at work. Ends with [`Disk::stop`]; dropped, it unmounts as well as it can.
+/// A modelled disk in service. [`Disk::stop`] ends it; dropping it unmounts as well as possible.
 pub struct Disk {
     mount: PathBuf,
     inbox: Arc<Inbox<FuseReply>>,
@@ -151,7 +152,7 @@ impl Disk {
             disk.syncing = Some(thread);
         }
 
-        // Reads are answered where they are heard until the floor is known.
+        // The receiving thread answers reads until the floor is known.
         let measured = options.floor == Floor::Auto && !facts.rotational;
         inbox.null.store(measured, Ordering::Release);
         let (told, margin) = mpsc::channel();
@@ -198,24 +199,25 @@ impl Disk {
     pub fn margin(&self) -> &Margin {
         &self.margin
     }
-    /// What is taken off each completion.
+    /// Time subtracted from each completion.
     pub fn floor(&self) -> Nanos {
         self.floor
     }
-    /// The mount of a server that was killed stood there and was taken down: names of the loop
-    /// devices that are still attached to what is no more.
+    /// If the mount of a killed server was removed here: names of the loop devices that are still
+    /// attached to its file.
     pub fn took_over(&self) -> Option<&[String]> {
         self.took_over.as_deref()
     }
-    /// Did the mount end by itself (somebody unmounted it), or the model's thread?
+    /// Whether the mount ended by itself (somebody unmounted it), or the model's thread ended.
     pub fn ended(&self) -> bool {
         let hearing = self.hearing.as_ref().is_none_or(JoinHandle::is_finished);
         hearing || self.model.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// The way at its best: the median of reads from each of a few CPUs, the least of them. From
-    /// another CPU than the hearing thread's a read also waits for that CPU to wake up, which a
-    /// program may or may not do; taking too much off would make the disk faster than its model.
+    /// The latency of the transport at its best: the median of reads from one CPU, and the minimum
+    /// over a few CPUs. A read from another CPU than the receiving thread's also waits for that CPU
+    /// to wake up, which is not true for every program. Subtracting too much would make the disk
+    /// faster than its model.
     fn measure_floor(&self) -> Result<Nanos, ServeError> {
         let system = |source| ServeError::System {
             what: "cannot read the disk for measuring",
@@ -228,7 +230,7 @@ impl Disk {
             .filter(|c| allowed.is_set(*c))
             .take(FLOOR_CPUS)
         {
-            // A thread of its own, so that nobody else is bound to the CPU.
+            // In a separate thread, so that no other thread is bound to the CPU.
             let median = thread::scope(|s| s.spawn(|| median_read(&path, self.size, cpu)).join());
             least = match median {
                 Ok(m) => least.min(m.map_err(system)?),
@@ -238,10 +240,10 @@ impl Disk {
         Ok(Nanos(if least == u64::MAX { 0 } else { least }))
     }
 
-    /// Answers what is in flight, unmounts, and judges.
+    /// Answers the outstanding requests, unmounts, and computes the verdict.
     ///
-    /// If something still uses the mount (a loop device) it is detached, and users get errors from
-    /// then on; the second value names them.
+    /// If something still uses the mount (a loop device), it is detached, and its users get errors
+    /// from then on; the second value names them.
     pub fn stop(mut self) -> Result<(Account, Vec<String>), ServeError> {
         let users = self.unmount();
         let panicked = |what| ServeError::System {
@@ -261,7 +263,7 @@ impl Disk {
                 .map_err(|_| panicked("the log's thread failed"))??;
         }
         if let Some(syncing) = self.syncing.take() {
-            // Ends with the model, which asks it.
+            // Ends with the model, which sends its jobs.
             let _ = syncing.join();
         }
         self.store.close().map_err(|source| ServeError::System {
@@ -274,7 +276,7 @@ impl Disk {
     fn unmount(&mut self) -> Vec<String> {
         let mut users = Vec::new();
         let Some(hearing) = self.hearing.take() else {
-            // Mounted, but nobody heard it yet.
+            // Mounted, but no thread received requests yet.
             if self.model.is_none() {
                 mount::unmount(&self.mount, true);
             }
@@ -283,9 +285,9 @@ impl Disk {
         };
         if !hearing.is_finished() {
             users = loops_over(&self.file());
-            // What is in flight is answered meanwhile: unmounting waits for no request.
+            // Outstanding requests are answered meanwhile: unmounting does not wait for them.
             if !users.is_empty() || !mount::unmount(&self.mount, false) {
-                // Somebody holds it, and keeps what they have until we are gone.
+                // Somebody has open files, which work until this server ends.
                 if users.is_empty() {
                     users.push("a program".to_owned());
                 }
@@ -319,9 +321,9 @@ impl Drop for Disk {
 fn median_read(path: &Path, size: u64, cpu: usize) -> io::Result<u64> {
     let mut only = CpuSet::new();
     only.set(cpu);
-    // Where that is refused it measures from wherever it is.
+    // If that is refused, it measures from the current CPU.
     let _ = sched_setaffinity(None, &only);
-    // Under FOPEN_DIRECT_IO every read is direct, whatever the buffer.
+    // With FOPEN_DIRECT_IO every read is direct, with any buffer.
     let file = File::open(path)?;
     let mut buf = [0u8; 4096];
     let mut latency = Latency::default();
@@ -334,8 +336,8 @@ fn median_read(path: &Path, size: u64, cpu: usize) -> io::Result<u64> {
     Ok(latency.percentile_ns(50.0))
 }
 
-/// The thread that hears requests. The library makes another for its loop, which inherits the
-/// priority, the timer slack and the I/O flusher's mark.
+/// Starts the thread that receives requests. The library creates another thread for its loop, which
+/// inherits the priority, the timer slack and the I/O flusher flag.
 fn hear(session: Session<DiskFs>) -> Result<JoinHandle<io::Result<()>>, ServeError> {
     let work = move || {
         punctual(PRIORITY_HEAR);
@@ -372,7 +374,7 @@ fn disk_size(wanted: Option<u64>, capacity: u64) -> Result<u64, ServeError> {
     Ok(size)
 }
 
-/// Neither file may be the other, or lie where it vanishes under the mount.
+/// The two files must differ, and must not be below the mount, which would hide them.
 fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
     let files = [o.backing.as_deref(), o.log.as_deref()];
     if let [Some(backing), Some(log)] = files
@@ -403,7 +405,8 @@ fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The full path of an empty directory, and what a killed server left there, which is gone then.
+/// The full path of an empty directory. If a killed server's mount was there, removes it and
+/// returns its loop devices.
 fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError> {
     let bad = |what: String, remedy| ServeError::MountPoint {
         path: path.to_owned(),
@@ -451,7 +454,7 @@ fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError
     Ok((full, took_over))
 }
 
-/// Names of loop devices whose file this is.
+/// Names of loop devices over this file.
 fn loops_over(file: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
@@ -469,7 +472,7 @@ fn loops_over(file: &Path) -> Vec<String> {
 
 type LogThread = (JoinHandle<Result<(), TraceError>>, mpsc::Sender<Logged>);
 
-/// A thread that puts finished commands back into the order of their arrival and writes them.
+/// Starts a thread that writes finished commands in order of their arrival.
 fn start_log(path: &Path) -> Result<LogThread, ServeError> {
     let format = seekwell_trace::find_format("csv")?;
     let options = WriteOptions {

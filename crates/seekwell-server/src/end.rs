@@ -1,4 +1,4 @@
-//! When to stop: a signal, the end of a pipe, or a mount that is gone.
+//! Events that end serving: a signal, the end of a pipe, or a lost mount.
 
 use crate::disk::Disk;
 use crate::error::ServeError;
@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// How often the mount itself is looked at.
+/// Interval between checks of the mount.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
@@ -19,18 +19,18 @@ const LOOK: Timespec = Timespec {
 pub enum End {
     /// SIGINT, SIGTERM or SIGHUP.
     Signal,
-    /// The other end of standard input is gone.
+    /// Standard input was closed.
     Eof,
     /// Somebody unmounted it, or its thread failed.
     Unmounted,
 }
 
-/// The signals that end serving: caught from now on and for good, by a byte in a socket. To be
-/// made before [`Disk::start`].
+/// The signals that end serving. They are caught from creation on until the program ends; a signal
+/// writes a byte to a socket. Create it before [`Disk::start`].
 pub struct Ends(UnixStream);
 
 impl Ends {
-    /// Catches them.
+    /// Starts to catch them.
     pub fn catch(signals: impl IntoIterator<Item = c_int>) -> Result<Self, ServeError> {
         let caught = || -> io::Result<UnixStream> {
             let (seen, sent) = UnixStream::pair()?;
@@ -45,13 +45,13 @@ impl Ends {
         })
     }
 
-    /// Waits for whichever comes first; the end of standard input counts only if asked for.
+    /// Waits for the first event; the end of standard input counts only with `until_eof`.
     pub fn wait(&self, disk: &Disk, until_eof: bool) -> End {
         let stdin = io::stdin();
         loop {
             let mut fds = vec![PollFd::new(&self.0, PollFlags::IN)];
             if until_eof {
-                // A closed pipe shows as HUP, which needs no asking.
+                // A closed pipe is reported as HUP, which needs no flag.
                 fds.push(PollFd::new(&stdin, PollFlags::empty()));
             }
             let found = poll(&mut fds, Some(&LOOK));

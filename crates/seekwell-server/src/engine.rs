@@ -1,9 +1,9 @@
-//! Arrivals and a modelled disk's own events, merged strictly in order of time.
+//! Merges arrivals and a modelled disk's own events strictly in order of time.
 //!
-//! The clock is the caller's. However late [`Engine::run_to`] is called, the disk sees every bio at
-//! its stamp and no bio before it: a late host must not let a disk, or the scheduler in front of it,
-//! choose among requests that had not come yet. The next operation starts at the model's end of the
-//! one before it, even if that completion is posted late.
+//! The caller provides the clock. However late [`Engine::run_to`] is called, the disk sees every
+//! bio at its timestamp and none earlier. A late host must not let a disk, or its scheduler, choose
+//! among requests that had not arrived yet. The next operation starts at the model's end of the
+//! previous one, even if that completion is delivered late.
 
 use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos};
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 /// A disk, and the bios on their way to it.
 pub struct Engine<S> {
     sink: S,
-    /// Stamped, not yet seen by the disk, in order of their stamps; with what the disk has to know
-    /// first.
+    /// Bios with timestamps that the disk has not seen, in order of time; each with a control that
+    /// comes first.
     coming: VecDeque<(Instant, Option<Control>, Bio)>,
     clock: Instant,
     raised: u64,
@@ -21,7 +21,7 @@ pub struct Engine<S> {
 }
 
 impl<S: BioSink> Engine<S> {
-    /// Around a disk at rest.
+    /// An engine around an idle disk.
     pub fn new(sink: S) -> Self {
         Engine {
             sink,
@@ -33,12 +33,12 @@ impl<S: BioSink> Engine<S> {
         }
     }
 
-    /// A bio arrives at `at`. Stamps should not decrease; one before the model's clock (the model
-    /// had run ahead, see [`Engine::run_to`]) is raised to it and counted.
+    /// A bio arrives at `at`. Timestamps should not decrease. A timestamp before the model's clock
+    /// (the model has run ahead, see [`Engine::run_to`]) is raised to it and counted.
     pub fn arrive(&mut self, at: Instant, bio: Bio) {
         self.arrive_told(at, None, bio);
     }
-    /// The same, of a bio before which the disk is told something at the same instant.
+    /// The same for a bio with a control that the disk gets first, at the same instant.
     pub fn arrive_told(&mut self, at: Instant, told: Option<Control>, bio: Bio) {
         let floor = self.coming.back().map_or(self.clock, |last| last.0);
         if at < floor {
@@ -48,16 +48,16 @@ impl<S: BioSink> Engine<S> {
         self.coming.push_back((at.max(floor), told, bio));
     }
 
-    /// Everything that happens up to `to` inclusive, appending completions in order of time.
+    /// Runs everything up to and including `to`, and appends completions in order of time.
     ///
-    /// The caller must know every bio stamped up to `to`, or else accept that a later one is
-    /// raised.
+    /// The caller must know every bio with a timestamp up to `to`; otherwise the timestamp of a
+    /// later one is raised.
     pub fn run_to(&mut self, to: Instant, out: &mut Vec<BioDone>) {
         loop {
             let arrival = self.coming.front().map(|c| c.0).filter(|&t| t <= to);
             let event = self.sink.next_event().filter(|&t| t <= to);
             match (event, arrival) {
-                // At the same instant the disk is done before the host comes with more.
+                // At the same instant the disk completes commands before the host sends more.
                 (Some(e), a) if a.is_none_or(|a| e <= a) => {
                     self.clock = self.clock.max(e);
                     let before = out.len();
@@ -89,11 +89,11 @@ impl<S: BioSink> Engine<S> {
         }
     }
 
-    /// Bios that arrived and are not done.
+    /// Number of bios that arrived and are not completed.
     pub fn outstanding(&self) -> usize {
         self.coming.len() + self.inside
     }
-    /// How many stamps were raised, and the most by which one was.
+    /// Number of raised timestamps, and the largest raise.
     pub fn raised(&self) -> (u64, Nanos) {
         (self.raised, self.raised_max)
     }
@@ -126,7 +126,7 @@ mod tests {
         let setup = Setup {
             device: spec.to_owned(),
             scheduler: name.to_owned(),
-            // Twice the depth would be few.
+            // Twice the depth would be too few.
             nr_requests: (name != "none").then_some(64),
             ..Setup::default()
         };
@@ -136,7 +136,7 @@ mod tests {
 
     type Arrival = (Instant, Bio);
 
-    /// An open-loop list of (gap, operation, place).
+    /// Arrivals of an open-loop list of (gap, operation, place).
     fn arrivals(list: &[(u64, u8, u64)]) -> Vec<Arrival> {
         let mut t = Instant::START;
         let mut all = Vec::new();
@@ -148,7 +148,7 @@ mod tests {
         all
     }
 
-    /// What an engine makes of it that is only looked at whenever `wakes` says.
+    /// Completions of an engine that runs only at the times `wakes`.
     fn served(disk: Served, stamps: &[Arrival], wakes: &[u64]) -> Vec<(u64, u64)> {
         let mut engine = Engine::new(disk.sink);
         let (mut now, mut next) = (Instant::START, 0);
@@ -168,7 +168,7 @@ mod tests {
         out.iter().map(|d| (d.id.0, d.at.0)).collect()
     }
 
-    /// What the simulator predicts: the queue by itself, on virtual time.
+    /// The prediction of the simulator: the queue alone, on virtual time.
     fn predicted(disk: Served, stamps: &[Arrival]) -> Vec<(u64, u64)> {
         let (mut queue, mut out) = (disk.sink, Vec::new());
         for (at, bio) in stamps {
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Causality: late wake-ups change nothing that the model decides.
+        /// Causality: late wake-ups change no decision of the model.
         #[test]
         fn lateness_changes_no_time(
             list in proptest::collection::vec((0u64..20_000_000, 0u8..4, 0u64..40_000_000), 1..40),
@@ -201,7 +201,7 @@ mod tests {
             prop_assert_eq!(punctual, late);
         }
 
-        /// With a scheduler in between it decides as in the simulator, however late it is looked at.
+        /// With a scheduler too, late wake-ups change no decision of the simulator.
         #[test]
         fn a_scheduler_decides_as_the_simulator_predicts(
             list in proptest::collection::vec((0u64..6_000_000, 0u8..4, 0u64..20_000_000), 1..40),
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn schedulers_serve_a_backlog_in_orders_of_their_own() {
-        // Reads all over a disk that takes one at a time, all there at once.
+        // Random reads that arrive together, on a disk that serves one at a time.
         let place = |i: u64| i * 7_919_011 % 20_000_000;
         let list: Vec<(u64, u8, u64)> = (0..30).map(|i| (1, 0, place(i))).collect();
         let stamps = arrivals(&list);

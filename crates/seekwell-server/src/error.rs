@@ -1,4 +1,4 @@
-//! What can go wrong, told to people: what, and what to do.
+//! Error messages for users: what is wrong and what to do.
 
 use std::path::PathBuf;
 use thiserror::Error;
@@ -6,67 +6,67 @@ use thiserror::Error;
 /// Why a modelled disk cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// Nothing to mount with.
+    /// FUSE is not available.
     #[error("/dev/fuse: {what}; load the module (modprobe fuse) or run where the kernel has FUSE")]
     NoFuse {
-        /// The system's words.
+        /// The system's error.
         what: String,
     },
-    /// The mount point is no good.
+    /// The mount point is unusable.
     #[error("{}: {what}; {remedy}", path.display())]
     MountPoint {
-        /// Of the mount.
+        /// Path of the mount.
         path: PathBuf,
         /// What is wrong.
         what: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// The kernel did not mount it.
+    /// The kernel refused the mount.
     #[error(
         "{}: cannot mount a FUSE file system: {what}; run as root", path.display()
     )]
     Mount {
-        /// Of the mount.
+        /// Path of the mount.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         what: String,
     },
-    /// The file for the data is no good.
+    /// The file for the data is unusable.
     #[error("{}: {what}; {remedy}", path.display())]
     Backing {
-        /// Of the file.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong.
         what: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// A dead mount that could not be taken down.
+    /// A dead mount that could not be removed.
     #[error("{}: {what}; unmount it (sudo umount --lazy {}), or name another directory", path.display(), path.display())]
     Dead {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Whose.
+        /// Its owner.
         what: &'static str,
     },
     /// A file that cannot be written.
     #[error("{}: cannot be written: {source}", path.display())]
     Unwritable {
-        /// Of the file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Two files that would write over each other.
+    /// Two options name the same file.
     #[error("{}: the same file as {}, which it would wreck: name another", path.display(), other.display())]
     Same {
-        /// Of the one.
+        /// Path of one.
         path: PathBuf,
-        /// Of the other.
+        /// Path of the other.
         other: PathBuf,
     },
-    /// The device cannot be delivered in real time.
+    /// The device is too fast for real time.
     #[error(
         "{device} does about {rate} commands a second, more than the {max} a block device in user \
          space can deliver in time: simulate it instead, or insist with --force"
@@ -74,15 +74,15 @@ pub enum ServeError {
     TooFast {
         /// Name of the model.
         device: String,
-        /// Its rate.
+        /// Its rate, commands per second.
         rate: u64,
-        /// The most.
+        /// The maximum rate.
         max: u64,
     },
     /// A size that the device does not have.
     #[error("size {size} bytes: {what}")]
     Size {
-        /// As asked for.
+        /// The requested size, bytes.
         size: u64,
         /// What is wrong with it, and what to do.
         what: String,
@@ -90,12 +90,12 @@ pub enum ServeError {
     /// The log cannot be written.
     #[error("{0}")]
     Log(#[from] seekwell_trace::TraceError),
-    /// A system call failed that should not.
+    /// An unexpected failure of a system call.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// The system's words.
+        /// The system's error.
         source: std::io::Error,
     },
 }

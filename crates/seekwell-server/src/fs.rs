@@ -1,13 +1,13 @@
-//! The file system: a directory with one file. Reads, writes, fsync and hole punching become the
-//! device's commands; the rest is answered at once.
+//! The file system: a directory with one file. Reads, writes, fsync and hole punching become
+//! commands of the device; other requests are answered immediately.
 //!
-//! The file is a disk: its size is fixed, opening it with O_TRUNC changes nothing, and the page
-//! cache stays out of the way (FOPEN_DIRECT_IO) for whoever opens it without O_DIRECT. Then the
-//! kernel sends no fsync behind a write under O_SYNC or O_DSYNC; the flags inside the write are the
-//! only sign, and such a write is a write and a flush here.
+//! The file is a disk: its size is fixed, opening it with O_TRUNC changes nothing, and
+//! FOPEN_DIRECT_IO bypasses the page cache, also for programs that open it without O_DIRECT. The
+//! kernel then sends no fsync after a write under O_SYNC or O_DSYNC. The flags of the write are the
+//! only sign, so such a write becomes a write and a flush.
 //!
-//! The protocol is the crate `fuser`'s. A reply that nobody sends (the model's thread is gone) is
-//! an input/output error to whoever waits for it.
+//! The crate `fuser` implements the protocol. If a reply is never sent (the model's thread has
+//! ended), the waiting program gets an input/output error.
 
 use crate::asker::Asker;
 use crate::inbox::{Inbox, Reply, Request as Arrival};
@@ -29,23 +29,23 @@ const ROOT: INodeNo = INodeNo(1);
 const FILE: INodeNo = INodeNo(2);
 /// Largest write (and read) in one request.
 const TRANSFER_MAX: u32 = 1 << 20;
-/// Requests the kernel keeps in flight for us: no less than the tags of a loop device (128).
+/// Maximum of outstanding requests in the kernel: at least the tags of a loop device (128).
 const BACKGROUND_MAX: u16 = 256;
-/// Buffers kept for reads to come.
+/// Maximum number of spare read buffers.
 const SPARES_MAX: usize = 256;
-/// The kernel may remember what it was told: nothing ever changes.
+/// How long the kernel may cache attributes: they never change.
 const VALID: Duration = Duration::from_secs(3600);
 
 /// Spare buffers for the data of reads.
 pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// What to tell the kernel once the model's time has come.
+/// A reply to the kernel, sent at the model's completion time.
 pub enum FuseReply {
-    /// These bytes; the buffer is spare then.
+    /// Data of a read; the buffer becomes spare afterwards.
     Data(ReplyData, Vec<u8>, Spares),
-    /// So many bytes are written.
+    /// Number of bytes written.
     Written(ReplyWrite, u32),
-    /// It is done.
+    /// A reply without data.
     Empty(ReplyEmpty),
 }
 
@@ -59,7 +59,7 @@ impl Reply for FuseReply {
             (FuseReply::Data(r, buf, spares), None) => {
                 r.data(&buf);
                 let mut spares = spares.lock().unwrap_or_else(PoisonError::into_inner);
-                // One too many is freed, with the lock.
+                // A surplus buffer is freed after the lock.
                 if spares.len() < SPARES_MAX {
                     spares.push(buf);
                 }
@@ -77,9 +77,9 @@ pub struct DiskFs {
     pub spares: Spares,
     pub size: u64,
     pub name: &'static str,
-    /// Has a volatile cache: fsync is a flush.
+    /// Whether it has a volatile cache, so that fsync is a flush.
     pub write_cache: bool,
-    /// Takes discards (a spinning disk does not).
+    /// Whether it supports discards (a rotational disk does not).
     pub discards: bool,
     pub owner: (u32, u32),
     pub made: SystemTime,
@@ -128,9 +128,9 @@ impl DiskFs {
 
 impl Filesystem for DiskFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without asynchronous direct I/O the requests of one caller come one at a time. What a
-        // kernel lacks it lacks: the disk is slower than its model then, which the largest number
-        // outstanding shows.
+        // Without asynchronous direct I/O the requests of one caller come one at a time. If the
+        // kernel lacks it, the disk is slower than its model, which the maximum of outstanding
+        // commands shows.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_write(TRANSFER_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
@@ -170,7 +170,7 @@ impl Filesystem for DiskFs {
         _flags: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        // O_TRUNC asks for size 0 and gets what a block device gives: nothing.
+        // O_TRUNC sets size 0; as on a block device, that has no effect.
         match size {
             Some(n) if n != 0 && n != self.size => reply.error(Errno::EINVAL),
             _ => reply.attr(&VALID, &self.attributes(node)),
@@ -182,7 +182,7 @@ impl Filesystem for DiskFs {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // No page cache, no flush at close, direct writes side by side.
+        // No page cache, no flush at close, parallel direct writes.
         let flags = FopenFlags::FOPEN_DIRECT_IO
             | FopenFlags::FOPEN_NOFLUSH
             | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
@@ -295,7 +295,7 @@ impl Filesystem for DiskFs {
     }
 
     fn fsync(&self, asked: &Request, node: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        // Without a volatile cache the device has nothing to do, but the backing file has.
+        // Without a volatile cache the device has no work, but the backing file has.
         if node != FILE || !(self.write_cache || self.store.durable()) {
             return reply.ok();
         }
@@ -335,7 +335,7 @@ impl Filesystem for DiskFs {
         if len == 0 || !inside {
             return reply.error(Errno::EINVAL);
         }
-        // The data are gone at once, the model takes its time.
+        // The data are discarded at once; the model's time passes afterwards.
         let stamp = self.inbox.stamp();
         if self.store.punch(at, len).is_err() {
             self.inbox.dismiss(stamp);

@@ -1,7 +1,7 @@
-//! The way from the threads that hear requests to the one that owns the model.
+//! Passes requests from the receiving threads to the thread that owns the model.
 //!
-//! A request is stamped when it is seen, its data are moved, then it is handed over. Between stamp
-//! and hand-over the model may not run past the stamp: [`Inbox::drain`] says how far it may go.
+//! A request gets a timestamp on arrival, then its data are moved, then it is passed on. In between
+//! the model must not run past the timestamp: [`Inbox::drain`] returns how far it may run.
 
 use crate::asker::Asker;
 use crate::syncer::Synced;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 
-/// The wall clock of a run: the kernel's monotonic one, from [`Instant::START`] on.
+/// The wall clock of a run: the kernel's monotonic clock, starting at [`Instant::START`].
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(std::time::Instant);
 
@@ -25,53 +25,53 @@ impl Clock {
     }
 }
 
-/// The answer to a request, in the words of the way it came by. The model's thread knows only when
-/// its time has come, and whether it failed.
+/// The reply to a request, in the form of its protocol. The model's thread only decides when to
+/// send it, and whether the request failed.
 pub trait Reply: Send + 'static {
     /// Sends it.
     fn answer(self, failed: bool);
 }
 
-/// A request with its data moved.
+/// A request whose data were moved.
 pub struct Request<R> {
-    /// When it was seen.
+    /// Time of arrival.
     pub at: Instant,
-    /// What the model is to do.
+    /// Operation for the model.
     pub op: Op,
     /// First sector.
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
-    /// Written with O_SYNC or O_DSYNC: done when it is durable.
+    /// Written with O_SYNC or O_DSYNC: completes only when durable.
     pub durable: bool,
-    /// Thread that asked; a kernel worker under a loop device.
+    /// Thread that issued it; a kernel worker under a loop device.
     pub asker: Asker,
-    /// The answer.
+    /// The reply.
     pub reply: R,
 }
 
 struct State<R> {
     batch: Vec<Request<R>>,
-    /// Stamps given and not handed over yet; one a listening thread, so there are few.
+    /// Timestamps of requests not passed on yet: at most one per receiving thread.
     open: Vec<Instant>,
-    /// Jobs whose promise is kept by now, or broken.
+    /// Jobs whose fdatasync has finished or failed.
     synced: Vec<Synced>,
     closed: bool,
 }
 
-/// The box itself.
+/// The shared inbox.
 pub struct Inbox<R> {
     clock: Clock,
     state: Mutex<State<R>>,
-    /// Something is in it: looked at while spinning.
+    /// Whether it holds something; polled while spinning.
     pending: AtomicBool,
-    /// Reads are answered where they are heard, without the model: for measuring the way itself.
+    /// Whether the receiving threads answer reads without the model, to measure the transport.
     pub null: AtomicBool,
     model: OnceLock<Thread>,
 }
 
 impl<R: Reply> Inbox<R> {
-    /// Empty.
+    /// An empty inbox.
     pub fn new(clock: Clock) -> Self {
         Inbox {
             clock,
@@ -90,12 +90,12 @@ impl<R: Reply> Inbox<R> {
     pub fn clock(&self) -> Clock {
         self.clock
     }
-    /// The calling thread is the one to wake.
+    /// Makes the calling thread the one to wake.
     pub fn owned_by_this_thread(&self) {
         let _ = self.model.set(std::thread::current());
     }
     fn state(&self) -> MutexGuard<'_, State<R>> {
-        // What is inside stays whole at every step, so a panicking thread leaves it usable.
+        // The state is consistent at every step, so it stays usable after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn wake(&self) {
@@ -104,14 +104,14 @@ impl<R: Reply> Inbox<R> {
             t.unpark();
         }
     }
-    /// Stamps a request that was just seen. [`Inbox::push`] or [`Inbox::dismiss`] must follow.
+    /// Takes the timestamp of a new request. [`Inbox::push`] or [`Inbox::dismiss`] must follow.
     pub fn stamp(&self) -> Instant {
         let mut s = self.state();
         let now = self.clock.now();
         s.open.push(now);
         now
     }
-    /// Hands a stamped request over.
+    /// Passes on a request with a timestamp.
     pub fn push(&self, request: Request<R>) {
         let mut s = self.state();
         forget(&mut s.open, request.at);
@@ -119,26 +119,26 @@ impl<R: Reply> Inbox<R> {
         drop(s);
         self.wake();
     }
-    /// A stamped request that never reaches the model.
+    /// Drops the timestamp of a request that never reaches the model.
     pub fn dismiss(&self, at: Instant) {
         forget(&mut self.state().open, at);
     }
-    /// These jobs' data are on the backing file's medium, or are not.
+    /// Records that the sync of these jobs has ended.
     pub fn synced(&self, jobs: impl Iterator<Item = Synced>) {
         self.state().synced.extend(jobs);
         self.wake();
     }
-    /// No more requests will come: the model may end.
+    /// No more requests will come, so the model may end.
     pub fn close(&self) {
         self.state().closed = true;
         self.wake();
     }
-    /// Is there something to drain?
+    /// Whether there is something to drain.
     pub fn pending(&self) -> bool {
         self.pending.load(Ordering::Acquire)
     }
-    /// Takes everything, in order of stamps; says until when nothing else can have arrived, and
-    /// whether the box is closed.
+    /// Takes everything, in order of timestamps. Returns the time up to which all arrivals are
+    /// known, and whether the inbox is closed.
     pub fn drain(&self, into: &mut Vec<Request<R>>, synced: &mut Vec<Synced>) -> (Instant, bool) {
         let mut s = self.state();
         synced.append(&mut s.synced);
@@ -148,7 +148,7 @@ impl<R: Reply> Inbox<R> {
         if s.open.is_empty() {
             into.append(&mut s.batch);
         } else {
-            // A later stamp may have overtaken one whose data still move: it waits for that.
+            // Later requests wait for one whose data are still being moved.
             let mut i = 0;
             while i < s.batch.len() {
                 if s.batch[i].at <= until {

@@ -1,29 +1,30 @@
-//! Device models on the wall clock: a modelled disk under real programs.
+//! Device models in real time: a modelled disk for real programs.
 //!
-//! The same model that the simulator drives on its virtual clock computes when a command is done;
-//! here the data move at once, into memory or a sparse file, and the completion is withheld until
-//! the model's time has come. Real programs meet it as one file, `disk`, in a FUSE mount: with
-//! direct I/O, or through a loop device that gives the running kernel a slow disk of known law.
+//! The model of the simulator computes when a command completes. The data move at once, into memory
+//! or a sparse file, and the completion is delayed until the model's time. Programs see a single
+//! file, `disk`, in a FUSE mount. They use it with direct I/O, or through a loop device, which
+//! gives the running kernel a slow disk with known behaviour.
 //!
-//! - [`Engine`]: arrivals and model events in strict order of time, on whatever clock. Pure.
+//! - [`Engine`]: arrivals and model events in strict order of time, on any clock. Pure.
 //! - [`Disk`]: the file system, its threads, their priorities, start and end.
-//! - [`Account`]: how late completions were, and whether the run may be believed.
+//! - [`Account`]: lateness of completions, and reliability of the run.
 //!
-//! - [`Served`]: a device alone, served in order of arrival up to its depth, or behind a block layer
-//!   with a scheduler, whose decisions are then those of the simulator for the same arrivals.
+//! - [`Served`]: a device alone, served in order of arrival up to its depth, or behind a block
+//!   layer with a scheduler. The scheduler's decisions are those of the simulator for the same
+//!   arrivals.
 //!
-//! A request of FUSE names the thread that asks, and the scheduler is told that thread's I/O
-//! priority. Behind a loop device the thread is a kernel worker, whoever uses the loop device: the
-//! account counts such commands ([`Owners`]).
+//! A FUSE request names its thread, and the scheduler gets that thread's I/O priority. Behind a
+//! loop device the thread is a kernel worker, whichever program uses the loop device; the account
+//! counts such commands ([`Owners`]).
 //!
-//! Left out: other ways in than FUSE (NBD's requests name no thread at all), and what FUSE does not
-//! tell of a request: its own I/O priority where it differs from the thread's, its cgroup, and
-//! whether a flusher sent it (every write counts as sync).
+//! Not covered: transports other than FUSE (NBD requests name no thread at all), and facts that
+//! FUSE does not report about a request: its own I/O priority if it differs from the thread's, its
+//! cgroup, and whether a flusher sent it (every write counts as sync).
 //!
-//! How precise it is depends on the device: a hard disk's milliseconds come out to a percent or
-//! so, a SATA flash disk's 100 us come out 10 to 25 % late at depth 1, and devices whose model
-//! does more than [`RATE_MAX`] commands a second are refused, because no file system in user space
-//! can deliver them; those belong to the simulator.
+//! The precision depends on the device. A hard disk's latencies of milliseconds are right to about
+//! a percent; the 100 us of a SATA flash disk are 10 to 25 % too long at depth 1. Devices whose
+//! model does more than [`RATE_MAX`] commands per second are refused, because no file system in
+//! user space can deliver them; use the simulator for those.
 
 mod account;
 mod asker;

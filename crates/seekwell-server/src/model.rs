@@ -1,4 +1,5 @@
-//! The one thread that owns the model: takes arrivals, runs the model to now, answers what is due.
+//! The thread that owns the model: takes arrivals, runs the model to the current time, and sends
+//! the replies that are due.
 
 use crate::account::Account;
 use crate::engine::Engine;
@@ -16,35 +17,35 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Completions due within this are posted together.
+/// Completions due within this time are delivered together.
 const BATCH: Nanos = Nanos(2_000);
 
-/// A command on its way.
+/// An outstanding command.
 struct Job<R> {
     request: Request<R>,
-    /// Number of the arrival, for the log; `None` for what the device does not see.
+    /// Number of the arrival, for the log; `None` if the device does not get it.
     number: Option<u64>,
-    /// When the write of a durable write was done and its flush began.
+    /// For a durable write: when its write completed and its flush began.
     written: Option<Instant>,
     backing: Backing,
-    /// The model is done with it, the backing file is not.
+    /// Set if the model has completed it and the backing file has not.
     waiting: Option<Due>,
 }
 
-/// What became of a promise to have data on the backing file's medium.
+/// State of a job's fdatasync on the backing file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backing {
-    /// None was made, or there is no such file.
+    /// Not requested, or there is no backing file.
     None,
-    /// It is being kept.
+    /// In progress.
     UnderWay,
-    /// It was kept.
+    /// Done.
     Kept,
-    /// The disk below failed.
+    /// The disk under the backing file failed.
     Failed,
 }
 
-/// A completion to be posted.
+/// A completion to be delivered.
 struct Due {
     at: Instant,
     done: BioDone,
@@ -53,7 +54,7 @@ struct Due {
 /// A finished command for the log: number of its arrival, and the record.
 pub type Logged = (u64, Record);
 
-/// The model at work.
+/// The model in service.
 pub struct Model<R> {
     engine: Engine<Box<dyn BioSink + Send>>,
     depth_max: Arc<AtomicU32>,
@@ -64,7 +65,7 @@ pub struct Model<R> {
     jobs: Vec<Option<Job<R>>>,
     free: Vec<u32>,
     due: VecDeque<Due>,
-    /// What the scheduler was told of a task's priority.
+    /// The priorities that the scheduler was told, by task.
     told: BTreeMap<TaskId, IoPrio>,
     floor: Nanos,
     arrived: u64,
@@ -73,7 +74,7 @@ pub struct Model<R> {
 }
 
 impl<R: Reply> Model<R> {
-    /// Of a disk at rest. `sync` takes the numbers of jobs that promise durability.
+    /// A model of an idle disk. `sync` takes the numbers of jobs that need durability.
     pub fn new(
         disk: Served,
         inbox: Arc<Inbox<R>>,
@@ -100,7 +101,7 @@ impl<R: Reply> Model<R> {
         }
     }
 
-    /// Works until the inbox is closed and everything is answered.
+    /// Runs until the inbox is closed and everything is answered.
     pub fn run(mut self, mut waiter: Waiter) -> Account {
         let steal = sys::steal_ticks();
         let switches = sys::involuntary_switches();
@@ -112,7 +113,7 @@ impl<R: Reply> Model<R> {
             for request in batch.drain(..) {
                 self.arrive(request);
             }
-            // With a floor the model runs ahead by it: see `Floor`.
+            // The model runs ahead by the floor: see `Floor`.
             self.engine.run_to(now + self.floor, &mut done);
             for d in done.drain(..) {
                 self.schedule(d);
@@ -132,8 +133,8 @@ impl<R: Reply> Model<R> {
             let event = self.engine.next_event().map(|t| t_minus(t, self.floor));
             let due = self.due.front().map(|d| d.at);
             let until = event.into_iter().chain(due).min();
-            // A model's own work (writing back its cache) need not be on time to the microsecond
-            // while nobody waits, but the loop cannot tell; it costs one wake-up each.
+            // A model's own work (writing back its cache) need not be precise while no program
+            // waits, but the loop cannot know; it costs one wake-up per event.
             waiter.wait(&self.inbox, until);
         }
         let a = &mut self.account;
@@ -153,7 +154,7 @@ impl<R: Reply> Model<R> {
         self.outstanding += 1;
         self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
         let flush = request.op == Op::Flush;
-        // A flush that has nothing to do in the device is no command of its log either.
+        // A flush without effect in the device does not appear in its log.
         let unseen = flush && !self.write_cache;
         let mut job = Job {
             request,
@@ -169,7 +170,8 @@ impl<R: Reply> Model<R> {
             self.jobs.len() as u32 - 1
         });
         if let Some(sync) = self.sync.as_ref().filter(|_| flush || job.request.durable) {
-            // What it covers is in the file already: written where it was heard.
+            // The data that the flush covers are already in the file: the receiving thread wrote
+            // them.
             job.backing = match sync.send(id) {
                 Ok(()) => Backing::UnderWay,
                 Err(_) => Backing::Failed,
@@ -186,7 +188,7 @@ impl<R: Reply> Model<R> {
             return self.post(Due { at, done }, at);
         }
         let r = &job.request;
-        // Direct I/O is waited for; what a flusher above sent does not say so on this way.
+        // Direct I/O is synchronous; this transport does not show which writes a flusher sent.
         let flags = match r.op {
             Op::Write => Flags::SYNC,
             _ => Flags::empty(),
@@ -203,13 +205,13 @@ impl<R: Reply> Model<R> {
         self.jobs[id as usize] = Some(job);
     }
 
-    /// The priority that the scheduler takes a task to have.
+    /// The priority that the scheduler assumes for a task.
     fn prio(&self, task: TaskId) -> IoPrio {
-        // That of a task of which nothing was said.
+        // Default of a task without a known priority.
         self.told.get(&task).copied().unwrap_or(IoPrio::be(4))
     }
 
-    /// The model is done with a command: when is that to be posted?
+    /// The model has completed a command: computes when to deliver it.
     fn schedule(&mut self, done: BioDone) {
         let Some(job) = &self.jobs[done.id.0 as usize] else {
             return;
@@ -236,7 +238,7 @@ impl<R: Reply> Model<R> {
         };
         let durable = job.request.durable && job.written.is_none();
         if durable && self.write_cache && !due.done.error {
-            // A write through the cache is a write and a flush behind it.
+            // A durable write through the cache is a write followed by a flush.
             job.written = Some(due.done.at);
             let (number, task) = (u64::from(id), TaskId(job.request.asker.pid));
             let flush = Bio::new(number, task, Op::Flush, Flags::empty(), 0, 0);
@@ -254,7 +256,7 @@ impl<R: Reply> Model<R> {
         self.finish(job, &due, now);
     }
 
-    /// The backing file's disk is done with a job, and so is the model, perhaps.
+    /// The backing file's sync of a job has ended; the model may have completed it too.
     fn synced(&mut self, s: Synced, now: Instant) {
         let Some(job) = &mut self.jobs[s.id as usize] else {
             return;

@@ -1,7 +1,8 @@
-//! Mounting and unmounting, by the system calls themselves.
+//! Mounts and unmounts by system calls.
 //!
-//! Not by `fuser` (0.18), which speaks the protocol: its session unmounts by path once more when
-//! somebody else has unmounted it, whatever is mounted there by then.
+//! This does not use the session of `fuser` (0.18), which implements the protocol: if somebody else
+//! has unmounted the file system, that session unmounts the path again, whatever is mounted there
+//! by then.
 
 use crate::error::ServeError;
 use crate::fs::DiskFs;
@@ -13,7 +14,7 @@ use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Mounts a file system at `dir`, and agrees with the kernel on what both can.
+/// Mounts a file system at `dir` and negotiates its capabilities with the kernel.
 pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs>, ServeError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let fd = rustix::fs::open("/dev/fuse", flags, Mode::empty());
@@ -24,7 +25,7 @@ pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs
         path: dir.to_owned(),
         what,
     };
-    // Only the owner may enter; a loop device's worker does not enter, it has the file.
+    // Only the owner has access; a loop device's worker needs none, because it has the open file.
     let options = format!(
         "fd={},rootmode=40000,user_id={},group_id={}",
         fd.as_raw_fd(),
@@ -41,7 +42,7 @@ pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs
     })
 }
 
-/// Unmounts; `detach`: at once, users keep what they have.
+/// Unmounts; `detach`: immediately, open files stay usable.
 pub fn unmount(dir: &Path, detach: bool) -> bool {
     let flags = match detach {
         true => UnmountFlags::DETACH,

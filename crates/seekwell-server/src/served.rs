@@ -1,4 +1,4 @@
-//! What is served: a device model, alone or behind what takes bios for it.
+//! A served disk: a device model, alone or behind a block layer.
 
 use crate::direct::Direct;
 use seekwell_core::{
@@ -8,10 +8,10 @@ use seekwell_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A device model that can change threads.
+/// A device model that can move between threads.
 pub type AnyDevice = Box<dyn Device + Send>;
 
-/// A modelled disk, ready to take bios.
+/// A modelled disk, ready for bios.
 pub struct Served {
     pub(crate) facts: DeviceFacts,
     pub(crate) sink: Box<dyn BioSink + Send>,
@@ -19,7 +19,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// The device alone: first in, first out, as many at a time as it takes.
+    /// The device alone: first in, first out, up to its depth.
     pub fn device(device: AnyDevice) -> Self {
         let (facts, device, depth_max) = Gauge::over(device);
         let sink = Box::new(Direct::new(device));
@@ -29,10 +29,10 @@ impl Served {
             depth_max,
         }
     }
-    /// The device behind what `put_in_front` makes of it: a block layer with its scheduler.
+    /// The device behind a block layer with a scheduler, built by `put_in_front`.
     ///
     /// # Errors
-    /// Those of `put_in_front`.
+    /// The errors of `put_in_front`.
     pub fn behind<E>(
         device: AnyDevice,
         put_in_front: impl FnOnce(AnyDevice) -> Result<Box<dyn BioSink + Send>, E>,
@@ -45,13 +45,13 @@ impl Served {
             depth_max,
         })
     }
-    /// What takes bios, for a clock of one's own.
+    /// The sink for bios, for callers with their own clock.
     pub fn into_sink(self) -> Box<dyn BioSink + Send> {
         self.sink
     }
 }
 
-/// Counts how many commands a device holds.
+/// Counts the commands in a device.
 struct Gauge {
     device: AnyDevice,
     inside: u32,

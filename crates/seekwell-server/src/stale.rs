@@ -1,4 +1,5 @@
-//! Mounts that a killed server left: recognised by their silence, and only where asked for.
+//! Mounts of a killed server: recognised by the error of the mount point; checked only at the
+//! requested path.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -6,10 +7,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// The mounted type, as `/proc/mounts` shows it.
+/// The file system type in `/proc/mounts`.
 pub const FS_TYPE: &str = "fuse.seekwell";
 
-/// `\040` and its like, as mountinfo writes blanks, tabs, newlines and backslashes.
+/// Decodes `\040` and the like, as mountinfo writes blanks, tabs, newlines and backslashes.
 fn unescape(field: &str) -> String {
     let mut out = String::new();
     let mut rest = field;
@@ -32,7 +33,7 @@ fn unescape(field: &str) -> String {
     out + rest
 }
 
-/// Types of what is mounted exactly at `path`, by the text of mountinfo.
+/// Types of the file systems mounted exactly at `path`, from the text of mountinfo.
 fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for line in mountinfo.lines() {
@@ -47,25 +48,24 @@ fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
     found
 }
 
-/// A mount whose server is gone.
+/// A mount whose server has ended.
 pub struct Dead {
     /// The mount point, as the kernel names it.
     pub at: PathBuf,
-    /// The mounted type.
+    /// The file system type.
     pub kind: String,
 }
 
-/// The full path of what a name leads to, as the kernel sees it: also where a dead mount answers
-/// no question about itself.
+/// The full path of a name as the kernel sees it; works for a dead mount too.
 fn real(path: &Path) -> Option<PathBuf> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
 }
 
-/// The mount whose server is gone at `path`, by whatever name, if there is one. A mount whose
-/// server lives is none.
+/// The mount at `path` whose server has ended, if there is one; `path` may be any name for it.
+/// `None` if the server is alive.
 pub fn dead_mount(path: &Path) -> Option<Dead> {
-    // The mark of a dead server: not even the directory answers.
+    // With a dead server even the directory returns this error.
     let gone = |e: io::Error| e.raw_os_error() == Some(libc::ENOTCONN);
     if !fs::metadata(path).is_err_and(gone) {
         return None;

@@ -1,5 +1,5 @@
-//! Where the bytes are: anonymous memory, or a sparse file of the user's. Data move at once, in
-//! order of arrival; the model only says when that is acknowledged.
+//! The data: in anonymous memory, or in a sparse file of the user. Data move at once, in order of
+//! arrival; the model only decides when that is acknowledged.
 
 use crate::error::ServeError;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -9,16 +9,16 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The bytes of the disk.
+/// The data of the disk.
 pub struct Store {
     file: File,
     durable: bool,
-    /// Calls of fdatasync(2) that came back well.
+    /// Number of successful fdatasync(2) calls.
     syncs: AtomicU64,
 }
 
 impl Store {
-    /// In memory, sparse: what was never written takes no room and reads as zeroes.
+    /// In sparse memory: unwritten ranges take no space and read as zeroes.
     pub fn memory(size: u64) -> Result<Self, ServeError> {
         let system = |source| ServeError::System {
             what: "no memory for the disk's data",
@@ -35,7 +35,7 @@ impl Store {
         })
     }
 
-    /// In a file, made if it does not exist and grown to the size; never cut.
+    /// In a file, which is created if necessary and extended to the size, but never truncated.
     pub fn file(path: &Path, size: u64) -> Result<Self, ServeError> {
         let bad = |what: String, remedy| ServeError::Backing {
             path: path.to_owned(),
@@ -43,7 +43,7 @@ impl Store {
             remedy,
         };
         let unfit = |e: io::Error| bad(e.to_string(), "name a file you may write");
-        // Looked at before it is opened, which some devices take for a sign.
+        // Checked before it is opened: opening has side effects on some devices.
         let before = std::fs::metadata(path);
         if before.as_ref().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
             let remedy =
@@ -63,7 +63,7 @@ impl Store {
                 .map_err(|e| bad(e.to_string(), "make room, or choose a smaller --size"))?;
         }
         if before.is_err() {
-            // A new file's name, too: data that are on the medium must be found again.
+            // Syncs the directory entry of a new file too, so that durable data can be found again.
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
             let dir = File::open(parent.unwrap_or(Path::new(".")));
             file.sync_all()
@@ -85,26 +85,26 @@ impl Store {
     pub fn write(&self, at: u64, data: &[u8]) -> io::Result<()> {
         self.file.write_all_at(data, at)
     }
-    /// Gives a range back: it reads as zeroes afterwards.
+    /// Deallocates a range, which reads as zeroes afterwards.
     pub fn punch(&self, at: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(&self.file, flags, at, len).map_err(io::Error::from)
     }
-    /// Does anything outlive the server?
+    /// Whether the data outlive the server.
     pub fn durable(&self) -> bool {
         self.durable
     }
-    /// What was written is on the medium afterwards.
+    /// Makes the written data durable.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
-    /// Calls of fdatasync(2) by [`Store::sync`] that came back well.
+    /// Number of successful fdatasync(2) calls by [`Store::sync`].
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
     }
-    /// At the end: what the user keeps is on the medium.
+    /// At the end: makes the user's data durable.
     pub fn close(&self) -> io::Result<()> {
         if self.durable {
             self.file.sync_data()
@@ -112,7 +112,7 @@ impl Store {
             Ok(())
         }
     }
-    /// Bytes that take room.
+    /// Allocated bytes.
     pub fn used_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |m| m.blocks() * 512)
     }

@@ -1,8 +1,8 @@
-//! What a flush promises, kept: the backing file's data on its medium before the flush is answered.
+//! Makes flushes durable: the backing file's data are on its medium before the flush is answered.
 //!
-//! A thread of its own calls fdatasync(2) from the moment a flush arrives, while the model works;
-//! the flush is answered when both are done. Flushes that come while one call runs share the next,
-//! since every write before them is in the file by then.
+//! A separate thread calls fdatasync(2) as soon as a flush arrives, while the model works. The
+//! flush is answered when both are done. Flushes that arrive during a call share the next one,
+//! because all writes before them are in the file by then.
 
 use crate::inbox::{Inbox, Reply};
 use crate::store::Store;
@@ -12,20 +12,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-/// Takes numbers of jobs; [`Inbox::drain`] gives each back once it is known how it went.
+/// Takes numbers of jobs; [`Inbox::drain`] returns each with its result.
 pub struct Syncer {
-    /// The way in; the thread ends when it is dropped.
+    /// Sends jobs; dropping it ends the thread.
     pub ask: Sender<u32>,
     /// The thread.
     pub thread: JoinHandle<()>,
 }
 
-/// How it went for one job.
+/// Result for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// Number of the job.
     pub id: u32,
-    /// Its data are on the medium.
+    /// Whether its data are on the medium.
     pub kept: bool,
 }
 

@@ -1,16 +1,16 @@
-//! What the threads of a served disk ask of the system: scheduling class, timer slack, the I/O
-//! flusher's mark; and what is read for the account: switches, suspension, stolen time.
+//! System calls for the threads of a served disk: scheduling class, timer slack, the I/O flusher
+//! flag. Also reads values for the account: context switches, suspension, stolen time.
 
 use rustix::process::{Resource, Rlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Asks for first-in first-out real-time scheduling of the calling thread; false without the
-/// privilege (CAP_SYS_NICE or a rtprio limit). Threads it makes inherit it.
+/// Sets first-in first-out real-time scheduling for the calling thread; false without the privilege
+/// (CAP_SYS_NICE or an rtprio limit). New threads inherit it.
 pub fn realtime(priority: i32) -> bool {
-    // The kernel's own struct, and the kernel's own call: musl's struct is longer, and its function
-    // refuses always.
+    // The kernel's struct and system call are used directly: musl has a longer struct, and its
+    // function always fails.
     let param: libc::c_int = priority;
     #[expect(unsafe_code, reason = "no crate in use wraps the call")]
     // SAFETY: the pointer is to a live struct of the layout that the call reads, which is one
@@ -26,19 +26,19 @@ pub fn realtime(priority: i32) -> bool {
     r == 0
 }
 
-/// The thread's sleeps end as precisely as the machine can; by default they may be 50 us late.
+/// Makes the thread's sleeps as precise as the machine allows; by default they may be 50 us late.
 pub fn precise_sleep() {
-    // Refused nowhere; if it were, the measured margin would show it.
+    // It never fails; if it did, the measured margin would show it.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Memory the thread asks for must not be won by writing to the very disk it serves.
+/// The thread's memory allocations must not write to the disk that it serves.
 pub fn io_flusher() -> bool {
     rustix::process::configure_io_flusher_behavior(true).is_ok()
 }
 
-/// A real-time thread that computes for so long without a pause is stopped by the kernel: a safety
-/// net under a spinning loop. The caller pauses far more often.
+/// The kernel stops a real-time thread that runs this long without a pause: a safety net for a
+/// spinning loop. The caller pauses far more often.
 pub fn limit_realtime(longest: Duration) {
     let us = u64::try_from(longest.as_micros()).ok();
     let limit = Rlimit {
@@ -48,7 +48,7 @@ pub fn limit_realtime(longest: Duration) {
     let _ = rustix::process::setrlimit(Resource::Rttime, limit);
 }
 
-/// Times the calling thread was put off its CPU against its will; 0 where the kernel does not tell.
+/// Involuntary context switches of the calling thread; 0 if the kernel does not report them.
 pub fn involuntary_switches() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let count = status
@@ -63,13 +63,13 @@ pub fn suspended_ns() -> u64 {
         let t = clock_gettime(clock);
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
     };
-    // In this order, so that two reads apart never look like a suspension of the whole machine.
+    // In this order, so that a delay between the two reads never looks like a suspension.
     let boot = read(ClockId::Boottime);
     boot.saturating_sub(read(ClockId::Monotonic))
 }
 
 /// Time the hypervisor gave to others while this machine wanted to run, in ticks of 10 ms over all
-/// CPUs; `None` where the kernel does not tell.
+/// CPUs; `None` if the kernel does not report it.
 pub fn steal_ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines()
@@ -90,10 +90,10 @@ mod tests {
         let own = std::thread::spawn(|| {
             let before = involuntary_switches();
             let begun = std::time::Instant::now();
-            // Only against spinning for ever.
+            // Only prevents an endless spin.
             let patient = move || begun.elapsed() < Duration::from_secs(60);
             let over = AtomicBool::new(false);
-            // More of them than CPUs: somebody has to wait.
+            // More threads than CPUs, so that some have to wait.
             let cpus = std::thread::available_parallelism().map_or(1, usize::from);
             std::thread::scope(|s| {
                 for _ in 0..cpus * 2 {
@@ -117,7 +117,7 @@ mod tests {
     fn what_may_be_refused_is_no_error() {
         let t = std::thread::spawn(|| {
             precise_sleep();
-            // Real-time or not is the machine's to say; the thread goes on either way.
+            // The machine decides whether real-time is allowed; the thread continues either way.
             let (realtime, flusher) = (realtime(1), io_flusher());
             println!("real-time {realtime}, flusher {flusher}");
             std::thread::sleep(Duration::from_millis(1));

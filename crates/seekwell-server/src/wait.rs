@@ -1,9 +1,9 @@
-//! Waiting precisely: sleep until a little before the time, then spin.
+//! Precise waits: sleep until a little before the time, then spin.
 //!
-//! How much before is measured at the start: the 99th percentile of how late sleeps end, between
-//! 20 and 150 us. While spinning the inbox is polled, so that an arrival is stamped and seen
-//! within a microsecond. With real-time priority a sleep ends 30 to 150 us late at the worst on a
-//! loaded machine, without it now and then by milliseconds: then the widest margin is taken.
+//! The margin is measured at the start: the 99th percentile of the lateness of sleeps, between 20
+//! and 150 us. The inbox is polled while spinning, so that an arrival gets its timestamp within a
+//! microsecond. With real-time priority a sleep ends at most 30 to 150 us late on a loaded machine.
+//! Without it a sleep is sometimes milliseconds late: then the widest margin is used.
 
 use crate::inbox::{Clock, Inbox, Reply};
 use crate::sys;
@@ -12,27 +12,27 @@ use seekwell_core::{Instant, Nanos};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Sleeps measured at the start.
+/// Number of sleeps measured at the start.
 const SLEEPS: u32 = 200;
-/// Length of each.
+/// Duration of each.
 const SLEEP: Duration = Duration::from_micros(500);
 const MARGIN_MIN: Nanos = Nanos(20_000);
 const MARGIN_MAX: Nanos = Nanos(150_000);
-/// A real-time loop that never sleeps for so long pauses for a moment of its own accord.
+/// A real-time loop that has not slept for this time pauses briefly.
 const BREATHE: Nanos = Nanos(200_000_000);
 
-/// How early a sleep ends, and the measurement behind it.
+/// How early a sleep must end, and the measurement behind it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Margin {
-    /// Spun before each completion, ns.
+    /// Time spent spinning before each completion, ns.
     pub spin_ns: u64,
-    /// The threads run with real-time priority.
+    /// Whether the threads have real-time priority.
     pub realtime: bool,
     /// Median lateness of a sleep, ns.
     pub sleep_late_p50_ns: u64,
-    /// 99th percentile, ns.
+    /// 99th percentile of the lateness, ns.
     pub sleep_late_p99_ns: u64,
-    /// Largest, ns.
+    /// Largest lateness, ns.
     pub sleep_late_max_ns: u64,
 }
 
@@ -42,7 +42,7 @@ impl Margin {
         let mut late = Latency::default();
         for _ in 0..SLEEPS {
             let t = std::time::Instant::now();
-            // The same call as at work, which ends by a wake-up or by time.
+            // The same call as in service; a wake-up or the timeout ends it.
             std::thread::park_timeout(SLEEP);
             late.record(t.elapsed().saturating_sub(SLEEP).as_nanos() as u64);
         }
@@ -63,12 +63,12 @@ pub struct Waiter {
     clock: Clock,
     margin: Nanos,
     slept: Instant,
-    /// The longest by which a sleep overran what it was asked for, ns.
+    /// Longest overrun of a sleep, ns.
     pub overslept: Nanos,
 }
 
 impl Waiter {
-    /// With a measured margin.
+    /// A waiter with a measured margin.
     pub fn new(clock: Clock, margin: &Margin) -> Self {
         Waiter {
             clock,
@@ -86,7 +86,7 @@ impl Waiter {
             }
             let now = self.clock.now();
             let Some(until) = until else {
-                // Nothing to do until somebody comes.
+                // Nothing to do until something arrives.
                 std::thread::park();
                 self.slept = self.clock.now();
                 continue;
@@ -106,15 +106,15 @@ impl Waiter {
         }
         let now = self.clock.now();
         if now.since(self.slept) > BREATHE {
-            // The kernel stops real-time threads that never rest; a moment is enough.
+            // The kernel stops real-time threads that never sleep; a short sleep is enough.
             std::thread::sleep(Duration::from_nanos(1));
             self.slept = self.clock.now();
         }
     }
 }
 
-/// Prepares the calling thread (and those it makes) for punctual work; true with real-time
-/// priority.
+/// Prepares the calling thread (and threads it creates) for precise timing; returns whether it has
+/// real-time priority.
 pub fn punctual(priority: i32) -> bool {
     sys::precise_sleep();
     sys::limit_realtime(Duration::from_secs(2));

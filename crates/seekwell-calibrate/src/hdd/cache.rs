@@ -1,5 +1,5 @@
-//! P2 and P8, what answers without the mechanism: overhead and link rate of cache hits, how far the
-//! drive reads ahead, the size of a segment, and how many there are.
+//! P2 and P8, the read cache: overhead and link rate of cache hits, the length of the read-ahead,
+//! the size of a segment, and the number of segments.
 
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
@@ -8,16 +8,16 @@ use crate::stats::{Line, line, median, quantile};
 const BLOCK: u32 = 256;
 const KIB: u64 = 2;
 
-/// Reads that come back faster than this came out of the cache.
+/// Reads faster than this came from the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hits {
-    /// ms; 0 when there is no cache.
+    /// Limit, ms; 0 without a cache.
     pub below_ms: f64,
     /// Median of a 4 KiB hit, ms.
     pub usual_ms: f64,
 }
 
-/// What a small read costs the second time.
+/// Latency of a small read that is repeated.
 pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
     let mut again = vec![];
     for _ in 0..8 {
@@ -28,8 +28,8 @@ pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
         }
     }
     let usual_ms = median(&again);
-    // A sixth of a fast turn: what takes longer has waited for the platter. The host's noise adds
-    // to a hit now and then.
+    // A sixth of a fast revolution: a slower read has waited for the platter. The host's noise
+    // sometimes adds to a hit.
     let below_ms = if usual_ms < 0.6 {
         let noise = quantile(&again, 0.8) - usual_ms;
         usual_ms + (usual_ms * 0.6).max(0.06).max(4.0 * noise).min(0.4)
@@ -39,7 +39,7 @@ pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
     Ok(Hits { below_ms, usual_ms })
 }
 
-/// Time of a hit against its size: overhead (ms) and ms per sector.
+/// Time of a hit as a function of its size: overhead (ms) and ms per sector.
 pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usize)>, Stop> {
     s.stage("cache hits");
     let mut points = vec![];
@@ -51,7 +51,7 @@ pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usiz
             let t = s.one(Io::read(lba, size))?;
             times.push(t.ms());
         }
-        // Host noise only ever adds.
+        // Host noise only adds time.
         times.sort_by(f64::total_cmp);
         let keep = times.len().div_ceil(2);
         for t in &times[..keep] {
@@ -67,7 +67,7 @@ pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usiz
         .map(|l| (l, points.len())))
 }
 
-/// Sectors of a segment: after a long sequential read, how far back is still there.
+/// Sectors of a segment: the length still cached after a long sequential read.
 pub(crate) fn segment(s: &mut Session<'_>, hits: Hits) -> Result<Option<(u64, u64)>, Stop> {
     s.stage("cache segments");
     let mut length = 4096 * KIB;
@@ -93,15 +93,15 @@ pub(crate) fn segment(s: &mut Session<'_>, hits: Hits) -> Result<Option<(u64, u6
 }
 
 enum Back {
-    /// There at the first distance, gone at the second.
+    /// Cached at the first distance, not at the second.
     Edge(u64, u64),
-    /// All of it is there.
+    /// Everything is cached.
     All,
     /// The segment was evicted meanwhile.
     Lost,
 }
 
-/// Reads `length` sectors in sequence, then looks for both ends of what is kept of them.
+/// Reads `length` sectors in sequence, then looks for both ends of the cached range.
 fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop> {
     let block = u64::from(BLOCK);
     let room = s.capacity() - 3 * length - 1024;
@@ -111,11 +111,11 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
         .collect();
     s.run(&ios, 1)?;
     let end = from + length;
-    // Ends the read-ahead, which would push out what is to be found.
+    // Ends the read-ahead, which would evict the range.
     away(s, end)?;
     let kept = |s: &mut Session<'_>, at: u64| -> Result<Option<bool>, Stop> {
-        // What looks like a miss has to be one 64 sectors further from the middle as well. The
-        // higher one is read first: what follows a read soon comes by the head.
+        // A miss counts only if the place 64 sectors further from the middle is a miss too. The
+        // higher place is read first: sectors behind a read pass under the head soon.
         let (high, low) = if at < end {
             (at, at - 64)
         } else {
@@ -124,7 +124,7 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
         let high = s.read(high)?.ms() < hits.below_ms;
         let low = s.read(low)?.ms() < hits.below_ms;
         if !(high && low) {
-            // The read-ahead of a miss would go on under the hits that follow.
+            // The read-ahead of a miss would continue during the hits that follow.
             away(s, end)?;
         }
         if high || low {
@@ -151,7 +151,7 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
     Ok(Back::Edge(lo, hi))
 }
 
-/// The distance up to which `kept` says yes, by doubling and then halving.
+/// The distance up to which `kept` returns true, by doubling and then halving.
 fn edge(limit: u64, mut kept: impl FnMut(u64) -> Result<Option<bool>, Stop>) -> Result<Back, Stop> {
     let (mut lo, mut hi, mut next) = (0, limit, 16);
     while hi - lo > (hi / 128).max(16) {
@@ -184,7 +184,7 @@ fn away(s: &mut Session<'_>, lba: u64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Sectors the drive reads ahead when left alone.
+/// Sectors the drive reads ahead while it is idle.
 pub(crate) fn read_ahead(
     s: &mut Session<'_>,
     hits: Hits,
@@ -195,7 +195,7 @@ pub(crate) fn read_ahead(
     let ahead = |s: &mut Session<'_>, delta: u64| -> Result<bool, Stop> {
         let lba = s.below((s.capacity() - delta - 4096) / 8) * 8;
         s.read(lba)?;
-        // As long as the head needs for it, twice, and a few turns.
+        // Twice the time the read-ahead needs, and a few revolutions.
         s.sleep_ms(40.0 + 2.0 * delta as f64 * 512.0 / 1e3 / rate_mb.max(1.0))?;
         Ok(s.read(lba + delta)?.ms() < hits.below_ms)
     };
@@ -212,13 +212,14 @@ pub(crate) fn read_ahead(
     if lo == 0 {
         return Ok(None);
     }
-    // What looked like an edge has to be one.
+    // Confirms the edge.
     let (below, above) = (lo.saturating_sub(32) / 8 * 8, (hi + 32) / 8 * 8);
     let sure = below < 16 || (ahead(s, below)? && (!ahead(s, above)? || !ahead(s, above)?));
     Ok(sure.then_some((lo, hi)))
 }
 
-/// Segments: reads at so many far places, and then back through them while they hit.
+/// Number of segments: reads at many places far apart, then reads them again in reverse order while
+/// they hit.
 pub(crate) fn segments(s: &mut Session<'_>, hits: Hits) -> Result<Option<(usize, usize)>, Stop> {
     s.stage("cache segments");
     let mut places = 48;

@@ -1,9 +1,9 @@
-//! Fitting a hard disk: the parameters of `hdd` by reads alone.
+//! Fitting a hard disk: the parameters of `hdd`, from reads alone.
 //!
-//! In order of what a preset can least do without, so that a budget that ends early leaves the
-//! most: the turn, tracks and zones, the order of tracks, seek curve and overhead, sequential
-//! rates, cache, queue. At the end the fitted model is given the same random reads as the device, and the
-//! two latency distributions are compared.
+//! The most important parameters of a preset are measured first, so that an early end of the budget
+//! costs least: the revolution, tracks and zones, the order of tracks, seek curve and overhead,
+//! sequential rates, cache, queue. At the end the fitted model serves the same random reads as the
+//! device, and the two latency distributions are compared.
 
 mod cache;
 mod period;
@@ -23,8 +23,8 @@ use seekwell_stats::mean;
 use track::{Grid, Pattern, Spindle};
 use zones::Zones;
 
-/// Half a turn at most is waited for on average, so a disk's random reads take milliseconds. What
-/// is faster than this is none, ms.
+/// A device with faster random reads than this is not a disk, ms. A disk waits half a revolution on
+/// average, so its random reads take milliseconds.
 pub(crate) const SLOW: f64 = 1.0;
 
 /// Looks for a spindle.
@@ -33,7 +33,7 @@ pub(crate) fn period(s: &mut Session<'_>) -> Result<(Period, cache::Hits), Stop>
     Ok((period::measure(s, hits.below_ms)?, hits))
 }
 
-/// Measures everything else. `Err` of the inner result: why it is no disk that can be fitted.
+/// Measures everything else. `Err` of the inner result: why the disk cannot be fitted.
 pub(crate) fn fit(
     s: &mut Session<'_>,
     p: Period,
@@ -77,7 +77,7 @@ pub(crate) fn fit(
 }
 
 fn found_zones(s: &mut Session<'_>, z: &Zones) {
-    // Whole sectors, as tracks have.
+    // Tracks have a whole number of sectors.
     let rows: Vec<(f64, f64)> = z
         .zones
         .iter()
@@ -102,7 +102,7 @@ fn found_zones(s: &mut Session<'_>, z: &Zones) {
     );
 }
 
-/// P5 in the widest zone; says what is known of heads and bands.
+/// P5 in the widest zone; records what is known about heads and bands.
 fn tracks(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -116,12 +116,12 @@ fn tracks(
     let mut grid = None;
     for i in order.iter().take(3) {
         let spt = z.zones[*i].length.sectors;
-        // A tenth of the zone on either side is left alone: its limits are known that well.
+        // A tenth of the zone is left out at either end, because zone limits are not exact.
         let (from, to) = (
             z.zones[*i].first + width(*i) / 10,
             z.end(*i) - width(*i) / 10,
         );
-        // A read that met the cache, or one disturbed, spoils a try.
+        // A cache hit or a disturbed read spoils an attempt.
         for _ in 0..4 {
             let apart = s.below((to - from) / 4);
             let lba = (to - apart) / 8 * 8;
@@ -233,7 +233,7 @@ fn tracks(
     }
 }
 
-/// The points without the overhead, and what they sum up to.
+/// Records the points without the overhead, and the summary of the curve.
 fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
     let overhead = match c.overhead {
         Some(p) => {
@@ -268,7 +268,8 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
         let ((x0, y0), (x1, y1)) = (rows[i - 1], rows[i]);
         y0 + (y1 - y0) * (d - x0) / (x1 - x0)
     };
-    // Density of a distance between uniform pairs of cylinders falls linearly to the full stroke.
+    // The density of the distance between uniformly random cylinders falls linearly to zero at full
+    // stroke.
     let steps = 4000;
     let mean = (0..steps)
         .map(|i| {
@@ -349,14 +350,14 @@ fn rates(s: &mut Session<'_>) -> Result<Vec<(u64, f64)>, Stop> {
         .collect()
 }
 
-/// Without skews, what sequential reading loses from track to track.
+/// Without skews: the time that sequential reading loses from track to track.
 fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[(u64, f64)]) {
     let lost: Vec<f64> = rates
         .iter()
         .map(|(lba, mb)| 512.0 * z.at(*lba) / mb / 1e3 - spindle.turn_ms)
         .collect();
     let ms = median(&lost);
-    // More than half a turn is no switch: the link was slower than the platter.
+    // A loss of more than half a revolution is not a switch: the link was slower than the platter.
     if ms > 0.0 && ms < spindle.turn_ms / 2.0 {
         for key in ["head_switch", "band_switch"] {
             s.found(
@@ -498,11 +499,11 @@ fn found_queue(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<(), Sto
     Ok(())
 }
 
-/// The same random reads on the device, the fitted model and a usual disk; rates beside the fitted
-/// ones.
+/// Compares the same random reads on the device, the fitted model and a generic disk, and the
+/// measured with the fitted rates.
 fn validate(s: &mut Session<'_>, rates: &[(u64, f64)], mean_ms: f64) -> Result<(), Stop> {
     s.stage("comparison with the fit");
-    // A seek, half a turn and the rest: what is left of the budget is for this.
+    // A seek, half a revolution and the rest: the remaining budget is for this.
     let n = s.within(s.count(1000, 120), mean_ms, 0.8);
     let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
     let measured: Vec<f64> = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();

@@ -1,39 +1,40 @@
-//! P1, the revolution: completion times of one sector, read again and again, are the same but for
-//! whole turns. A set of far places is read round after round, in a new order each time lest the
-//! rounds themselves have a period; the read cache cannot hold them all, and each place votes for
-//! the period that makes its times agree.
+//! P1, the revolution: completion times of one sector that is read repeatedly differ by whole
+//! revolutions. A set of places far apart is read in rounds. Each round has a new order, so that
+//! the rounds have no period of their own. The read cache cannot hold all places. Each place votes
+//! for the period that makes its times agree.
 
 use crate::probe::Stop;
 use crate::session::Session;
 use crate::stats::{frac, median};
 use seekwell_stats::t_quantile;
 
-/// The turn, if there is one.
+/// The measured revolution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period {
-    /// ms.
+    /// Duration of a revolution, ms.
     pub turn_ms: f64,
     /// Half of its 95 % interval, ms.
     pub pm_ms: f64,
     /// How well the times agree, 0 to 1 (mean length of the circular means).
     pub agreement: f64,
-    /// How well they must, to be no chance.
+    /// Agreement required for significance.
     pub needed: f64,
-    /// Times used.
+    /// Number of times used.
     pub samples: usize,
     /// Mean latency of the reads, ms.
     pub mean_ms: f64,
 }
 
-/// Frequencies of spindles: 3600 to 20 000 rpm in turns a second. A slower one has not been sold
-/// since the eighties.
+/// Lowest spindle frequency: 3600 rpm, in revolutions per second. The highest is 20 000 rpm. Slower
+/// disks have not been sold since the 1980s.
 const LOWEST: f64 = 58.0;
 const HIGHEST: f64 = 340.0;
-/// How far above the agreement of other frequencies that of a spindle must stand, in standard
-/// deviations of these. Of some thousand frequencies without a period, the best stands at about 4.
+/// How far the agreement of a spindle's frequency must stand above those of other frequencies, in
+/// their standard deviations. Among some thousand frequencies without a period the best stands at
+/// about 4.
 const ABOVE: f64 = 6.5;
 
-/// Times of each place, s since the first.
+/// Completion times of each place, s since the first.
 type Times = Vec<Vec<f64>>;
 
 fn agreement(times: &Times, f: f64) -> f64 {
@@ -51,10 +52,10 @@ fn agreement(times: &Times, f: f64) -> f64 {
     if n > 0.0 { sum / n } else { 0.0 }
 }
 
-/// Measures it.
+/// Measures the revolution.
 pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> {
     s.stage("spindle speed");
-    // Twice as many places as any cache of the time has segments; more if they still hit.
+    // Twice as many places as contemporary caches have segments; more if they still hit.
     let (mut places, rounds) = (s.count(40, 24), s.count(8, 6).min(16));
     let times = loop {
         let at: Vec<u64> = (0..places).map(|_| s.anywhere()).collect();
@@ -94,7 +95,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
     let off: Vec<f64> = scan.iter().map(|r| (r - usual).abs()).collect();
     let needed = usual + ABOVE * 1.48 * median(&off);
     let best = scan.iter().fold(0.0f64, |a, b| a.max(*b));
-    // Whole multiples of the true frequency agree as well: the lowest counts.
+    // Whole multiples of the true frequency agree as well, so the lowest counts.
     let first = scan.iter().position(|r| *r > 0.85 * best).unwrap_or(0);
     let peak = (first..(first + 8).min(n)).max_by(|a, b| scan[*a].total_cmp(&scan[*b]));
     let mut f = LOWEST + peak.unwrap_or(first) as f64 * step;
@@ -114,8 +115,8 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         width *= 0.7;
     }
     let r = agreement(&times, f);
-    // Standard error of the frequency from the scatter of the phases about each place's mean, as
-    // of the slope of a regression of revolutions on time.
+    // Standard error of the frequency from the scatter of the phases about each place's mean, like
+    // the slope of a regression of revolutions on time.
     let spread = libm::sqrt(-2.0 * libm::log(r.clamp(1e-9, 1.0))) / core::f64::consts::TAU;
     let mut ss = 0.0;
     let mut samples = 0;
@@ -125,7 +126,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         samples += t.len();
     }
     let se = spread / libm::sqrt(ss.max(1e-9));
-    // A mean for each place and the frequency are taken from the samples.
+    // Estimating one mean per place and the frequency costs degrees of freedom.
     let df = samples.saturating_sub(times.len() + 1).max(1) as f64;
     Ok(Period {
         turn_ms: 1e3 / f,

@@ -1,21 +1,22 @@
-//! P9, the drive's queue: how many commands it looks at when it chooses, and how old it lets one
-//! grow.
+//! P9, the drive's queue: from how many commands it chooses, and its age limit.
 //!
-//! More reads are kept outstanding than any drive takes. A command that completes was among the
-//! oldest W then; its rank by age never exceeds W and, over many choices, reaches it. So the
-//! greatest rank is the window, or the number of commands the drive takes, whichever is less.
+//! More reads are kept outstanding than any drive takes. If the drive chooses among the oldest W
+//! commands, a completed command was among them. So its rank by age never exceeds W and, over many
+//! choices, reaches W. The greatest rank is thus the window or the number of commands the drive
+//! takes, whichever is less.
 
 use crate::probe::{Io, Stop, Timed};
 use crate::session::{SMALL, Session};
 
-/// What the order of completions tells.
+/// Queue parameters derived from the order of completions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
-    /// Commands compared.
+    /// Commands the drive chooses from.
     pub window: usize,
-    /// Age beyond which the oldest goes first, ms, and how many were forced; if it shows.
+    /// Age at which the oldest command is served first, ms, and how many were forced; `None` if
+    /// there is no evidence.
     pub age: Option<(f64, usize)>,
-    /// Throughput with the window full over that of one command at a time.
+    /// Ratio of the throughput with a full window to that of one command at a time.
     pub gain: Option<f64>,
     pub samples: usize,
 }
@@ -23,7 +24,7 @@ pub(crate) struct Queue {
 /// Outstanding reads, unless the host is known to send fewer.
 const OUTSTANDING: usize = 64;
 
-/// Measures it.
+/// Measures the queue.
 pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<Queue, Stop> {
     s.stage("command queue");
     let depth = s.facts().depth.map_or(OUTSTANDING, |d| d as usize).max(1);
@@ -33,7 +34,8 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<
     };
     let ios = far(s, n);
     let mut q = of(s.run(&ios, depth)?, hit_ms);
-    // Once more with no more than the window, so that none waits in the host and ages are known.
+    // A second run with no more commands than the window, so that none waits in the host and ages
+    // are known.
     let ios = far(s, n);
     let times = s.run(&ios, q.window)?;
     let full = rate(times);
@@ -49,7 +51,7 @@ fn rate(times: &[Timed]) -> f64 {
     times.len() as f64 / last.saturating_sub(first).max(1) as f64
 }
 
-/// From the times of commands in the order they were sent.
+/// Derives the window from the times of commands in the order they were sent.
 fn of(times: &[Timed], hit_ms: f64) -> Queue {
     let mut ranks: Vec<usize> = vec![];
     for (i, t) in times.iter().enumerate() {
@@ -59,7 +61,7 @@ fn of(times: &[Timed], hit_ms: f64) -> Queue {
         }
     }
     ranks.sort_unstable_by(|a, b| b.cmp(a));
-    // A handful may be out of order for reasons of the host's.
+    // A few commands may be out of order because of the host.
     let spare = (times.len() / 500).max(1);
     let window = ranks.get(spare).copied().unwrap_or(1);
     Queue {
@@ -70,7 +72,7 @@ fn of(times: &[Timed], hit_ms: f64) -> Queue {
     }
 }
 
-/// The age limit: the oldest command was passed over only while it was younger.
+/// The age limit: the oldest command was passed over only below this age.
 fn age(times: &[Timed], window: usize) -> Option<(f64, usize)> {
     if window < 2 {
         return None;
@@ -85,7 +87,7 @@ fn age(times: &[Timed], window: usize) -> Option<(f64, usize)> {
         while oldest < times.len() && gone[oldest] {
             oldest += 1;
         }
-        // The choice was made when the command before was done.
+        // The drive chose when the previous command completed.
         let age = before.saturating_sub(times[oldest].sent) as f64 / 1e6;
         if i == oldest {
             taken.push(age);

@@ -1,10 +1,10 @@
-//! P6, the seek curve, and the overhead of a command: the least time from one completion to the
-//! next over all angles of the target (MTBRC, Worthington and others 1995).
+//! P6, the seek curve and the overhead of a command: the minimum time between completions over all
+//! angles of the target (MTBRC, Worthington and others 1995).
 //!
-//! Each read between two places takes the move and then a wait of less than a turn, so it bounds
-//! the move from above by what it took, and from below by that less a turn. Knowing angles, the
-//! next target is picked to halve what is left between the bounds; a wrong prediction of the angle
-//! costs a read and never the truth of the bounds.
+//! Each read between two places takes the seek and then a wait of less than a revolution. So the
+//! measured time is an upper bound of the seek, and that time less a revolution is a lower bound.
+//! Because angles are known, the next target is chosen to halve the interval between the bounds. A
+//! wrong prediction of the angle costs a read, but the bounds stay correct.
 
 use super::track::{Grid, Pattern, Spindle};
 use super::zones::Zones;
@@ -13,7 +13,7 @@ use crate::session::{SMALL, Session};
 use crate::stats::frac;
 use libm::{pow, sqrt};
 
-/// Bounds of a time that every sample brackets to within a turn.
+/// Bounds of a time: each sample bounds it to within a revolution.
 #[derive(Debug, Clone)]
 struct Bracket {
     turn: f64,
@@ -44,14 +44,14 @@ impl Bracket {
     }
 }
 
-/// Bounds closer than this are close enough, ms.
+/// Bounds closer than this are accepted, ms.
 const FINE: f64 = 0.04;
-/// Bounds further apart than twice this did not close, ms.
+/// Bounds further apart than twice this did not converge, ms.
 const WIDE: f64 = 0.1;
-/// Reads spent on one distance at most.
+/// Maximum of reads per distance.
 const LEGS: usize = 18;
 
-/// What a host takes at most from a completion to its next command, ms.
+/// Maximum time from a completion to the host's next command, ms.
 const TURNAROUND_MS: f64 = 0.12;
 
 /// A point of the curve.
@@ -59,7 +59,7 @@ const TURNAROUND_MS: f64 = 0.12;
 pub(crate) struct Point {
     /// Cylinders.
     pub distance: f64,
-    /// Least time between completions, ms, the transfer taken off.
+    /// Minimum time between completions without the transfer, ms.
     pub ms: f64,
     /// Half of the interval.
     pub pm: f64,
@@ -75,7 +75,7 @@ struct End {
 }
 
 impl End {
-    /// A place up to a track before the last one whose read would end `tau` ms after `now`.
+    /// A place up to one track before the last one, whose read would end `tau` ms after `now`.
     fn aim(&self, spindle: Spindle, now: Timed, tau: f64) -> u64 {
         let back = frac(spindle.between(now, self.at) - tau / spindle.turn_ms);
         let k = ((back * self.spt) as u64 / 8 * 8).max(8);
@@ -83,7 +83,7 @@ impl End {
     }
 }
 
-/// Between two places far apart, to and fro.
+/// Measures the seek between two places far apart, in both directions.
 fn far(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -143,8 +143,8 @@ fn far(
     }))
 }
 
-/// Between tracks of the grid `apart` tracks from each other on one head (0: within a track). Each
-/// try takes fresh tracks, `fresh` further towards the rim.
+/// Measures the seek between tracks of the grid `apart` tracks from each other on one head (0:
+/// within a track). Each attempt uses new tracks, `fresh` further towards the rim.
 fn near(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -160,8 +160,8 @@ fn near(
         samples: vec![],
     };
     let align = |lba: u64| lba / unit * unit;
-    // A little before the end of the track, so that reading ahead does not leave it before the next
-    // command comes; far targets leave from the middle.
+    // A little before the end of the track, so that the read-ahead does not leave the track before
+    // the next command arrives. Seeks to other tracks start from the middle.
     let margin = (TURNAROUND_MS / spindle.turn_ms * spt as f64) as u64;
     let leave = if apart == 0 {
         spt - unit - margin - grid.loose
@@ -170,15 +170,15 @@ fn near(
     };
     let (mut lo, mut hi) = (0.0, spindle.turn_ms);
     for i in 0..LEGS as u64 {
-        // Towards the rim: ahead, a drive may read all there is in between.
+        // Towards the rim: in the other direction a drive may read everything in between.
         let (from, to) = (2 + i * fresh, 2 + i * fresh + apart);
         let start = align(grid.track(from) + leave);
         let q = start - grid.track(from);
         let first = s.one(Io::read(start, unit as u32))?;
-        // The angle of the target, in sectors behind the start of its track.
+        // The angle of the target, in sectors after the start of its track.
         let mut tau = (lo + hi) / 2.0 / spindle.turn_ms * spt as f64;
         if apart == 0 {
-            // What is ahead on the track is streamed, not sought.
+            // Sectors ahead on the same track are streamed, not sought.
             let least = (spt - q + unit + grid.loose) as f64;
             if tau < least && hi / spindle.turn_ms * spt as f64 <= least + 8.0 {
                 break;
@@ -190,7 +190,7 @@ fn near(
         let at = (at as u64).clamp(grid.loose, spt - unit - grid.loose);
         let target = align(grid.track(to) + at);
         let t = s.one(Io::read(target, unit as u32))?;
-        // An access on one track can be as quick as a hit.
+        // An access on the same track can be as fast as a hit.
         if t.ms() > hit_ms * if apart == 0 { 0.5 } else { 1.0 } {
             bracket.samples.push((t.done - first.done) as f64 / 1e6);
         }
@@ -214,14 +214,14 @@ fn near(
 /// The seek curve.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
-    /// Command overhead, ms, if the grid allowed to measure it.
+    /// Command overhead, ms, if the grid allowed its measurement.
     pub overhead: Option<Point>,
     /// Points, overhead included.
     pub points: Vec<Point>,
     pub cylinders: f64,
 }
 
-/// Tracks that are one cylinder apart on the same head.
+/// Distance in tracks of one cylinder on the same head.
 pub(crate) fn unit_of(grid: Option<&Grid>, heads: u64) -> u64 {
     match grid.map(|g| g.pattern) {
         Some(Pattern::Periodic { period, .. }) if period <= heads => period,
@@ -229,7 +229,7 @@ pub(crate) fn unit_of(grid: Option<&Grid>, heads: u64) -> u64 {
     }
 }
 
-/// Measures it. `heads` tracks make a cylinder.
+/// Measures the seek curve. `heads` tracks make a cylinder.
 pub(crate) fn measure(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -262,11 +262,12 @@ pub(crate) fn measure(
     let repeats = s.count(2, 1).min(4);
     let (least, most) = (32.0f64, cylinders * 0.97);
     for i in 0..n {
-        // Closer together at the far end, where most of the mean comes from.
+        // Points are denser at large distances, which contribute most to the mean.
         let f = i as f64 / (n - 1) as f64;
         let d = least * pow(most / least, sqrt(f));
         let mut all: Vec<Point> = vec![];
-        // A pair of places where predictions failed leaves wide bounds: it is taken elsewhere.
+        // A pair of places with failed predictions has wide bounds; the measurement is repeated
+        // elsewhere.
         for _ in 0..2 * repeats {
             if all.iter().filter(|p| p.pm < WIDE).count() >= repeats {
                 break;

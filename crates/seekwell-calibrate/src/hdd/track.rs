@@ -1,14 +1,14 @@
-//! P3 to P5, angles and tracks: with the turn known, the completion time of a read tells the angle
-//! of its last sector. Reading backwards within a track the angle falls by one sector's share
-//! each; where it jumps, a track ends, and the jump is the skew. Backwards, because a drive reads
-//! ahead, and what is behind the head it has not read.
+//! P3 to P5, angles and tracks. With a known revolution, the completion time of a read gives the
+//! angle of its last sector. Reading backwards within a track, the angle falls by one sector's
+//! share per step. A jump marks the end of a track, and its size is the skew. The reads go
+//! backwards because a drive reads ahead: sectors before the head are not in its cache.
 
 use crate::probe::{Io, Stop, Timed};
 use crate::session::{SMALL, Session};
 use crate::stats::{frac, median, quantile_sorted};
 use seekwell_stats::{deviation, t_quantile};
 
-/// Turns of the spindle as a clock.
+/// The spindle as a clock, in revolutions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spindle {
     pub turn_ms: f64,
@@ -16,18 +16,19 @@ pub(crate) struct Spindle {
 }
 
 impl Spindle {
-    /// Turns since the origin.
+    /// Revolutions since the origin.
     pub fn turns(&self, t: u64) -> f64 {
         (t as f64 - self.origin as f64) / 1e6 / self.turn_ms
     }
-    /// Turns from `a` to `b`, without the whole ones.
+    /// Fraction of a revolution from `a` to `b`.
     pub fn between(&self, a: Timed, b: Timed) -> f64 {
         frac(self.turns(b.done) - self.turns(a.done))
     }
 }
 
-/// Is an angle, in turns, what was expected of a sector on the same track? A busy host is late now
-/// and then, which looks like an angle further on; a skew looks like one further back.
+/// Whether an angle, in revolutions, is that expected for a sector on the same track. A busy host
+/// is sometimes late, which looks like an angle further on; a skew looks like an angle further
+/// back.
 fn same_track(off: f64) -> bool {
     let f = frac(off);
     !(LATE..=1.0 - EARLY).contains(&f)
@@ -44,17 +45,17 @@ pub(crate) struct TrackLength {
     pub noise: f64,
 }
 
-/// Residual angles up to this count as none, in turns: timing noise, not a skew.
+/// Residual angles up to this count as zero, in revolutions: timing noise, not a skew.
 const SAME: f64 = 0.011;
-/// What a read may be late, and what the read it is held against may have been, in turns.
+/// How late a read, and the read it is compared with, may be, in revolutions.
 const LATE: f64 = 0.05;
 const EARLY: f64 = 0.013;
 /// Backward steps of a measurement of the track length.
 const STEPS: usize = 12;
-/// Times a noisy measurement is taken.
+/// Number of repetitions of a noisy measurement.
 const PASSES: u64 = 6;
 
-/// Sectors per track around `lba`; `guess` may be off by a third. Noisy times are taken again,
+/// Sectors per track around `lba`; `guess` may be off by a third. Noisy measurements are repeated
 /// further towards the rim.
 pub(crate) fn length_at(
     s: &mut Session<'_>,
@@ -97,7 +98,7 @@ struct Run {
     turns: f64,
     /// Variance of a step.
     var: f64,
-    /// Degrees of freedom of it.
+    /// Degrees of freedom of the variance.
     df: f64,
 }
 
@@ -144,12 +145,12 @@ fn run_at(
     }))
 }
 
-/// The tracks around one place, to the sector.
+/// The tracks around one place, exact to the sector.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
-    /// First sector of a track; tracks before it begin each `spt` earlier.
+    /// First sector of a track; each track before it begins `spt` sectors earlier.
     pub start: u64,
-    /// Uncertainty of `start`, sectors above.
+    /// Uncertainty of `start`: it may be this many sectors lower.
     pub loose: u64,
     /// Sectors per track, whole.
     pub spt: u64,
@@ -159,17 +160,17 @@ pub(crate) struct Grid {
     pub pattern: Pattern,
 }
 
-/// What the jumps tell of the order of tracks.
+/// Order of the tracks, derived from the jumps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pattern {
-    /// All alike.
+    /// All jumps are equal.
     Plain { step: f64 },
-    /// Each `period`-th jump is another: heads of a cylinder, or tracks of a band.
+    /// Every `period`-th jump differs: heads of a cylinder, or tracks of a band.
     Periodic {
         period: u64,
         step: f64,
         end: f64,
-        /// Index of the first jump that is one of these.
+        /// Index of the first jump that differs.
         first: u64,
     },
 }
@@ -179,7 +180,7 @@ impl Grid {
     pub fn track(&self, i: u64) -> u64 {
         self.start - i * self.spt
     }
-    /// Angle of sector `q` of track `i` against the start of the anchor's, in sectors.
+    /// Angle of sector `q` of track `i`, in sectors relative to the start of the anchor track.
     pub fn angle(&self, i: u64, q: u64) -> f64 {
         q as f64 - (0..i).map(|k| self.jump(k)).sum::<f64>()
     }
@@ -202,12 +203,12 @@ impl Grid {
     }
 }
 
-/// Boundaries are first looked for to this many sectors. Closer reads may meet what the drive has
-/// read ahead after the one before.
+/// Boundaries are first located to this many sectors. Closer reads may hit the read-ahead of the
+/// previous read.
 const COARSE: u64 = 16;
 
-/// Where the track of `known` begins, above `low`, which is on the one before: between the two
-/// sectors given, at most [`COARSE`] apart. `None` if a read came out of the cache.
+/// Finds where the track of `known` begins. `low` is on the track before. Returns two sectors
+/// around the boundary, at most [`COARSE`] apart, or `None` if a read came from the cache.
 fn boundary(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -222,8 +223,9 @@ fn boundary(
     let mut aside = low.saturating_sub(3 * spt as u64);
     while hi - lo > COARSE.max(unit) {
         let mid = (lo + (hi - lo) / 2) / unit * unit;
-        // The head must not come by soon after the last read: that is as quick as a cache hit. So it
-        // is sent back some tracks; ahead, the drive might read all there is in between.
+        // The target must not pass under the head soon after the last read: such a read is as fast
+        // as a cache hit. So the head is first moved back some tracks. In the other direction the
+        // drive might read everything in between.
         aside = aside.saturating_sub(64);
         s.one(Io::read(aside / unit * unit, n))?;
         let t = s.one(Io::read(mid, n))?;
@@ -237,7 +239,7 @@ fn boundary(
             lo = mid;
         }
     }
-    // An end that was never moved was no bound.
+    // An end that never moved is not a bound.
     Ok((lo != low && hi != known).then_some((lo, hi)))
 }
 
@@ -258,7 +260,7 @@ pub(crate) fn grid_at(
     };
     let (mut lo, mut hi) = first;
     let start = (lo + hi) as f64 / 2.0;
-    // Boundaries further and further away make the length exact.
+    // Boundaries at growing distances make the length exact.
     let (mut exact, mut pm) = (spt, 0.008 * spt);
     for k in [1u64, 4, 16, 64, 256] {
         if k as f64 * spt > room as f64 / 2.0 {
@@ -278,13 +280,13 @@ pub(crate) fn grid_at(
         pm = COARSE.max(unit) as f64 / k as f64;
     }
     let spt = libm::round(exact) as u64;
-    // With the length exact, fresh tracks tell where within the coarse bounds they begin.
+    // With an exact length, new tracks refine the coarse bounds of the start.
     let mut i = 300;
     while hi - lo > unit && (i + 3) * spt < room {
         let mid = (lo + (hi - lo) / 2) / unit * unit;
         let (test, known) = (mid - i * spt, (mid - i * spt + spt / 2) / unit * unit);
         if mid == lo || !test.is_multiple_of(unit) {
-            // Aligned reads cannot meet this place on this track; the next one may do.
+            // Aligned reads cannot reach this place on this track; they may on the next one.
             i += 1;
             if i > 340 {
                 break;
@@ -308,7 +310,7 @@ pub(crate) fn grid_at(
         jumps: vec![],
         pattern: Pattern::Plain { step: 0.0 },
     };
-    // A short look finds the heads of a cylinder, a long one the tracks of a band.
+    // Few tracks show the heads of a cylinder, many show the tracks of a band.
     for tracks in [96, s.count(2200, 500)] {
         let tracks = (tracks as u64).min(room / grid.spt);
         let left = s.left_s() * 0.4;
@@ -322,7 +324,7 @@ pub(crate) fn grid_at(
     Ok(Some(grid))
 }
 
-/// Reads one sector of each track down to `tracks`, and notes the jumps.
+/// Reads one sector of each track up to track `tracks`, and records the jumps.
 fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -> Result<(), Stop> {
     let unit = u64::from(s.facts().block.max(1));
     let place = |g: &Grid, i: u64| (g.track(i) + g.spt * 3 / 8) / unit * unit;
@@ -331,8 +333,8 @@ fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -
     for i in done + 1..tracks {
         let t = s.one(Io::read(place(grid, i), unit as u32))?;
         let q = |i: u64| (place(grid, i) - grid.track(i)) as f64;
-        // Towards the rim the angle moves on by what lies between the two sectors of their tracks,
-        // less the jump.
+        // Towards the rim the angle advances by the distance between the two sectors in their
+        // tracks, less the jump.
         let moved = spindle.between(last, t);
         let jump = frac((q(i) - q(i - 1)) / grid.spt as f64 - moved) * grid.spt as f64;
         grid.jumps.push(jump);
@@ -341,15 +343,15 @@ fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -
     Ok(())
 }
 
-/// The levels and the period in a row of jumps.
+/// Finds the levels and the period in a series of jumps.
 pub(crate) fn pattern(jumps: &[f64]) -> Pattern {
     let mut sorted = jumps.to_vec();
     sorted.sort_by(f64::total_cmp);
     let plain = Pattern::Plain {
         step: libm::round(median(jumps)),
     };
-    // The widest gap separates the levels, if it is wider than what lies inside them. A level has
-    // more than a stray member; strays at its outer end do not widen it.
+    // The widest gap separates the levels if it is wider than the levels themselves. A level has at
+    // least `few` members; outliers at its outer end do not widen it.
     let few = 3;
     if sorted.len() < 2 * few {
         return plain;
@@ -365,7 +367,8 @@ pub(crate) fn pattern(jumps: &[f64]) -> Pattern {
         return plain;
     }
     let split = (low[low.len() - 1] + high[0]) / 2.0;
-    // The rarer level is the end of a cylinder or band; of two alike the longer one is.
+    // The rarer level marks the end of a cylinder or band; if both are equally common, the longer
+    // one does.
     let rare_high = high.len() <= low.len();
     let ends: Vec<u64> = (0..jumps.len())
         .filter(|i| (jumps[*i] > split) == rare_high)

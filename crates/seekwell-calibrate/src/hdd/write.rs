@@ -1,5 +1,6 @@
-//! P8 (c) and (d), the write cache, with permission only: how many scattered writes it takes before
-//! they slow down, how many bytes, and what a flush costs. What is written is what was there.
+//! P8 (c) and (d), the write cache, only with permission: how many scattered writes and how many
+//! bytes it holds before writes slow down, and the cost of a flush. Only data already there is
+//! written.
 
 use super::cache::Hits;
 use super::track::Spindle;
@@ -8,12 +9,13 @@ use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
 use crate::stats::median;
 
-/// Writes of one burst at most.
+/// Maximum of writes per burst.
 const BURST: usize = 2400;
 /// Size of the writes that fill the cache by bytes.
 const LARGE: u32 = 256;
 
-/// Index of the first write of a burst that had to wait for the platter, and again soon after.
+/// Index of the first write in a burst that waited for the platter, if another one waits soon
+/// after.
 fn step(ms: &[f64], fast: f64) -> Option<usize> {
     let slow = |x: &f64| *x > fast;
     (0..ms.len()).find(|i| {
@@ -33,7 +35,7 @@ fn burst(s: &mut Session<'_>, n: usize, sectors: u32) -> Result<Vec<f64>, Stop> 
     Ok(ms)
 }
 
-/// Measures it.
+/// Measures the write cache.
 pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Result<(), Stop> {
     s.stage("write cache");
     s.one(Io::flush())?;
@@ -66,7 +68,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
             .n(n),
         );
         let large = burst(s, (i + i / 2).max(24), LARGE)?;
-        // The drive writes on meanwhile, at most at the outer rate.
+        // The drive writes to the platter meanwhile, at most at the outer rate.
         if let Some(j) = step(&large, fast + f64::from(LARGE) * 512.0 / 100e3)
             && j < i
         {
@@ -91,7 +93,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
             s.run(&ios, 1)?;
             times.push(s.one(Io::flush())?.ms());
         }
-        // One write an access is what a drive that does not order them needs.
+        // A drive that does not sort its writes needs one access per write.
         let plain = n as f64 * (spindle.turn_ms / 2.0 + mean_seek(s));
         points.push((n as f64, median(&times), plain));
     }

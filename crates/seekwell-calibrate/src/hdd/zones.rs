@@ -1,14 +1,14 @@
-//! P4 over the whole drive: sectors per track at evenly spaced places, then the places where they
-//! change, by halving.
+//! P4 over the whole drive: sectors per track at evenly spaced places, then the zone limits, by
+//! halving.
 
 use super::track::{Spindle, TrackLength, length_at};
 use crate::probe::{Io, Stop};
 use crate::session::Session;
 
-/// Sequential reads of a rate: 128 KiB each.
+/// Size of the sequential reads that measure a rate: 128 KiB.
 const BLOCK: u32 = 256;
 
-/// MB/s of a sequential reader at `lba`, over about `ms`.
+/// Rate of a sequential reader at `lba`, MB/s, measured over about `ms`.
 pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Stop> {
     let block = u64::from(BLOCK);
     let room = s.capacity() / block;
@@ -16,7 +16,7 @@ pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Sto
         let ios = (0..n as u64).map(|i| Io::read((from + i * block) / 8 * 8, BLOCK));
         ios.collect()
     };
-    // A first piece starts the stream and tells how much a measurement takes.
+    // A first piece starts the stream and shows how long a measurement takes.
     let warm = 8;
     let from = lba.min((room.saturating_sub(warm as u64)) * block) / 8 * 8;
     let t = s.run(&read(from, warm), 1)?;
@@ -66,7 +66,7 @@ impl Zones {
         }
         sum
     }
-    /// The place so many tracks from the rim.
+    /// The place at this number of tracks from the rim.
     pub fn lba(&self, tracks: f64) -> u64 {
         let mut left = tracks.max(0.0);
         for (i, z) in self.zones.iter().enumerate() {
@@ -80,14 +80,14 @@ impl Zones {
     }
 }
 
-/// Finds them.
+/// Measures the zones.
 pub(crate) fn measure(
     s: &mut Session<'_>,
     spindle: Spindle,
 ) -> Result<Result<Zones, String>, Stop> {
     s.stage("zones");
     let outer = rate_at(s, 0, 150.0)?;
-    // A track and the switch to the next take about an eighth more than a turn.
+    // A track and the switch to the next take about an eighth more than a revolution.
     let mut guess = outer * 1e6 / 512.0 * spindle.turn_ms / 1e3 * 1.12;
     let capacity = s.capacity();
     let places = s.count(64, 24) as u64;
@@ -103,8 +103,8 @@ pub(crate) fn measure(
             l = length_at(s, spindle, lba + (guess / 3.0) as u64, guess * 0.9)?;
         }
         match l {
-            // The first guess is from a rate, which the link may have limited, or the loss of a
-            // turn at every command without read-ahead.
+            // The first guess comes from a rate. The link, or a revolution lost at every command
+            // without read-ahead, may have limited that rate.
             Some(l)
                 if (0.5..1.8).contains(&(l.sectors / guess))
                     || found.is_empty() && (0.4..64.0).contains(&(l.sectors / guess)) =>
@@ -122,7 +122,7 @@ pub(crate) fn measure(
         )));
     }
     let mut samples = found.len();
-    // Different by more than the noise and more than half a percent.
+    // They differ by more than the noise and more than 0.6 percent.
     let differ = |a: TrackLength, b: TrackLength| {
         (a.sectors - b.sectors).abs() > (0.006 * a.sectors).max(a.noise + b.noise)
     };
@@ -134,7 +134,7 @@ pub(crate) fn measure(
             let mid = (a + (b - a) / 2) / 8 * 8;
             let between = match length_at(s, spindle, mid, lb.sectors) {
                 Ok(l) => l,
-                // What is left of the drive stays as coarse as it is.
+                // The rest of the drive keeps its coarse zones.
                 Err(Stop::Budget) => None,
                 Err(e) => return Err(e),
             };
@@ -149,7 +149,7 @@ pub(crate) fn measure(
         done.push((b, lb));
         todo.pop();
     }
-    // Neighbours alike make a zone, whose length is the best known of its samples.
+    // Equal neighbours form a zone; its length is the weighted mean of its samples.
     let mut zones: Vec<Zone> = vec![];
     let mut last = 0;
     let mut group: Vec<TrackLength> = vec![];
@@ -170,7 +170,7 @@ pub(crate) fn measure(
         last = lba;
     }
     close(&mut zones, &mut group);
-    // A sliver is a measurement that failed, not a zone; and what now looks alike is one zone.
+    // A very narrow zone is a failed measurement. Zones that are equal afterwards are merged.
     let mut i = 1;
     while i < zones.len() {
         let end = zones.get(i + 1).map_or(capacity, |z| z.first);
@@ -191,7 +191,7 @@ pub(crate) fn measure(
     }))
 }
 
-/// The mean of samples of one zone, weighed by their precision.
+/// The mean of samples of one zone, weighted by their precision.
 fn mean(group: &[TrackLength]) -> Option<TrackLength> {
     let weight = |half: f64| 1.0 / (half * half).max(1e-4);
     let all: f64 = group.iter().map(|l| weight(l.noise)).sum();
@@ -204,7 +204,7 @@ fn mean(group: &[TrackLength]) -> Option<TrackLength> {
     })
 }
 
-/// Gives the zone just ended the mean of its samples.
+/// Sets the length of the completed zone to the mean of its samples.
 fn close(zones: &mut [Zone], group: &mut Vec<TrackLength>) {
     if let (Some(z), Some(m)) = (zones.last_mut(), mean(group)) {
         z.length = m;

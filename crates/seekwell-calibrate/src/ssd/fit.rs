@@ -1,10 +1,10 @@
-//! From what a drive shows to the parameters of `ssd`: closed forms give a first guess, then the
-//! candidate is run through the same measurements, and each parameter moves by what its own figure
-//! is off. The number of units has no figure of its own: the one whose depth curve fits best is
-//! taken.
+//! Derives the parameters of `ssd` from the measurements of a drive. Closed forms give a first
+//! guess. Then the candidate runs through the same measurements, and each parameter is corrected by
+//! the error of its own figure. The number of units has no figure of its own: the number with the
+//! best depth curve is taken.
 //!
-//! Several sets of parameters show the same: how a latency divides between array, look-up and
-//! transfer is not to be seen from outside. Such a parameter is marked as a guess.
+//! Different parameter sets can give the same measurements: the division of a latency into array,
+//! look-up and transfer is not observable from outside. Such a parameter is marked as a guess.
 
 use super::measure::{Effort, Shown, shown};
 use crate::probe::Facts;
@@ -33,18 +33,18 @@ pub(crate) struct Candidate {
     pub plp: bool,
 }
 
-/// What a candidate is silent on.
+/// Parameters that the measurements do not determine.
 const PROGRAM_UNIT: u32 = 4;
-/// Programs of a block.
+/// Program operations per block.
 const PROGRAMS: u32 = 256;
 pub(crate) const ERASE_US: f64 = 3000.0;
 pub(crate) const BUFFER_KIB: f64 = 8192.0;
 const PAGE: f64 = 4096.0;
-/// Bytes of a command of a sequential reader or writer: over MB/s, its time in us.
+/// Bytes per command of a sequential reader or writer; divided by MB/s it is the time in us.
 const COMMAND: f64 = 131_072.0;
 
 impl Candidate {
-    /// Closed forms, turned round.
+    /// First guess by inverted closed forms.
     pub fn guess(facts: &Facts, m: &Shown) -> Candidate {
         let most = m.rate.value;
         let depth = facts.depth.unwrap_or(if most < 600.0 { 31 } else { 1023 });
@@ -80,7 +80,7 @@ impl Candidate {
             c.t_ack = (w.latency.value * 1e3 - c.t_fw_write).max(0.0);
             c.t_prog = c.program_us(w.rate.value);
             let (one, idle) = (w.flush.0 * 1e3, w.idle_flush * 1e3);
-            // A flush that has to wait for a program takes at least that.
+            // A flush that waits for a program operation takes at least the program time.
             c.plp = one < 0.5 * c.t_prog;
             c.t_flush = if c.plp { one } else { one - c.t_prog }
                 .max(idle.min(one))
@@ -89,18 +89,18 @@ impl Candidate {
         c
     }
 
-    /// Program time at which the units write this fast together.
+    /// Program time at which all units together write at `mb` MB/s.
     fn program_us(&self, mb: f64) -> f64 {
         let unit = f64::from(self.program_unit);
         let all = f64::from(self.units) * unit * PAGE / mb;
         (all - ERASE_US / f64::from(PROGRAMS) - unit * PAGE / self.channel_rate).max(0.1)
     }
-    /// Pages of a block.
+    /// Pages per block.
     pub fn block(&self) -> u32 {
         self.program_unit * PROGRAMS
     }
 
-    /// As a preset.
+    /// The candidate as a preset.
     pub fn text(&self, capacity: u64) -> String {
         let capacity = capacity / 8 * 8;
         let e = "source = \"estimate\"";
@@ -136,7 +136,7 @@ impl Candidate {
             .replace(".000000,", ",")
     }
 
-    /// What it shows, measured as the device was.
+    /// Runs the candidate through the same measurements as the device.
     pub fn shows(&self, facts: &Facts, seed: u64, write: bool) -> Result<Shown, String> {
         let text = self.text(facts.capacity);
         let p = Preset::parse("ssd", DEFS, "candidate", &text).map_err(|e| e.to_string())?;
@@ -158,7 +158,7 @@ impl Candidate {
     }
 }
 
-/// How far a candidate's throughput is off over the depths, as a share.
+/// Error of a candidate's throughput over all depths, as a share.
 fn misfit(m: &Shown, c: &Shown) -> f64 {
     let sum: f64 = m
         .depths
@@ -172,14 +172,14 @@ fn misfit(m: &Shown, c: &Shown) -> f64 {
     libm::sqrt(sum / m.depths.len() as f64)
 }
 
-/// Moves each parameter by what its figure is off.
+/// Corrects each parameter by the error of its figure.
 fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     let ratio = |want: f64, have: f64| (want / have).clamp(0.3, 3.0);
     let latency = (m.latency.value - got.latency.value) * 1e3;
-    // What the firmware takes limits the deepest queue, if anything but the units does.
+    // The firmware time limits the rate at full depth, unless the units do.
     let serial = ratio(got.ceiling(), m.ceiling());
     let fw = (c.t_fw_read * serial).clamp(0.01, m.latency.value * 900.0);
-    // Nor can a command of a sequential reader take longer.
+    // A command of a sequential reader cannot take longer than its share of the rate.
     let fw = fw.min(COMMAND / m.rate.value);
     c.t_read = (c.t_read + latency - (fw - c.t_fw_read)).max(0.05);
     c.t_fw_read = fw;
@@ -187,7 +187,7 @@ fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     if got.rate.value > 0.97 * c.link_rate {
         c.link_rate *= rate;
     } else {
-        // The flash behind the link is what limits the candidate.
+        // The flash behind the link limits the candidate.
         c.channel_rate = (c.channel_rate * rate * rate).clamp(10.0, 1e5);
         c.link_rate = c.link_rate.max(m.rate.value);
     }
@@ -202,7 +202,7 @@ fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     }
 }
 
-/// Fits a candidate; with it, what it shows.
+/// Fits a candidate and returns it with its measurements.
 pub(crate) fn fit(facts: &Facts, m: &Shown, seed: u64) -> Result<(Candidate, Shown), String> {
     let write = m.writes.is_some();
     let start = Candidate::guess(facts, m);
@@ -235,7 +235,7 @@ pub(crate) fn fit(facts: &Facts, m: &Shown, seed: u64) -> Result<(Candidate, Sho
         }
     }
     let (_, mut c, mut got) = best.ok_or("no candidate fits the capacity")?;
-    // Units too few to carry the sequential rate hold more that is contiguous.
+    // If the units are too few for the sequential rate, they hold longer contiguous runs.
     while got.rate.value < 0.95 * m.rate.value && c.program_unit < 64 {
         let mut wider = Candidate {
             program_unit: c.program_unit * 2,
@@ -253,7 +253,7 @@ pub(crate) fn fit(facts: &Facts, m: &Shown, seed: u64) -> Result<(Candidate, Sho
         }
         c = wider;
     }
-    // Reading ahead makes up for what one sequential reader would wait.
+    // Read-ahead makes up for the waits of a single sequential reader.
     if m.rate_one > 1.15 * got.rate_one {
         let mut tries = vec![];
         for kib in [128.0, 256.0, 512.0, 1024.0, 2048.0] {

@@ -1,6 +1,6 @@
-//! What a flash drive shows from outside: latency against size, throughput against depth, rates of
-//! long reads and writes, the cost of a flush. The same measurements are made on a candidate model,
-//! so that a fit compares like with like.
+//! What a flash drive shows from outside: latency by size, throughput by depth, rates of long reads
+//! and writes, the cost of a flush. A candidate model is measured in the same way, so that a fit
+//! compares equal figures.
 
 use crate::fit::short;
 use crate::probe::{Io, Stop};
@@ -8,13 +8,13 @@ use crate::session::{SMALL, Session};
 use crate::stats::{half_width, median};
 use seekwell_stats::{mean, median_interval};
 
-/// Reads and writes of a rate: 128 KiB.
+/// Size of the reads and writes that measure a rate: 128 KiB.
 const BLOCK: u32 = 256;
 /// Depths of the sweep.
 const DEPTHS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 /// Sizes of single reads, sectors.
 const SIZES: [u32; 5] = [8, 32, 128, 256, 1024];
-/// Sectors that long writes go round in: what they write is read before, and kept meanwhile.
+/// Range of the long writes, sectors. Its data is read first, kept in memory and written back.
 const LAP: u64 = 131_072;
 
 /// A mean with half of its 95 % interval and the samples behind it.
@@ -25,12 +25,12 @@ pub(crate) struct Mean {
     pub n: usize,
 }
 
-/// What writing shows.
+/// Measurements of writes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Writes {
     /// 4 KiB at a random place, one at a time, ms.
     pub latency: Mean,
-    /// The same, a short burst of many at a time, a second.
+    /// The same in short bursts with many outstanding, writes per second.
     pub burst: f64,
     /// 128 KiB in sequence, MB/s, once the buffer is full.
     pub rate: Mean,
@@ -40,7 +40,7 @@ pub(crate) struct Writes {
     pub idle_flush: f64,
 }
 
-/// What a drive shows.
+/// Measurements of a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shown {
     /// 4 KiB read, ms.
@@ -49,7 +49,7 @@ pub(crate) struct Shown {
     pub sizes: Vec<(u32, f64)>,
     /// (depth, reads a second), depth 1 first.
     pub depths: Vec<(usize, f64)>,
-    /// 128 KiB in sequence, MB/s: one at a time, and many.
+    /// 128 KiB in sequence, MB/s: one outstanding, and many.
     pub rate_one: f64,
     pub rate: Mean,
     pub writes: Option<Writes>,
@@ -62,17 +62,17 @@ impl Shown {
     }
 }
 
-/// How much to spend.
+/// Limits on the effort per point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// I/Os of a point at most.
+    /// Maximum number of I/Os per point.
     pub ios: usize,
-    /// Time of a point, ms, on the device's clock.
+    /// Time per point, ms, on the device's clock.
     pub ms: f64,
 }
 
-/// Mean latency without the few that met something else. Where these are many, as on a busy host,
-/// the mean tells of the host: then the median is taken, and a remark made.
+/// Mean latency without the slowest 1 %. On a busy host many reads are disturbed, and the mean
+/// describes the host. Then the median is taken, and a note is recorded.
 fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     ms.sort_by(f64::total_cmp);
     let usual = median(&ms);
@@ -100,7 +100,7 @@ fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     }
 }
 
-/// I/Os a second at a depth, in pieces, each of them full.
+/// I/Os per second at a depth, measured in pieces with a full queue each.
 fn throughput(
     s: &mut Session<'_>,
     effort: Effort,
@@ -112,7 +112,7 @@ fn throughput(
         let ios: Vec<Io> = (0..n).map(|k| next(s, i + k)).collect();
         i += n;
         let times = s.run(&ios, depth)?;
-        // From the time the queue was first full to the time it began to run dry.
+        // From the moment the queue was first full to the moment it began to run empty.
         let mut done: Vec<u64> = times.iter().map(|t| t.done).collect();
         done.sort_unstable();
         let (from, to) = (done[depth.min(n / 4)], done[n - 1 - depth.min(n / 4)]);
@@ -131,7 +131,7 @@ fn throughput(
     })
 }
 
-/// Measures reading, and writing where that is allowed; with it, what stopped the writing.
+/// Measures reads, and writes if they are permitted. Also returns what stopped the writes.
 pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Option<Stop>), Stop> {
     s.stage("read latency");
     let n = (effort.ios / 4).min(2000);
@@ -163,7 +163,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
     let first = s.below(blocks / 2);
     let mut reading =
         |_: &mut Session<'_>, i: usize| Io::read((first + i as u64) % blocks * block, BLOCK);
-    // As many bytes as the small ones would be.
+    // As many bytes as in the small reads.
     let long = Effort {
         ios: (effort.ios / 4).max(1024),
         ..effort
@@ -176,7 +176,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
         pm: m.pm * f64::from(BLOCK) * 512.0 / 1e6,
         n: m.n,
     };
-    // Reading alone makes a preset: what stops the writing does not lose it.
+    // Reads alone give a preset, so a failure during the writes does not lose it.
     let (writes, cut) = match s.facts().may_write {
         true => match writes(s, effort, deep) {
             Ok(w) => (Some(w), None),
@@ -198,7 +198,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
 fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, Stop> {
     s.stage("write latency");
     s.one(Io::flush())?;
-    // Few, so that the buffer takes them, with rests for it to empty.
+    // Few writes, so that the buffer absorbs them, with pauses for it to drain.
     let mut ms = vec![];
     for _ in 0..(effort.ios / 400).clamp(10, 40) {
         let ios: Vec<Io> = (0..10).map(|_| Io::write(s.anywhere(), SMALL)).collect();
@@ -232,13 +232,13 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
     let flush = (flush(s, 1)?, flush(s, 64)?);
     s.stage("sequential writes");
     let block = u64::from(BLOCK);
-    // A quick look takes shorter laps.
+    // A small effort uses a shorter range.
     let quick = (effort.ms * 200.0) as u64;
     let lap = quick.clamp(LAP / 16, LAP).min(s.capacity() / 2) / block;
     let first = s.below(s.capacity() / block - lap);
     let mut rates = vec![];
     let start = s.used_s();
-    // The buffer fills first; what it takes is not counted.
+    // The first writes fill the buffer and are not counted.
     for i in 0..9 {
         let ios: Vec<Io> = (0..lap)
             .map(|k| Io::write((first + k) * block, BLOCK))

@@ -1,8 +1,8 @@
 //! Fitting flash: latency, parallelism, rates, the write buffer and the cost of a flush.
 //!
-//! Reads are measured always, writes with permission only. The state of the drive is taken as it is
-//! found: blocks that hold nothing are read without touching the flash, and a drive not written at
-//! random for long shows its fresh speed.
+//! Reads are always measured, writes only with permission. The drive is measured in its current
+//! state: blocks without data are read without touching the flash, and a drive without recent
+//! random writes shows its fresh-drive speed.
 
 mod fit;
 mod measure;

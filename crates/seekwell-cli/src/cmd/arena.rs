@@ -1,4 +1,4 @@
-//! `seekwell arena NAME`: a scheduler among all rivals of its layer.
+//! `seekwell arena NAME`: compares a scheduler with all rivals of its layer.
 
 use crate::cells::cancelling;
 use crate::cli::Arena as Asked;
@@ -20,10 +20,10 @@ use seekwell_sched::registry;
 use serde_json::json;
 use std::path::Path;
 
-/// Cells that are told where it is behind.
+/// Maximum number of cells shown where it trails.
 const TOLD: usize = 8;
 
-/// Is it a page that is asked for?
+/// Whether the output is a page.
 fn is_page(output: &Path) -> bool {
     let ending = output.extension().and_then(|e| e.to_str());
     matches!(ending, Some("html" | "htm"))
@@ -33,7 +33,7 @@ fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// Whom it is about, and everybody else of the layer; of a kernel, whom it has.
+/// The scheduler and all others of the layer; with a kernel, those that it has.
 fn met(name: &str, kernel: Option<&Kernel>) -> Result<Vec<String>, Failure> {
     let plain = name.split(':').next().unwrap_or(name);
     let own = named(plain).map_err(|e| Failure::words("", &e))?;
@@ -44,7 +44,7 @@ fn met(name: &str, kernel: Option<&Kernel>) -> Result<Vec<String>, Failure> {
     Ok(all)
 }
 
-/// What was asked for, or what is usual.
+/// The requested names, or the default ones.
 fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
     match asked.is_empty() {
         true => usual.to_vec(),
@@ -52,7 +52,7 @@ fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
     }
 }
 
-/// Where the one stands, on a page of its own.
+/// The standing as a page.
 fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<String, Failure> {
     let words = a.device.iter().map(|d| ("--device", d.as_str()));
     let words = words.chain(a.workload.iter().map(|w| ("--workload", w.as_str())));
@@ -75,7 +75,7 @@ fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<S
     page(s, &facts).map_err(|e| Failure::input(format!("the page cannot be made: {e}")))
 }
 
-/// Runs everybody and prints where the one stands.
+/// Runs all schedulers and prints the standing.
 pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
@@ -191,7 +191,7 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     out.line("")?;
     let name = s.places.iter().map(|p| p.scheduler.chars().count());
     let name = name.max().unwrap_or(0).max(9);
-    // On a narrow screen the intervals are left to --json.
+    // A narrow screen has no intervals; --json has them.
     let narrow = columns() < name + 3 * 28 + 9;
     let cell = if narrow { 12 } else { 28 };
     let show = |m: Option<&Mean>| match narrow {

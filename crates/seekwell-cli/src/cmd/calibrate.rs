@@ -13,11 +13,11 @@ use seekwell_report::calibrate as report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Mean delay of a completion on its way to a program, of a modelled device.
+/// Mean delay of a completion between a modelled device and the program, ns.
 const HOST_NOISE_NS: f64 = 3_000.0;
 
-/// The name of the preset: what the user gave, or the last part of the path, in letters that need
-/// no quoting.
+/// The name of the preset: the user's, or the last part of the path, in letters that need no
+/// quoting.
 fn name_of(a: &Calibrate) -> String {
     let last = || {
         let stem = a.path.file_stem().map(|s| s.to_string_lossy().into_owned());
@@ -41,13 +41,13 @@ fn name_of(a: &Calibrate) -> String {
     }
 }
 
-/// A file of this name here that does not exist yet.
+/// A file name in this directory that does not exist yet.
 fn fresh(kind: &str, name: &str) -> PathBuf {
     let first = PathBuf::from(format!("{kind}-{name}.toml"));
     let numbered = (2..).map(|i| PathBuf::from(format!("{kind}-{name}-{i}.toml")));
     std::iter::once(first)
         .chain(numbered)
-        // Also no link that leads nowhere.
+        // A dangling link counts as existing.
         .find(|p| p.symlink_metadata().is_err())
         .unwrap_or_default()
 }
@@ -58,7 +58,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     out.done()
 }
 
-/// A modelled device, if the path is the name of one: on virtual time, with the noise of a host.
+/// A modelled device, if the path names one: on virtual time, with the noise of a host.
 fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Failure>> {
     let name = a
         .path
@@ -79,7 +79,7 @@ fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Fa
     }))
 }
 
-/// Probes, and writes what was found.
+/// Probes the device and writes the result.
 pub fn run(a: &Calibrate, quiet: bool) -> Result<(), Failure> {
     let (output, plot) = (a.output.as_deref(), a.plot.as_deref());
     for file in [output, plot] {
@@ -129,14 +129,14 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
         let path = a.output.clone().unwrap_or_else(|| fresh(kind, &name));
         write(&path, text)?;
         let shown = path.display().to_string();
-        // A bare name would be taken for that of an embedded preset.
+        // Without a slash the name would be taken for an embedded preset.
         let shown = if shown.contains('/') {
             shown
         } else {
             format!("./{shown}")
         };
         kept = format!("what was known by then is in {shown}");
-        // Not of what went to standard output or into a pipe.
+        // Only for plain files, not for standard output or a pipe.
         if !a.json && path.is_file() {
             out.line(&format!(
                 "\nWrote {shown}. Look at it: seekwell devices {shown}; use it: seekwell compare \

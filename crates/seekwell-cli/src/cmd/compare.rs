@@ -25,7 +25,7 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
         return Ok(out);
     }
     for spec in &a.workload {
-        // A colon begins parameters, which have commas of their own.
+        // A colon starts parameters, which contain commas.
         if spec.contains(':') {
             out.push(asked(spec, &[])?);
             continue;
@@ -40,7 +40,7 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
     Ok(out)
 }
 
-/// Names of workloads, each with its parameters where the name alone is not enough.
+/// Names of workloads, with parameters if the name alone is ambiguous.
 pub fn names(plans: &[Plan]) -> Vec<String> {
     let named = |p: &Plan| plans.iter().filter(|q| q.label() == p.label()).count();
     let name = |p: &Plan| match named(p) {
@@ -143,12 +143,12 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     cells.outcome()
 }
 
-/// All about one device.
+/// The runs of one device.
 struct Device<'a> {
     plans: &'a [Plan],
     names: &'a [String],
     device: &'a str,
-    /// Its first cell.
+    /// Index of its first cell.
     first: usize,
     lab: &'a Lab,
 }
@@ -192,9 +192,9 @@ impl Device<'_> {
         out.line("")
     }
 
-    /// The answer of one run each: of workloads whose runs came to their ends.
+    /// The answer for one run each: workloads whose runs all completed.
     fn matrix(&self, rows: &[Group]) -> String {
-        // A row for each figure that decides.
+        // One row per deciding figure.
         let whole = rows.iter().zip(self.names);
         let whole = whole.filter(|(group, _)| group.rest.is_empty());
         let views: Vec<(&String, Vec<Vec<Record>>)> = whole
@@ -214,8 +214,8 @@ impl Device<'_> {
         report::matrix(&rows.collect::<Vec<_>>(), columns())
     }
 }
-/// The answer of several seeds in so many lines, of all devices: of workloads whose runs came to
-/// their ends.
+/// The answer over several seeds for all devices, in at most `room` lines: workloads whose runs all
+/// completed.
 fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room: usize) -> String {
     let place = |group: &Group| match (devices, group.records.first()) {
         ([_], _) | (_, None) => String::new(),
@@ -247,7 +247,7 @@ fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room:
     report::answer(&rows, labels, (&heading, &legend), records, room, columns())
 }
 
-/// The same as a picture.
+/// The comparison as a picture.
 fn draw(file: &Path, cells: &Cells, plans: &[Plan], runs: &Runs) -> Result<(), Failure> {
     let titles: Vec<String> = plans.iter().map(Plan::title).collect();
     let all: Vec<Group> = (0..runs.devices * plans.len())

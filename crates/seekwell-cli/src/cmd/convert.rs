@@ -1,4 +1,4 @@
-//! `seekwell convert IN... -o OUT`: a trace in another format, or a part of one.
+//! `seekwell convert IN... -o OUT`: converts a trace to another format, or extracts a part of it.
 
 use crate::cells::{self, catching};
 use crate::cli::Convert;
@@ -16,14 +16,14 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Written bytes that are kept before they go out.
+/// Bytes buffered before they are written.
 const PIECE_BYTES: usize = 256 << 10;
-/// Processes whose names are passed on.
+/// Maximum number of process names that are passed on.
 const NAMES_MAX: usize = 1 << 20;
-/// Records from one look at the progress, and for a signal, to the next.
+/// Number of records between checks for progress and signals.
 const LOOK_RECORDS: u64 = 4096;
 
-/// What a format's writer has written and nobody has taken yet.
+/// Output of a format's writer that is not written to the file yet.
 #[derive(Clone, Default)]
 struct Pending(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +45,7 @@ impl Write for Pending {
     }
 }
 
-/// The format to write: as asked for, as the output is called, or CSV.
+/// The output format: as requested, else by the output's name, else CSV.
 fn target(a: &Convert) -> Result<Format, Failure> {
     let named =
         a.to.as_deref()
@@ -99,14 +99,14 @@ fn start(a: &Convert, to: Format, pending: &Pending) -> Result<Box<dyn Writer>, 
         iolog_file: a.iolog_file.clone(),
         ..WriteOptions::default()
     };
-    // `target` saw to it that the format is written.
+    // `target` ensures that the format can be written.
     let create = to
         .create
         .ok_or_else(|| Failure::input("the format is not written"))?;
     create(bytes, &options).map_err(failed)
 }
 
-/// Reads, writes, and tells what was lost.
+/// Converts the trace and reports lost information.
 pub fn run(a: &Convert, quiet: bool) -> Result<(), Failure> {
     let to = target(a)?;
     let (format, read) = reading(&a.input)?;

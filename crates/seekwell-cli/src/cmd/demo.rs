@@ -1,4 +1,4 @@
-//! `seekwell demo [NAME]`: the behaviours that made schedulers famous, with numbers.
+//! `seekwell demo [NAME]`: famous behaviours of schedulers, with numbers.
 
 use super::report::page_of_picture;
 use crate::cells::{catching, interrupted};
@@ -72,7 +72,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     Out::check(a.plot.as_deref())?;
     Out::check(a.report.as_deref())?;
     let runs = run_all(&chosen, a.seeds, a.seed, &beside, quiet)?;
-    // Of each demo the seeds that are through, if any; and what became of the others.
+    // The complete seeds of each demo, and the failures of the others.
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
     for (d, runs) in chosen.iter().zip(runs) {
         let whole: Vec<Shown> = runs
@@ -123,7 +123,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Demos with the schedulers that are shown beside their own: of all demos those that show any.
+/// Demos with additional schedulers: if all demos run, only those that support them.
 fn beside(
     a: &DemoArgs,
     mut chosen: Vec<&'static Demo>,
@@ -141,7 +141,7 @@ fn beside(
             others.join(", ")
         )));
     }
-    // As typed, but demos put commas between what is set.
+    // As typed, but demos separate settings by commas.
     let spec = |t: &TypedScheduler| match t.text.split_once(':') {
         None => t.text.clone(),
         Some((name, set)) => format!("{name}:{}", set.replace(':', ",")),
@@ -149,8 +149,8 @@ fn beside(
     Ok((chosen, typed.iter().map(spec).collect()))
 }
 
-/// Each demo with each seed; of one that was stopped or failed, why. Where no number of seeds is
-/// asked for, what the first one did tells how many more are worth while.
+/// Runs each demo with each seed; a stopped or failed one gives its reason. Without a requested
+/// number of seeds, the work of the first one determines how many more run.
 fn run_all(
     chosen: &[&Demo],
     asked: Option<u64>,
@@ -173,7 +173,7 @@ fn run_all(
     }
     progress.of((chosen.len() + more.len()) as u64);
     let ran = match signal() {
-        // Catching signals again would forget the one that came.
+        // Catching signals again would lose the signal that arrived.
         Some(_) => more.iter().map(|_| Err("not begun".to_owned())).collect(),
         None => run_some(chosen, &more, seed, beside, &progress)?,
     };
@@ -185,7 +185,7 @@ fn run_all(
 
 type Ran = Result<Shown, String>;
 
-/// Runs of a demo with a seed, counted from the first.
+/// Runs each demo with these seeds, counted from the first.
 fn run_some(
     chosen: &[&Demo],
     jobs: &[(usize, u64)],

@@ -51,7 +51,7 @@ fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
     let figures: usize = figures.sum();
     let progress = Progress::new(quiet, "figures", figures, 1);
     let tables = catching(|| {
-        // One figure after the other: the bar counts them itself.
+        // Figures run one after the other; this callback counts them for the bar.
         let mut under_way = None;
         seekwell_lab::validation::run(&mut |done, all| {
             drop(under_way.take());
@@ -95,7 +95,7 @@ fn plots_as_json(plots: &[Plot]) -> Value {
     plots.iter().map(plot).collect()
 }
 
-/// All about one.
+/// Shows a single device.
 fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
     let (output, plot) = (a.output.output.as_deref(), a.plot.as_deref());
@@ -130,7 +130,7 @@ fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     out.done()
 }
 
-/// Lists them, or tells all about one.
+/// Lists devices, or shows a single one.
 pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
     if a.validate {
         return validate(a, quiet);

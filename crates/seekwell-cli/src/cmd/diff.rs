@@ -1,4 +1,4 @@
-//! `seekwell diff A B`: what changed between two results.
+//! `seekwell diff A B`: the changes between two results.
 
 use super::import::options;
 use super::results::failure;
@@ -14,10 +14,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Changes up to this many are all shown.
+/// Maximum number of changes that are all shown.
 const SHOWN: usize = 20;
 
-/// Results with the record of where they were made: a folder's, or a foreign file's.
+/// Results with the record of their environment: a folder's, or another program's file.
 fn load(path: &Path, a: &Foreign) -> Result<(Results, BTreeMap<String, String>), Failure> {
     if path.is_dir() {
         return Ok((read(path).map_err(failure)?, environment(path)));
@@ -89,7 +89,7 @@ fn changes_table(all: &[&Change], width: usize) -> String {
     t.render_within(2, width)
 }
 
-/// Everything in words and tables.
+/// All changes in words and tables.
 fn shown(d: &Diff, details: bool, width: usize) -> String {
     let mut out = environment_table(d, width);
     let notable = |c: &&Change| c.worse || c.better;
@@ -128,7 +128,7 @@ fn shown(d: &Diff, details: bool, width: usize) -> String {
     out
 }
 
-/// Compares, shows, and fails where something got worse.
+/// Compares the results, and fails if something got worse.
 pub fn run(a: &Arguments, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     let (old, old_environment) = load(&a.old, &a.foreign)?;

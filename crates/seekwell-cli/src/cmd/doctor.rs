@@ -1,4 +1,4 @@
-//! `seekwell doctor`: what of this machine can be used, and what to do about the rest.
+//! `seekwell doctor`: what can be used on this machine, and how to get the rest.
 
 use super::host::boot_time;
 use super::python;
@@ -27,7 +27,7 @@ fn as_json(a: &Ability) -> serde_json::Value {
     })
 }
 
-/// Tells it.
+/// Prints the report.
 pub fn run(a: &Doctor) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;

@@ -1,4 +1,4 @@
-//! Recorded decisions replayed: what every scheduler of this house was held against, for
+//! Replays recorded decisions: the references of every scheduler of Seekwell, for
 //! `seekwell verify-kernel --recorded`.
 
 use crate::fail::Failure;
@@ -12,7 +12,7 @@ use seekwell_sched::{Layer, registry};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What came of a file of recorded decisions.
+/// The result for a file of recorded decisions.
 struct Row {
     /// Scheduler and version.
     elevator: String,
@@ -21,7 +21,7 @@ struct Row {
     identical: usize,
     same: usize,
     of: usize,
-    /// Identical of models that know nothing: a FIFO, a wrong scheduler.
+    /// Identical cases of the null models: a FIFO, a different scheduler.
     null: [usize; 2],
 }
 

@@ -23,7 +23,7 @@ fn as_json(f: &FormatInfo) -> Value {
     })
 }
 
-/// Lists them, or tells all about one.
+/// Lists formats, or shows a single one.
 pub fn run(a: &Formats) -> Result<(), Failure> {
     let find = |name: &str| find_format(name).map_err(|e| Failure::input(e.to_string()));
     let chosen = a.name.as_deref().map(find).transpose()?;

@@ -15,7 +15,7 @@ fn as_json(m: &Machine) -> Value {
     })
 }
 
-/// One of the machines, or what may have been meant.
+/// The machine of this name; the error has similar names.
 fn find(name: &str) -> Result<&'static Machine, Failure> {
     named_machine(name).ok_or_else(|| {
         let known: Vec<&str> = machines().iter().map(|m| &*m.name).collect();
@@ -24,7 +24,7 @@ fn find(name: &str) -> Result<&'static Machine, Failure> {
     })
 }
 
-/// Lists them, or tells all about one.
+/// Lists machines, or shows a single one.
 pub fn run(a: &Machines) -> Result<(), Failure> {
     let chosen = a.name.as_deref().map(find).transpose()?;
     let mut out = Out::open(a.output.output.as_deref())?;

@@ -6,7 +6,7 @@ use crate::out::Out;
 use clap::CommandFactory;
 use std::path::Path;
 
-/// Prints the page, or writes all of them.
+/// Prints the main page, or writes all pages.
 pub fn run(a: &Man) -> Result<(), Failure> {
     let command = Cli::command();
     if let Some(dir) = &a.directory {
@@ -21,7 +21,7 @@ pub fn run(a: &Man) -> Result<(), Failure> {
     page(clap_mangen::Man::new(command), None)
 }
 
-/// One page, to a file or to standard output.
+/// Writes a page to a file or to standard output.
 fn page(man: clap_mangen::Man, file: Option<&Path>) -> Result<(), Failure> {
     let mut text = Vec::new();
     man.render(&mut text).map_err(|source| Failure::Output {
@@ -33,7 +33,7 @@ fn page(man: clap_mangen::Man, file: Option<&Path>) -> Result<(), Failure> {
     out.done()
 }
 
-/// A page of each command, as clap_mangen names them; each replaced whole.
+/// Writes one page per command, with clap_mangen's names; replaces existing files atomically.
 fn pages(mut command: clap::Command, dir: &Path) -> Result<(), Failure> {
     command.build();
     for c in command.get_subcommands().filter(|c| !c.is_hide_set()) {

@@ -42,7 +42,7 @@ mod workloads;
 use crate::cli::{Cli, Command};
 use crate::fail::Failure;
 
-/// Does what was asked for.
+/// Runs the requested command.
 pub fn run(cli: &Cli) -> Result<(), Failure> {
     match &cli.command {
         Command::Explain(a) => explain::run(a, cli.quiet),

@@ -1,4 +1,4 @@
-//! `seekwell new`: an experiment file to begin with, the schema of such files, or a scheduler.
+//! `seekwell new`: creates an experiment file, the schema of such files, or a scheduler.
 
 use crate::cli::{Begin, New};
 use crate::fail::Failure;
@@ -6,7 +6,7 @@ use crate::out::{Out, note};
 use seekwell_lab::experiment::{Experiment, Start, schema, template};
 use std::path::Path;
 
-/// Writes a commented experiment file, which was read before as `compare` reads it.
+/// Writes a commented experiment file, after parsing it as `compare` does.
 pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
     if let Some(Begin::Scheduler { name, tree }) = &a.begin {
         return super::new_scheduler::run(name, tree, quiet);
@@ -19,7 +19,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
         return out.done();
     }
     let file = output.filter(|p| *p != Path::new("-"));
-    // What somebody wrote into one is not lost to a new one.
+    // Never overwrites a file that the user may have changed.
     if let Some(file) = file.filter(|f| f.is_file()) {
         let what = format!(
             "{}: is there already: name another file, or remove it",
@@ -39,7 +39,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
         workloads: or(a.workload.clone(), usual.workloads),
     };
     let text = template(&start);
-    // Paths in the file begin at its folder.
+    // Paths in the file are relative to its folder.
     let dir = file.and_then(Path::parent).unwrap_or(Path::new(""));
     let experiment = Experiment::from_toml(&text, dir).map_err(|faults| {
         let each = faults.0.iter().map(|f| f.what.clone()).collect::<Vec<_>>();

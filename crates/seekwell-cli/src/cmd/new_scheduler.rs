@@ -1,8 +1,8 @@
-//! `seekwell new scheduler NAME`: a scheduler to begin with, in the source tree.
+//! `seekwell new scheduler NAME`: adds a template scheduler to the source tree.
 //!
-//! What is written is the example of docs/add-a-scheduler.md under the new name, which compiles and
-//! passes; its author puts rules of his own in the place of its two. Nothing that is there is
-//! written over, and nothing is written where a part of it cannot be.
+//! The template is the example of docs/add-a-scheduler.md with the new name. It compiles and passes
+//! its tests; the author replaces its two rules. The command overwrites nothing, and writes nothing
+//! unless every part can be written.
 
 use crate::fail::Failure;
 use crate::out::Out;
@@ -10,15 +10,15 @@ use seekwell_report::table::wrap;
 use seekwell_sched::find;
 use std::path::Path;
 
-/// The example of the page, word for word.
+/// The example of the page.
 const EXAMPLE: &str = include_str!("../template/scheduler.txt");
-/// Its worked examples, as the page has them.
+/// The page's worked examples.
 const CASES: &str = include_str!("../template/cases.txt");
-/// Where the tree has what a newcomer needs.
+/// Files of the tree that list the schedulers.
 const LIB: &str = "crates/seekwell-sched/src/lib.rs";
 const REGISTRY: &str = "crates/seekwell-sched/src/registry.rs";
 
-/// Writes the file, the registry's line and the cases; says what comes next.
+/// Writes the source file, the registry's line and the cases, and prints the next steps.
 pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     let module = checked(name)?;
     let source = format!("crates/seekwell-sched/src/{module}.rs");
@@ -49,7 +49,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
             return Err(Failure::input(what));
         }
     }
-    // The lists last: until then nothing refers to what is new.
+    // The lists come last: until then nothing refers to the new file.
     for (file, text) in [
         (&*source, example(name, &module)),
         (&cases, named_cases(name)),
@@ -83,7 +83,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     out.done()
 }
 
-/// The module's name of a scheduler's, if it may have that.
+/// The module's name for a scheduler's name, if it is valid.
 fn checked(name: &str) -> Result<String, Failure> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -102,7 +102,7 @@ fn checked(name: &str) -> Result<String, Failure> {
     Ok(if word { format!("{module}_") } else { module })
 }
 
-/// Words that no module can be called, and the crate's own rooms.
+/// Reserved words, and modules of the crate.
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "box", "break", "const", "continue", "crate", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -111,7 +111,7 @@ const KEYWORDS: &[&str] = &[
     "dispatch", "fifo", "lib", "merge", "registry", "shallow", "tunable",
 ];
 
-/// `lib.rs` with the module among the schedulers, in their order.
+/// `lib.rs` with the new module in order.
 fn with_module(lib: &str, module: &str) -> Option<String> {
     let begin = lib.find("pub mod adios;")?;
     let end = begin + lib[begin..].find("\n\n")?;
@@ -127,7 +127,7 @@ fn with_module(lib: &str, module: &str) -> Option<String> {
     ))
 }
 
-/// The registry with its line, the last of those of the tree.
+/// The registry with the new scheduler's line at the end of the built-in ones.
 fn with_line(registry: &str, module: &str) -> Option<String> {
     let begin = registry.find("const BUILT_IN")?;
     let end = begin + registry[begin..].find("];")?;
@@ -135,7 +135,7 @@ fn with_line(registry: &str, module: &str) -> Option<String> {
     Some(format!("{before}    crate::{module}::INFO,\n{behind}"))
 }
 
-/// `Sweep` of `sweep`, `FirstCome` of `first-come`.
+/// The type name: `Sweep` for `sweep`, `FirstCome` for `first-come`.
 fn type_name(name: &str) -> String {
     let parts = name.split('-').filter(|p| !p.is_empty());
     let part = |p: &str| {
@@ -143,7 +143,7 @@ fn type_name(name: &str) -> String {
         first.to_uppercase() + rest
     };
     let name: String = parts.map(part).collect();
-    // What the example uses already.
+    // Names that the example uses already.
     let taken = EXAMPLE.lines().filter(|l| l.starts_with("use "));
     let words = |l: &'static str| l.split(|c: char| !c.is_alphanumeric());
     match taken.flat_map(words).any(|w| w == name) {
@@ -152,7 +152,7 @@ fn type_name(name: &str) -> String {
     }
 }
 
-/// The example under its name; its rules keep theirs.
+/// The example with the new name; its rules keep their names.
 fn example(name: &str, module: &str) -> String {
     let kind = type_name(name);
     let mut text = EXAMPLE

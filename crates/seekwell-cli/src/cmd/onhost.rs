@@ -1,5 +1,5 @@
-//! `seekwell compare --host DIR`, and experiment files with a table `[host]`: the kernel's own
-//! schedulers under real programs, switched, measured and put back.
+//! `seekwell compare --host DIR`, and experiment files with a table `[host]`: switches the kernel's
+//! schedulers under real programs, measures them, and restores the settings.
 
 use super::experiment::{Noted, Steps, conducted};
 use super::switch::{guard::Guard, show};
@@ -30,18 +30,18 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
 
-/// What is run when nothing is said: a program that most machines have, else a script of ours.
+/// Default workloads: a program that most machines have, else a built-in script.
 const USUAL: &[&str] = &["sqlite3", "fs-mark:files=200"];
 
-/// Blocks of an experiment from the command line, unless their number is said.
+/// Minimum and maximum of blocks for an experiment from the command line without a number.
 const REPEATS: (u32, u32) = (5, 20);
 
 pub fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// Sets `[SCHEDULER.]NAME=VALUE` of the scheduler it names, else of all that have it; where it is not
-/// known whose it is, of all.
+/// Sets `[SCHEDULER.]NAME=VALUE` for the named scheduler, else for all that have the tunable; if
+/// its owner is unknown, for all.
 fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("write NAME=VALUE".to_owned());
@@ -80,7 +80,7 @@ fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
     }
 }
 
-/// What the words of the command line ask for.
+/// The design from the command line.
 fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     let mut d = HostDesign::new(dir.to_owned());
     d.device.clone_from(&a.confirm);
@@ -125,7 +125,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
         }
     }
     if a.workload.is_empty() {
-        // Of the usual ones those that are here.
+        // The default workloads that are installed.
         let all = std::mem::take(&mut d.work);
         d.work = all.into_iter().filter(words::HostWork::is_here).collect();
     }
@@ -134,7 +134,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     Ok(d)
 }
 
-/// The first of these figures that a workload gives decides alone.
+/// The first of these figures that a workload has becomes its only deciding figure.
 fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Failure> {
     let mut refused = None;
     let mut taken = false;
@@ -149,13 +149,13 @@ fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Fai
     refused.filter(|_| !taken).map_or(Ok(()), Err)
 }
 
-/// The words of a command line.
+/// Runs an experiment from the command line.
 pub fn command_line(a: &Compare, dir: &Path, quiet: bool) -> Result<(), Failure> {
     let design = asked(a, dir)?;
     run(a, &design, None, quiet)
 }
 
-/// An experiment file.
+/// Runs an experiment file.
 pub fn from_file(a: &Compare, text: &str, path: &Path, quiet: bool) -> Result<(), Failure> {
     let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
     let read = file::read(text, dir.unwrap_or(Path::new(".")));
@@ -173,12 +173,12 @@ pub fn from_file(a: &Compare, text: &str, path: &Path, quiet: bool) -> Result<()
     run(a, &design, Some(path), quiet)
 }
 
-/// The commands that would run, script by script, and as whom.
+/// The commands that would run, script by script, and their user.
 fn commands(design: &HostDesign) -> Vec<String> {
     let root = rustix::process::geteuid().is_root();
     let mut all = Vec::new();
     for c in design.work.iter().flat_map(words::HostWork::commands) {
-        // What runs beside one runs beside all.
+        // A background program is the same for all workloads.
         if !all.contains(&c) {
             all.push(c);
         }
@@ -211,7 +211,7 @@ fn commands(design: &HostDesign) -> Vec<String> {
     lines
 }
 
-/// Files are written there, and its scheduler is changed meanwhile: once, it is asked for.
+/// Asks once: programs will write files there, and the device's scheduler will change meanwhile.
 fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     let names = on.names();
     let what = match names.as_str() {
@@ -263,7 +263,8 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     }
 }
 
-/// Seconds of a block of all cells, from one run of each: it fails before hours have passed.
+/// Seconds of a block of all cells, from one run of each, so that a faulty one fails before hours
+/// have passed.
 fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure> {
     let mut seconds = 0.0;
     for (i, plan) in e.cells.iter().enumerate() {
@@ -281,7 +282,7 @@ fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure>
         match bench.run(&job, cancel, &mut |_| {}) {
             Ok(_) => seconds += began.elapsed().as_secs_f64() * plan.specs.len() as f64,
             Err(NoRun::Failed(why)) => return Err(bad(format!("{}: {why}", plan.cell.workload))),
-            // A signal: told by what comes.
+            // A signal: the following code reports it.
             Err(NoRun::Cut(why, _)) => match bench.over() {
                 Some(_) => return Err(Failure::Early(why)),
                 None => return Ok(seconds),
@@ -334,12 +335,12 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     }
     confirmed(design, &on)?;
     let (tree, records) = (on.tree().clone(), Records::default());
-    // Until everything is put back: a signal between two steps must not end this program.
+    // Until everything is restored: a signal between two steps must not end this program.
     let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
     let (switched, guard) = match on.may_set() {
         false => (None, None),
         true => {
-            // The guardian inherits that signals are held; here they are caught later.
+            // The guard process inherits that signals are held; here they are caught later.
             let held = Held::new().map_err(|e| bad(format!("signals cannot be held: {e}")))?;
             for found in records.restore(&tree, None) {
                 note(quiet, &show::found(&found?));
@@ -353,7 +354,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
             (Some(switched), guard)
         }
     };
-    // Before the first directory is made: whatever ends this program, `host restore` finds it.
+    // Before the first directory is created: however this program ends, `host restore` finds it.
     let about = About {
         experiment: e.about.name.clone(),
         dir: on.path().to_owned(),
@@ -371,7 +372,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     let mark = std::process::id().to_string();
     let bench = Bench::new(on.clone(), switched, design.settle_s, &mark);
     let left = RefCell::new(Vec::new());
-    // Once the runs are made: what comes then needs the disk no more.
+    // After the runs: later steps do not need the disk.
     let put_back = || {
         let held = bench.take_switched();
         for found in held.into_iter().flat_map(Switched::restore) {

@@ -1,4 +1,5 @@
-//! Commands of the Python package `seekwell-lab`: found and handed over to, or how to get it.
+//! Commands of the Python package `seekwell-lab`: finds the package and runs it, or says how to get
+//! it.
 
 use crate::cli::Handed;
 use crate::fail::Failure;
@@ -6,10 +7,10 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// Which interpreter: this variable's, else the one of the search path.
+/// The variable that names the interpreter; by default the one in PATH.
 const WHICH: &str = "SEEKWELL_PYTHON";
 
-/// Says by its exit code whether the package is there.
+/// Its exit code shows whether the package is installed.
 const THERE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('seekwell._seekwell') is None)";
 
@@ -19,10 +20,10 @@ fn interpreter() -> OsString {
     python.unwrap_or_else(|| OsString::from("python3"))
 }
 
-/// Whether it has the package.
+/// Whether the interpreter has the package.
 fn there(python: &OsString) -> std::io::Result<bool> {
     let asked = Command::new(python)
-        // Not whatever lies in this directory.
+        // Ignores modules in the current directory.
         .args(["-P", "-c", THERE])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -31,7 +32,7 @@ fn there(python: &OsString) -> std::io::Result<bool> {
     asked.map(|s| s.success())
 }
 
-/// What to do to have the package; `None`: it is there.
+/// How to get the package; `None` if it is installed.
 pub fn lacking() -> Option<String> {
     let package = "pip install ./python in the source tree";
     match there(&interpreter()) {
@@ -41,7 +42,7 @@ pub fn lacking() -> Option<String> {
     }
 }
 
-/// Becomes `python3 -m seekwell COMMAND`: its output, exit code and signals are the command's.
+/// Replaces this process by `python3 -m seekwell COMMAND`, with its output, exit code and signals.
 pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
     let python = interpreter();
     let name = python.to_string_lossy();

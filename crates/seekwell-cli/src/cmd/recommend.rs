@@ -1,4 +1,4 @@
-//! `seekwell recommend`: what to set, from results or from a simulation made for it.
+//! `seekwell recommend`: recommends a scheduler, from results or from a simulation.
 
 use super::compare::names;
 use super::report::{results_of, something};
@@ -18,7 +18,7 @@ use seekwell_report::throttle;
 use serde_json::json;
 use std::path::Path;
 
-/// A workload and its weight: what stands behind a last `=` that belongs to no parameter.
+/// A workload and its weight: the number after a last `=` that belongs to no parameter.
 fn weighted(text: &str) -> Result<(String, f64), Failure> {
     let Some((head, tail)) = text.rsplit_once('=') else {
         return Ok((text.to_owned(), 1.0));
@@ -35,7 +35,7 @@ fn weighted(text: &str) -> Result<(String, f64), Failure> {
     }
 }
 
-/// All of them, each named once.
+/// All workloads with weights; each may appear once.
 fn all_weighted(texts: &[String]) -> Result<Vec<(String, f64)>, Failure> {
     let mut once = Once::default();
     let mut all = Vec::new();
@@ -55,7 +55,7 @@ fn weights(list: &[(String, f64)]) -> Weights {
     }
 }
 
-/// From results: those of one device, with the weights asked for.
+/// From results: those of one device, with the requested weights.
 fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     let list = all_weighted(&a.workload)?;
     let (mut results, _) = results_of(path)?;
@@ -103,8 +103,8 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     Ok((results, analysis))
 }
 
-/// From a simulation: what was measured, what it means, and what it depends on. Each scheduler runs
-/// with writeback throttling off and on.
+/// From a simulation: results, analysis, and what the answer depends on. Each scheduler runs with
+/// writeback throttling off and on.
 fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), Failure> {
     let mut b = setups::with_seeds(&a.bench, a.workload.is_empty());
     let usual = Usual::several(&b);
@@ -139,7 +139,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     Ok((lab.results, analysis, depends))
 }
 
-/// Tells what to set.
+/// Prints the recommendation.
 pub fn run(a: &Recommend, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;

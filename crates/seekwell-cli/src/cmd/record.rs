@@ -1,5 +1,5 @@
-//! `seekwell record DEVICE|PATH -o FILE -- COMMAND...`: what reaches a block device while a program
-//! runs, from the kernel's own tracepoints, as a trace that `seekwell replay` takes.
+//! `seekwell record DEVICE|PATH -o FILE -- COMMAND...`: records the requests to a block device
+//! while a program runs, from the kernel's tracepoints, as a trace for `seekwell replay`.
 
 use super::switch::show::{again, quoted};
 use crate::cli::{Door, Record};
@@ -17,10 +17,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// The text of tracefs itself: everything that was recorded.
+/// The format that is the text of tracefs itself: all that was recorded.
 const RAW: &str = "ftrace";
 
-/// The format to write, before anything runs.
+/// The output format, checked before anything runs.
 fn target(a: &Record) -> Result<Format, Failure> {
     let named = a.to.as_deref().map(find_format).transpose();
     let raw = || {
@@ -44,7 +44,7 @@ fn target(a: &Record) -> Result<Format, Failure> {
     }
 }
 
-/// The one device whose requests are recorded.
+/// The device whose requests are recorded.
 fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
     let u = m
         .under(&a.path)
@@ -63,7 +63,7 @@ fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
     }
 }
 
-/// What was recorded, by class.
+/// Number of recorded requests by class.
 #[derive(Default)]
 struct Tally {
     bios: u64,
@@ -85,7 +85,7 @@ fn class(r: &seekwell_trace::Record) -> &'static str {
     }
 }
 
-/// Reads the kernel's text, writes the format that was asked for, and counts.
+/// Converts the kernel's text to the requested format, and counts.
 fn written(a: &Record, to: Format, text: &str, d: &Device) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
     let raw = find_format(RAW).map_err(failed)?;
@@ -127,7 +127,7 @@ fn written(a: &Record, to: Format, text: &str, d: &Device) -> Result<Tally, Fail
     Ok(tally)
 }
 
-/// Records.
+/// Runs the command.
 pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     let to = target(a)?;
     Out::check(Some(&a.output))?;
@@ -155,7 +155,7 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     if let Some(why) = closed {
         note(quiet, &format!("recorded through tracefs: {why}"));
     }
-    // From here on a signal is the command's, and what is recorded is written.
+    // From here on signals go to the command, and the recording is written.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     trace.start().map_err(bad)?;
     let ran = held.run(&command);
@@ -168,7 +168,7 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
         ))
     })?;
     let tally = match recorded.events.is_empty() {
-        // No format has a trace of nothing.
+        // No format can represent an empty trace.
         true => Tally::default(),
         false => written(a, to, &recorded.text, d)?,
     };

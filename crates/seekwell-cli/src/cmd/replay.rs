@@ -23,7 +23,7 @@ fn workload(a: &Replay, trace: &Intake) -> Result<WorkloadSpec, Failure> {
     };
     let i = &a.input;
     Ok(WorkloadSpec::Trace {
-        // A stream goes by its own name in messages, and by `-` in the specification.
+        // Messages name the stream; the specification has `-`.
         file: match sha256.is_empty() {
             true => "-".to_owned(),
             false => trace.name(),
@@ -55,7 +55,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
     let usual = Usual::one(&a.bench);
     setups::memory(&a.bench, &usual, quiet)?;
-    // What is wrong with the file is told once, before any run.
+    // Errors of the file are reported once, before any run.
     trace.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let reader = trace.open(format, &read).map_err(failed)?;
     let check = mode.check(reader.format(), reader.name());
@@ -109,7 +109,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         records.extend(group.records);
     }
     if !quiet {
-        // The first sentence says what is done, the others what to make of it.
+        // The first sentence says what the mode does, the others how to read the results.
         let all = mode.explain();
         let first = all.find(". ").map_or(all, |end| &all[..=end]);
         let said = if a.details { all } else { first };

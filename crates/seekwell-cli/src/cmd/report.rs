@@ -1,4 +1,4 @@
-//! `seekwell report RESULTS`: what an experiment says, as a page, as Markdown and on a terminal.
+//! `seekwell report RESULTS`: the report of an experiment as a page, as Markdown and on a terminal.
 
 use super::import::options;
 use super::results::failure;
@@ -22,7 +22,7 @@ use seekwell_report::story;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Results of a folder, with what it ran on, or of a file that other programs made.
+/// Results of a folder with their environment, or of another program's file.
 pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure> {
     let bad = |e: String| Failure::input(e);
     if path.is_dir() {
@@ -35,7 +35,7 @@ pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure
     Ok((results.map_err(|e| bad(e.to_string()))?, None))
 }
 
-/// Refuses results without a value.
+/// Fails if the results have no value.
 pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
     let empty = |c: &seekwell_lab::analysis::CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
     match analysis.cells.iter().all(empty) {
@@ -47,7 +47,7 @@ pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
     }
 }
 
-/// What it ran on, without paths and names of hosts.
+/// The environment without paths and host names.
 fn facts(environment: &Environment) -> Facts {
     let mut facts = Facts::default();
     if let Some(last) = environment.sittings.last() {
@@ -69,27 +69,27 @@ fn facts(environment: &Environment) -> Facts {
     facts
 }
 
-/// The page's name where none was given: beside the folder, with its name.
+/// The default name of the page: next to the folder, with its name.
 fn beside(folder: &Path) -> PathBuf {
     let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     name.with_extension("html")
 }
 
-/// What is asked of a closer look.
+/// Options for the details.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
     /// Folder of the results.
     pub dir: &'a Path,
-    /// Window of the events; `None`: where it took longest.
+    /// Window of the events; `None`: the slowest part.
     pub events: Option<seekwell::Window>,
-    /// No run is made again.
+    /// No run is repeated.
     pub no_events: bool,
-    /// Runs at a time; `None`: one a core.
+    /// Maximum number of parallel runs; `None`: one per core.
     pub threads: Option<u32>,
 }
 
-/// What is shown of a complete folder when somebody looks closer: percentiles and series, and
-/// windows of events of runs that are made again for it.
+/// Details of a complete folder: percentiles and series, and windows of events from runs that are
+/// repeated for them.
 fn closer(
     a: &Look<'_>,
     results: &Results,
@@ -140,7 +140,7 @@ fn closer(
     Ok((details, made.map_err(failure)?))
 }
 
-/// The page of results, to a file; with a closer look at their folder, if there is one.
+/// Writes the page of results to a file, with details if there is a folder.
 pub fn write_page(
     to: &Path,
     results: &Results,
@@ -156,7 +156,7 @@ pub fn write_page(
     written(to, results, analysis, facts, &details, &scenes, quiet)
 }
 
-/// The page with what was gathered.
+/// Writes the page with the collected details.
 fn written(
     to: &Path,
     results: &Results,
@@ -179,7 +179,7 @@ fn written(
     out.done()
 }
 
-/// The page of what a command ran, to the file asked for.
+/// Writes the page of a command's runs to the requested file.
 pub fn page_of(
     a: &EventArgs,
     b: &Bench,
@@ -208,7 +208,7 @@ pub fn page_of(
     )
 }
 
-/// A page of one picture, to the file asked for.
+/// Writes a page with one picture to the requested file.
 pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     let html = plain::page(p);
     let html = html.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
@@ -217,7 +217,7 @@ pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     out.done()
 }
 
-/// Results that were named.
+/// Named results.
 struct One<'a> {
     path: &'a Path,
     name: String,
@@ -225,7 +225,7 @@ struct One<'a> {
     environment: Option<Environment>,
 }
 
-/// All that are to stand on the page.
+/// All results for the page.
 fn all_of(a: &Report) -> Result<Vec<One<'_>>, Failure> {
     let mut all = Vec::new();
     for path in std::iter::once(&a.results).chain(&a.more) {
@@ -242,7 +242,7 @@ fn all_of(a: &Report) -> Result<Vec<One<'_>>, Failure> {
     Ok(all)
 }
 
-/// Details and scenes of one of several results, with the places of all of them.
+/// Details and scenes of one of several results, with their indices in the joined results.
 fn moved(joined: &Joined, n: usize, details: &mut [Detail], scenes: &mut Scenes) {
     let (cells, treatments) = (&joined.cells[n], &joined.treatments[n]);
     for side in details.iter_mut().flat_map(|d| &mut d.sides) {
@@ -256,7 +256,7 @@ fn moved(joined: &Joined, n: usize, details: &mut [Detail], scenes: &mut Scenes)
     }
 }
 
-/// Writes the page, or prints what it says.
+/// Writes the page, or prints the report.
 pub fn report(a: &Report, quiet: bool) -> Result<(), Failure> {
     if !a.results.is_dir() && trace::is_one(&a.results, a) {
         return trace::run(a, quiet);

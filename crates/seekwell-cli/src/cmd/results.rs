@@ -10,7 +10,7 @@ use seekwell_report::table::{Align, Cell, Table, painted};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What a folder's error means for a command.
+/// The failure of a command for a folder's error.
 pub fn failure(e: StoreError) -> Failure {
     match e {
         StoreError::Write { path, source, kept } => Failure::Output {
@@ -52,7 +52,7 @@ fn table(all: &[Listed]) -> Table {
     table
 }
 
-/// Lists them.
+/// Lists the results.
 pub fn run(a: &Results) -> Result<(), Failure> {
     let here = [PathBuf::from(".")];
     let asked: &[PathBuf] = if a.dirs.is_empty() { &here } else { &a.dirs };

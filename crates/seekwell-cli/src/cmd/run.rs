@@ -1,4 +1,5 @@
-//! `seekwell run WORKLOAD`: one program, in simulation under several schedulers, or for real.
+//! `seekwell run WORKLOAD`: runs one program, in simulation under several schedulers, or on a real
+//! disk.
 
 use crate::cli::Run;
 use crate::events::Events;
@@ -20,17 +21,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file behind a workload's name, if it is that of a fio job file.
+/// The file of a workload's name, if it is a fio job file.
 pub fn job_file(name: &str) -> Option<&Path> {
     let file = Path::new(name);
     let suffix = file.extension().and_then(|e| e.to_str());
     matches!(suffix, Some("fio" | "ini" | "job")).then_some(file)
 }
 
-/// Runs and prints.
+/// Runs the command.
 pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
-    // What cannot work is said before anything runs: also where the result goes.
-    // (The parser forgets this rule where another option rules --dir out.)
+    // All inputs are checked before anything runs, also the output's path. (The parser forgets this
+    // rule if another option excludes --dir.)
     if a.dir.is_none() && (a.clean_up || a.raw.is_some()) {
         let what = "--clean-up and --raw are for runs for real: add --dir DIR";
         return Err(Failure::input(what));
@@ -66,13 +67,12 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Lines of a screen for what is said of one device: without the disk, the kernels, and what else
-/// there is.
+/// Lines of a screen for one device: without the lines about disk and kernels, and the last lines.
 pub const ROOM: usize = compare::first::LINES - 7;
-/// Where the rest is.
+/// The last line: where to find the rest.
 pub const REST: &str = "Requests, latencies, operations and shares: --details; all of it: --json.";
 
-/// What a run that ended early makes of the command.
+/// The failure for runs that ended early.
 fn early(stopped: &[String]) -> Result<(), Failure> {
     match stopped.first() {
         None => Ok(()),
@@ -158,7 +158,7 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     cells.outcome()
 }
 
-/// A workload's title, with what runs beside it.
+/// A workload's title, with its background programs.
 pub fn titled(plan: &Plan, beside: &[String]) -> String {
     match beside {
         [] => plan.title(),
@@ -166,7 +166,7 @@ pub fn titled(plan: &Plan, beside: &[String]) -> String {
     }
 }
 
-/// What the program itself saw.
+/// Prints the measurements of the program itself.
 fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
     out.text(&report::metrics(records, columns()))?;
     out.text(&report::operations(records, columns()))?;
@@ -209,7 +209,8 @@ fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> 
     let written =
         Out::open(a.output.output.as_deref()).and_then(|out| tell(a, plan, &force, &record, out));
     if written.is_err() && a.output.output.is_some() {
-        // The disk filled up meanwhile, perhaps: what took so long to measure is not lost for it.
+        // The disk may have filled up meanwhile: the measurements are printed, so that they are not
+        // lost.
         tell(a, plan, &force, &record, Out::open(None)?)?;
     }
     written?;
@@ -219,8 +220,8 @@ fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> 
     }
 }
 
-/// What a run for real was: the place, the scheduler in force, the workload. The machine is told by
-/// the record: it is what it is.
+/// The specification of a real run: place, active scheduler, workload. The record describes the
+/// machine.
 fn specification(a: &Run, asked: &Asked, r: &Record) -> RunSpec {
     let device = DeviceSpec {
         spec: r.device.spec.clone(),
@@ -239,7 +240,7 @@ fn specification(a: &Run, asked: &Asked, r: &Record) -> RunSpec {
     }
 }
 
-/// What killed runs left in a directory, with its size and the way to be rid of it.
+/// Leftovers of killed runs in a directory, with their size and how to remove them.
 fn left_behind(dir: &Path) -> Option<String> {
     let left = seekwell_host::leftovers(dir);
     let name = |l: &Leftover| {
@@ -256,7 +257,8 @@ fn left_behind(dir: &Path) -> Option<String> {
     })
 }
 
-/// Removes what killed runs left: a result if nothing else is asked for, else a note.
+/// Removes leftovers of killed runs. Reports it as the result if nothing else is requested, else as
+/// a note.
 fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
     let failed = |e: seekwell_host::PlaceError| Failure::input(e.to_string());
     seekwell_host::place::usable(dir).map_err(failed)?;
@@ -280,7 +282,7 @@ fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
     out.done()
 }
 
-/// Writes what was measured for real.
+/// Writes the measurements of a real run.
 fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Result<(), Failure> {
     let records = std::slice::from_ref(r);
     if a.json {

@@ -47,7 +47,7 @@ fn scheduler(name: &str) -> Result<Found, Failure> {
     named(name).map_err(|e| Failure::words("", &e))
 }
 
-/// Lists them, or tells all about one.
+/// Lists schedulers, or shows a single one.
 pub fn run(a: &Schedulers) -> Result<(), Failure> {
     let chosen = a.name.as_deref().map(scheduler).transpose()?;
     let mut out = Out::open(a.output.output.as_deref())?;

@@ -20,7 +20,8 @@ fn failed(e: ServeError) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// The device, behind a scheduler if one is asked for; and whether that tells processes apart.
+/// The device, with the requested scheduler in front, and whether that scheduler distinguishes
+/// processes.
 fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     let Some(scheduler) = &a.scheduler else {
         return Ok((Served::device(device), false));
@@ -36,7 +37,7 @@ fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     Ok((served, setup.per_process()))
 }
 
-/// Serves until a signal comes, then tells how it went.
+/// Serves until a signal comes, then prints the account.
 pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let rate = seekwell_device::probe::best_rate(&a.device, a.seed);
     let rate = rate.map_err(|e| Failure::input(e.to_string()))?;
@@ -78,7 +79,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     if per_process {
         note(quiet, &owners_matter(&disk.file()));
     }
-    // Said at once and past any buffer: whoever started this waits for the line.
+    // Unbuffered: a program that started this command may wait for the line.
     let ready = format!(
         "serving {}{} on {} ({}); Ctrl-C ends it\n",
         a.device,
@@ -96,12 +97,12 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
             .write_all(ready.as_bytes())
             .and_then(|()| stdout.flush())
     };
-    // Nobody there to read it is no reason not to serve.
+    // A failed write is ignored: the disk is served without a reader too.
     let _ = to;
     match ends.wait(&disk, a.until_eof) {
         End::Unmounted => note(quiet, "unmounted from outside"),
-        // Whoever started this may have died in the middle: what it built over the disk goes
-        // first, while the disk still answers.
+        // The starting program may have died: file systems and loop devices over the disk are
+        // removed first, while the disk still answers.
         End::Eof => seekwell_host::watch::abandon(&disk.file()),
         End::Signal => {}
     }
@@ -115,7 +116,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     report(out, a, &account)
 }
 
-/// What a scheduler of processes needs to know, and does not learn through a loop device.
+/// A note for per-process schedulers: a loop device hides the process.
 fn owners_matter(file: &Path) -> String {
     format!(
         "the scheduler tells processes apart: let programs open {} with O_DIRECT. Through a loop \
@@ -124,7 +125,7 @@ fn owners_matter(file: &Path) -> String {
     )
 }
 
-/// What stood at the mount point, and what is still attached to it.
+/// Note about a removed mount of a killed server, and devices still attached to its file.
 fn took_over(loops: &[String]) -> String {
     let mut text = "took down the mount of a server that was killed".to_owned();
     for name in loops {
@@ -145,7 +146,7 @@ fn report(mut out: Out, a: &Serve, account: &Account) -> Result<(), Failure> {
     out.done()
 }
 
-/// The account for people.
+/// The account as text.
 fn text(a: &Account) -> String {
     let mut t = Table::new(&[
         ("", Align::Left),

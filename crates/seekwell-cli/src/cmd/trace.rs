@@ -1,4 +1,4 @@
-//! `seekwell report TRACE`: what a recorded trace holds.
+//! `seekwell report TRACE`: the contents of a recorded trace.
 
 use crate::cells::{self, catching};
 use crate::cli::Report;
@@ -13,7 +13,7 @@ use seekwell_trace::{ErrorKind, Intake, ReadOptions, Reader};
 use serde_json::json;
 use std::path::Path;
 
-/// Is it a trace? What neither this nor an import knows is told as a trace's fault.
+/// Whether the file is a trace. A file that no importer knows either counts as a faulty trace.
 pub fn is_one(path: &Path, a: &Report) -> bool {
     if path == Path::new("-") || a.input.format.is_some() {
         return true;
@@ -24,7 +24,7 @@ pub fn is_one(path: &Path, a: &Report) -> bool {
     }
 }
 
-/// What there is to tell, and the signal that ended the reading early, if one did.
+/// The survey, and the signal that ended the reading early, if one did.
 fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     let (format, mut read) = reading(&a.input)?;
     read.keep_events = true;
@@ -51,7 +51,7 @@ fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     Ok((s, stopped))
 }
 
-/// Reads it and tells.
+/// Reads the trace and reports.
 pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;

@@ -1,4 +1,4 @@
-//! `seekwell verify-kernel`: are our schedulers still those of the running kernel?
+//! `seekwell verify-kernel`: checks whether the scheduler models match those of the running kernel.
 
 use crate::cells::cancelling;
 use crate::cli::VerifyKernel;
@@ -45,7 +45,7 @@ fn options(a: &VerifyKernel) -> Result<Options, Failure> {
     })
 }
 
-/// What a document begins with.
+/// The beginning of a document.
 const HEADER: &str = "# Fidelity: against what each scheduler was held\n\n\
     Made by `seekwell verify-kernel --markdown --recorded crates/seekwell-sim/tests/decisions -o\n\
     docs/fidelity.md`, as root; run it on your own kernel to learn whether ours are its schedulers.\n\n";
@@ -55,7 +55,7 @@ fn release() -> String {
     text.unwrap_or_default().trim().to_owned()
 }
 
-/// Judges and prints.
+/// Runs the checks and prints the results.
 pub fn run(a: &VerifyKernel, quiet: bool) -> Result<(), Failure> {
     let o = options(a)?;
     let output = a.output.output.as_deref();
@@ -114,7 +114,7 @@ pub fn run(a: &VerifyKernel, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Rows of figures: of ours, then of models that know nothing, then of planted mistakes.
+/// Rows of figures: the models, then null models, then planted mistakes.
 fn rows(r: &Report) -> Vec<[String; 7]> {
     let mut all = Vec::new();
     for (name, c) in &r.classes {
@@ -187,7 +187,7 @@ fn verdicts(reports: &[Report]) -> Vec<String> {
     lines
 }
 
-/// The same for a document.
+/// The results as Markdown.
 fn markdown(reports: &[Report]) -> String {
     let mut out = format!("## Against the running kernel: Linux {}\n\n", release());
     let head: Vec<String> = HEAD.iter().map(|h| h.0.to_lowercase()).collect();

@@ -1,5 +1,5 @@
-//! Simulation beside reality: the same scripts under the same schedulers on a modelled disk, and
-//! whether sign and size of each difference agree.
+//! Simulates an experiment of a real disk: the same scripts under the same schedulers on a modelled
+//! disk. Compares sign and size of each difference.
 
 use super::onhost::bad;
 use crate::cells::cancelling;
@@ -15,10 +15,10 @@ use seekwell_report::table::{Align, Table, wrap};
 use seekwell_report::units::three;
 use serde_json::{Value, json};
 
-/// Blocks of the simulation: seeds.
+/// Number of blocks of the simulation, with one seed each.
 const BLOCKS: u32 = 5;
 
-/// Is it a script that the simulator runs, too?
+/// Whether the simulator can run the workload.
 fn simulated(w: &WorkloadSpec) -> bool {
     match w {
         WorkloadSpec::Script { name, params } => {
@@ -28,7 +28,7 @@ fn simulated(w: &WorkloadSpec) -> bool {
     }
 }
 
-/// The same experiment on a modelled disk, as far as it can be simulated.
+/// The same experiment on a modelled disk, without the parts that cannot be simulated.
 fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), Failure> {
     let mut design = Design {
         name: "beside reality".to_owned(),
@@ -47,7 +47,7 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     for t in &e.treatments {
         let spec = seekwell::SchedulerSpec {
             name: t.scheduler.clone(),
-            // The kernel that is measured.
+            // The version in the running kernel.
             version: words::version_here(&t.scheduler),
             tunables: t.tunables.clone(),
         };
@@ -85,7 +85,7 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     Ok((made, of))
 }
 
-/// What is known of a pair.
+/// What is known about a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Known {
     Ahead,
@@ -108,7 +108,7 @@ impl Known {
     }
 }
 
-/// A figure for real and simulated.
+/// A figure, measured and simulated.
 struct Figure {
     workload: String,
     scheduler: String,
@@ -117,7 +117,7 @@ struct Figure {
     simulated: f64,
 }
 
-/// How many times better one is than another, for real and simulated.
+/// The ratio of two schedulers, measured and simulated.
 struct Pair {
     workload: String,
     one: String,
@@ -128,25 +128,25 @@ struct Pair {
 }
 
 impl Pair {
-    /// Do the signs agree? `None`: of one of them nothing is known.
+    /// Whether the signs agree; `None` if one of them is unknown.
     fn sign(&self) -> Option<bool> {
         let (a, b) = self.known;
         (a != Known::Nothing && b != Known::Nothing).then_some(a == b)
     }
-    /// Is neither more than half as large again as the other?
+    /// Whether the ratios are within a factor of 1.5 of each other.
     fn size(&self) -> bool {
         (self.real / self.simulated).ln().abs() < 1.5_f64.ln()
     }
 }
 
-/// Simulation beside reality.
+/// Simulation and measurement side by side.
 pub struct Twin {
     device: String,
     figures: Vec<Figure>,
     pairs: Vec<Pair>,
 }
 
-/// Simulates.
+/// Runs the simulation.
 pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result<Twin, Failure> {
     let (sim, of) = experiment(e, device)?;
     note(quiet, &format!("the same in simulation, on {device}"));
@@ -209,8 +209,8 @@ impl Twin {
         }
     }
 
-    /// Pairs of which both say something, those whose signs agree, and those in which one that says
-    /// that no scheduler matters would have been right.
+    /// Number of pairs with two known signs, those with equal signs, and those for which the null
+    /// model "no scheduler matters" would be right.
     fn score(&self) -> (usize, usize, usize) {
         let told = self.pairs.iter().filter(|p| p.sign().is_some());
         let same = told.clone().filter(|p| p.sign() == Some(true));
@@ -218,7 +218,7 @@ impl Twin {
         (told.count(), same.count(), level.count())
     }
 
-    /// For programs.
+    /// As JSON.
     pub fn json(&self) -> Value {
         let figures = self.figures.iter().map(|f| {
             json!({
@@ -240,7 +240,7 @@ impl Twin {
         })
     }
 
-    /// For people.
+    /// As text.
     pub fn text(&self, width: usize) -> String {
         let mut figures = Table::new(&[
             ("WORKLOAD", Align::Left),
@@ -304,7 +304,7 @@ impl Twin {
     }
 }
 
-/// Could it be simulated at all? Asked before anything runs for real.
+/// Checks whether it can be simulated, before the real runs.
 pub fn check(e: &Experiment, device: &str) -> Result<(), Failure> {
     experiment(e, device).map(drop)
 }

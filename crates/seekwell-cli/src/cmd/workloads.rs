@@ -30,7 +30,7 @@ fn as_json(w: &Workload) -> Value {
     })
 }
 
-/// Lists them, or tells all about one.
+/// Lists workloads, or shows a single one.
 pub fn run(a: &Workloads) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     if let Some(name) = &a.name {

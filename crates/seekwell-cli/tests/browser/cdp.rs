@@ -1,5 +1,5 @@
-//! Just enough of the browser's own debugging protocol to read a page as people do: messages with a
-//! zero byte behind each, over two pipes.
+//! The part of the browser's debugging protocol that these tests need: messages separated by zero
+//! bytes, over two pipes.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -13,14 +13,14 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     next: u64,
     session: String,
-    /// What the console said, errors and warnings, and exceptions nobody caught.
+    /// Errors and warnings on the console, and uncaught exceptions.
     pub said: Vec<String>,
-    /// What the page asked for from outside.
+    /// Requests of the page to other addresses.
     pub asked: Vec<String>,
     profile: PathBuf,
 }
 
-/// Where it is, under one of its names.
+/// The path of the browser, under one of its names.
 fn found() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
@@ -29,7 +29,7 @@ fn found() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// One that shows nothing yet; `None`, with a printed reason, where there is no browser.
+    /// A browser with an empty page; `None`, with a printed reason, if there is no browser.
     pub fn start(name: &str) -> Option<Self> {
         let Some(program) = found() else {
             println!("skipped: no chromium here (apt-get install chromium)");
@@ -37,7 +37,7 @@ impl Browser {
         };
         let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("browser-{name}"));
         let _ = std::fs::remove_dir_all(&profile);
-        // The shell puts our pipes where the browser looks for them.
+        // The shell connects the pipes to the descriptors that the browser uses.
         let script = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut child = Command::new("sh")
             .args(["-c", script])
@@ -110,7 +110,7 @@ impl Browser {
         }
     }
 
-    /// Asks and waits for the answer.
+    /// Sends a command and waits for the answer.
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -131,7 +131,7 @@ impl Browser {
         }
     }
 
-    /// Sets the window, the colours, and goes to a page; back when it is drawn.
+    /// Sets the window and the colours, opens a page, and waits until it is drawn.
     pub fn open(&mut self, page: &Path, state: &str, width: u32, theme: &str) {
         let size =
             json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 700});
@@ -144,13 +144,12 @@ impl Browser {
         self.until("document.documentElement.dataset.ready !== undefined");
     }
 
-    /// Waits until an expression is true, however busy the machine; a minute, so that what never
-    /// comes true ends the test.
+    /// Waits until an expression is true; after a minute the test fails.
     pub fn until(&mut self, expression: &str) {
         let wait = format!(
             "new Promise((ok) => {{ let n = 0; const look = () => ({expression}) ? ok(true) : ++n > 3000 ? ok(false) : setTimeout(look, 20); look(); }})"
         );
-        // A page that is just being left has no one to answer: asked again.
+        // A page that is being left gives no answer: the call is repeated.
         for _ in 0..3 {
             let of = json!({"expression": wait, "awaitPromise": true, "returnByValue": true});
             let r = self.call("Runtime.evaluate", &of);
@@ -163,7 +162,7 @@ impl Browser {
         panic!("never true: {expression}; the console said {:?}", self.said);
     }
 
-    /// Value of an expression in the page.
+    /// The value of an expression in the page.
     pub fn value(&mut self, expression: &str) -> Value {
         let of = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let r = self.call("Runtime.evaluate", &of);
@@ -196,7 +195,7 @@ impl Browser {
         }
     }
 
-    /// A picture of what the window shows, as PNG in base64.
+    /// A picture of the window, as PNG in base64.
     pub fn picture(&mut self) -> String {
         let r = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         r["data"].as_str().expect("a picture").to_owned()
@@ -205,7 +204,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It is ours, by its pid.
+        // The process was started here.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.profile);

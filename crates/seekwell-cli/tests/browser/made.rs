@@ -1,4 +1,4 @@
-//! Results to make pages of, and the pages, made by the binary.
+//! Results for pages, and the pages that the binary makes from them.
 
 use seekwell_core::result::{OpSecond, Operation, Record};
 use seekwell_lab::analysis::analyse;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// Names of the schedulers, one of which would do harm if it were markup.
+/// Names of the schedulers; one of them would be harmful as markup.
 pub const NAMES: [&str; 4] = [
     "noop",
     "deadline",
     "cfq",
     "<img src=x onerror=window.evil=1>",
 ];
-/// Tests of each device in which nothing differs.
+/// Tests of each device without a difference.
 pub const NO_DIFFERENCE: usize = 1;
 const FAILED: usize = 2;
 
 /// Two devices; a test with a winner, one without a difference, one that failed under one
-/// scheduler, and a sweep of four points; the first three so many times.
+/// scheduler, and a sweep of four points; `copies` copies of the first three.
 pub fn results(copies: usize) -> Results {
     let metric = |higher| MetricInfo {
         name: if higher { "transactions" } else { "fsync" }.to_owned(),
@@ -119,7 +119,7 @@ fn runs(cells: &[Cell]) -> Vec<Run> {
     runs
 }
 
-/// A new directory of a test.
+/// A new directory for a test.
 pub fn dir(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
     let _ = std::fs::remove_dir_all(&dir);
@@ -127,7 +127,7 @@ pub fn dir(name: &str) -> PathBuf {
     dir
 }
 
-/// What the binary says, if it succeeds.
+/// The output of the binary, which must succeed.
 pub fn seekwell(args: &[&str]) -> String {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .args(args)
@@ -157,8 +157,8 @@ pub fn page_from(name: &str, results: &Results) -> PathBuf {
     html
 }
 
-/// A real experiment: short runs on a disk and a drive, with series, percentiles and a replay; and
-/// its folder. Made once.
+/// A real experiment and its folder: short runs on a disk and a drive, with series, percentiles and
+/// a replay. Made once.
 pub fn real() -> &'static (PathBuf, PathBuf) {
     static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -180,7 +180,7 @@ pub fn real() -> &'static (PathBuf, PathBuf) {
     })
 }
 
-/// A publication that was imported: means without runs.
+/// An imported publication: means without runs.
 pub fn published() -> PathBuf {
     let dir = dir("published");
     let file = concat!(
@@ -194,8 +194,8 @@ pub fn published() -> PathBuf {
     html
 }
 
-/// A page of ten tests under five schedulers, twenty runs of an hour each, with noise that packs as
-/// badly as that of real runs.
+/// A page of ten tests under five schedulers, twenty runs of an hour each, with noise that
+/// compresses as badly as that of real runs.
 pub fn hour() -> PathBuf {
     let mut results = results(5);
     results.cells.truncate(10);

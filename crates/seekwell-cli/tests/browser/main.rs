@@ -1,8 +1,8 @@
-//! The page in a real browser: no message on the console, no request that leaves the file, every
-//! chart drawn, every filter and link does what it says, and the keyboard is enough.
+//! The page in a real browser: no message on the console, no external request, every chart drawn,
+//! every filter and link works, and the keyboard suffices.
 //!
-//! Without a browser each test says so and ends; axe looks for barriers where the page's own tools
-//! are installed (`npm ci` in crates/seekwell-report/page).
+//! Without a browser each test prints that and ends; axe checks accessibility if the page's own
+//! tools are installed (`npm ci` in crates/seekwell-report/page).
 
 mod cdp;
 mod made;
@@ -27,7 +27,7 @@ fn a_real_experiment_at_every_width_and_in_both_themes() {
     let Some(mut b) = Browser::start("real") else {
         return;
     };
-    // Pictures for the documents are taken of a larger one: scripts/pictures.sh.
+    // scripts/pictures.sh takes the pictures for the documents from a larger page.
     let named = std::env::var_os("SEEKWELL_PAGE").map(PathBuf::from);
     let html = named.unwrap_or_else(|| real().0.clone());
     for (width, theme) in WIDTHS {
@@ -74,7 +74,7 @@ fn an_imported_publication_and_one_test_alone() {
             .as_u64()
             > Some(3)
     );
-    // One test under one scheduler: nothing is compared, and nobody wins.
+    // One test under one scheduler: no comparison and no winner.
     let mut one = results(1);
     one.cells.truncate(1);
     one.cells[0].treatments = vec![0];
@@ -125,12 +125,12 @@ fn filters_change_what_they_say_and_back() {
     );
     b.value("document.querySelector('#only').click()");
     assert_eq!(b.value(rows).as_u64(), Some(all));
-    // A scheduler hidden is hidden everywhere.
+    // A hidden scheduler is hidden everywhere.
     let named = "[...document.querySelectorAll('#map-table thead th, #tests-out svg text.name, #overall-out svg text.name')].filter((e) => e.textContent.includes('cfq')).length";
     assert!(b.value(named).as_u64() > Some(1));
     b.value("document.querySelector('#chips button[data-name=\"cfq\"]').click()");
     assert_eq!(b.value(named), 0);
-    // A link shows the same view, and a name that is markup is only a name.
+    // A link shows the same view, and a name with markup is only text.
     b.open(&html, "#base=deadline&hide=cfq", 1280, "light");
     assert_eq!(b.value(named), 0);
     assert_eq!(b.value("document.querySelector('#base').value"), "deadline");
@@ -163,7 +163,7 @@ fn the_keyboard_is_enough_and_what_it_does_is_spoken() {
     b.value("document.querySelector('.fold').click()");
     let open = b.value("[...document.querySelectorAll('tr.kid')].filter((r) => !r.hidden).length");
     assert_eq!(open, 4);
-    // One stop of Tab in the map.
+    // The map is a single Tab stop.
     let stops = b.value("[...document.querySelectorAll('#map-table td button')].filter((e) => e.tabIndex === 0).length");
     assert_eq!(stops, 1);
 }
@@ -180,7 +180,8 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
     b.until(loaded);
     b.value("document.querySelector('#r-stage').focus()");
     b.key("Home");
-    // What is served before the first decision was dispatched before the excerpt, and is said to be.
+    // Requests served before the first decision were dispatched before the excerpt, and are marked
+    // as such.
     let early = b.value(
         "[...document.querySelectorAll('.lane')].map((l) => [l.querySelector('.lane-count').textContent, \
          l.querySelector('.why').textContent]).filter(([count, why]) => !count.includes('served in 0 ') && \
@@ -208,13 +209,13 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
         b.value("document.querySelector('#r-play').getAttribute('aria-pressed')"),
         "false"
     );
-    // The link of the moment shows the moment.
+    // The link of a moment shows the moment.
     b.open(html, &address, 1280, "light");
     b.value("document.querySelector('#replay').scrollIntoView()");
     b.until(loaded);
     assert_eq!(b.value(clock), at);
     assert_eq!(b.value(why), said);
-    // Another scheduler in the second lane, another scene, a moment that was found.
+    // Another scheduler in the second lane, another scene, a found moment.
     let pick = |id: &str, n: usize| {
         format!(
             "(() => {{ const s = document.querySelector('{id}'); s.selectedIndex = {n}; s.dispatchEvent(new Event('change')); return s.value; }})()"
@@ -229,7 +230,7 @@ fn the_replay_steps_plays_and_has_an_address_for_each_moment() {
     b.until(&format!("{loaded} === {scene}"));
     b.value("document.querySelector('#r-moments button').click()");
     quiet(&mut b, "replay");
-    // A handwriting leads to its replay, and back goes back.
+    // A scheduler's picture leads to its replay, and back returns.
     b.value("document.querySelector('#prints-out').scrollIntoView()");
     b.until("document.querySelectorAll('.print-of').length > 1");
     b.value("document.querySelectorAll('.print-of')[1].click()");
@@ -274,7 +275,7 @@ fn closer_looks_are_linked_and_change_as_asked() {
     b.until(&format!(
         "document.querySelector('.course') && {title}.endsWith('longest')"
     ));
-    // On paper everything is drawn, and nothing sticks out at the right.
+    // The printed page has all charts, and nothing exceeds the right margin.
     b.call(
         "Page.printToPDF",
         &serde_json::json!({"preferCSSPageSize": true}),
@@ -282,7 +283,7 @@ fn closer_looks_are_linked_and_change_as_asked() {
     quiet(&mut b, "closer");
 }
 
-/// Numbers on the page are those of the results, read by other means.
+/// The numbers on the page equal those of the results, read independently.
 #[test]
 fn numbers_on_the_page_are_those_of_the_results() {
     let Some(mut b) = Browser::start("numbers") else {
@@ -376,7 +377,7 @@ fn a_thousand_tests_open_and_stay_under_the_limit() {
         b.value("document.querySelector('#find').closest('label').hidden"),
         false
     );
-    // What is searched for is found, and a link to a test far down opens its card.
+    // The search finds a test, and a link to a test further down opens its card.
     b.value("(() => { const f = document.querySelector('#find'); f.value = 'fs-mark 160'; f.dispatchEvent(new Event('input')); })()");
     let found = "document.querySelectorAll('#map-table tbody tr[data-id]').length";
     assert_eq!(b.value(found), 2);

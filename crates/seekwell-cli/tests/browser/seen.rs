@@ -1,9 +1,9 @@
-//! What is looked for on every page.
+//! Checks for every page.
 
 use super::cdp::Browser;
 use std::path::Path;
 
-/// Looks at everything once: folds open, scrolled through.
+/// Looks at the whole page: opens all folds and scrolls through.
 pub const LOOK: &str = "(async () => {
   // What comes into sight is told with a frame, and a busy machine has few of them.
   const frame = () => new Promise((r) => requestAnimationFrame(r));
@@ -17,7 +17,7 @@ pub const LOOK: &str = "(async () => {
   return true;
 })()";
 
-/// Nothing on the console, nothing asked of the network, nothing wider than the window.
+/// No message on the console, no external request, nothing wider than the window.
 pub fn quiet(b: &mut Browser, what: &str) {
     assert_eq!(b.said, Vec::<String>::new(), "{what}");
     assert_eq!(b.asked, Vec::<String>::new(), "{what}");
@@ -30,7 +30,7 @@ pub fn quiet(b: &mut Browser, what: &str) {
     }
 }
 
-/// Every chart has ink.
+/// Every chart is drawn.
 pub fn drawn(b: &mut Browser, what: &str) {
     let empty = b.value(
         "[...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg path, svg rect')).length",
@@ -42,7 +42,7 @@ pub fn drawn(b: &mut Browser, what: &str) {
     assert_eq!(blank, 0, "{what}: every canvas has ink");
 }
 
-/// Barriers that axe finds serious; where it is not installed, that is said.
+/// Serious accessibility problems found by axe; prints a message if axe is not installed.
 pub fn barriers(b: &mut Browser, what: &str) {
     let axe = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -59,7 +59,7 @@ pub fn barriers(b: &mut Browser, what: &str) {
     assert_eq!(found, serde_json::json!([]), "{what}");
 }
 
-/// How long the page took to open, by the browser's own clock, beside a page with nothing on it.
+/// The time to open the page, by the browser's clock, and that of an empty page.
 pub fn timing(b: &mut Browser) -> String {
     let clock = "(() => { const n = performance.getEntriesByType('navigation')[0]; return Math.round(n.domComplete || n.loadEventStart); })()";
     let ready = b.value("document.documentElement.dataset.ready");
@@ -73,8 +73,8 @@ pub fn timing(b: &mut Browser) -> String {
     format!("open after {page} ms (script: {ready} ms); a blank page after {blank} ms")
 }
 
-/// Keeps pictures of the page's top and of the replay, where a directory for them is named by
-/// SEEKWELL_PICTURES: scripts/pictures.sh.
+/// Saves pictures of the page's top and of the replay, if SEEKWELL_PICTURES names a directory:
+/// scripts/pictures.sh.
 pub fn keep(b: &mut Browser, name: &str) {
     let Some(dir) = std::env::var_os("SEEKWELL_PICTURES") else {
         return;

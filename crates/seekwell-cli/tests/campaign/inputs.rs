@@ -1,10 +1,10 @@
-//! Real small inputs of every format, and what happens to them.
+//! Small real inputs of every format, and their mutations.
 
 use crate::{Dice, project, scratch};
 use seekwell_core::{Flags, Op, Sector, Sectors, TaskId};
 use seekwell_trace::{Record, WriteOptions, formats};
 
-/// An input: how its file ends, its bytes, and what reads it.
+/// An input: the suffix of its file, its bytes, and the command that reads it.
 pub struct Seed {
     suffix: String,
     bytes: Vec<u8>,
@@ -58,7 +58,7 @@ fn records() -> Vec<Record> {
         .collect()
 }
 
-/// One of each format, as the project's own writers make it; files of the project.
+/// One input per format, from the project's own writers, and files of the project.
 pub fn seeds() -> Vec<Seed> {
     let mut all = Vec::new();
     for f in formats() {
@@ -67,7 +67,7 @@ pub fn seeds() -> Vec<Seed> {
         let file = std::fs::File::create(&path).expect("scratch file");
         let mut w = create(Box::new(file), &WriteOptions::default()).expect(f.name);
         for r in records() {
-            // Not every format has a word for everything.
+            // Not every format can represent everything.
             let _ = w.write(&r);
         }
         w.finish().expect(f.name);
@@ -170,7 +170,7 @@ const WORDS: [&[u8]; 22] = [
     b" ",
 ];
 
-/// Changes a few places; a number is often changed as a whole.
+/// Changes a few places; often replaces a whole number.
 pub fn mutate(bytes: &mut Vec<u8>, d: &mut Dice) {
     for _ in 0..1 + d.below(4) {
         let at = d.below(bytes.len() + 1);
@@ -207,7 +207,7 @@ pub fn mutate(bytes: &mut Vec<u8>, d: &mut Dice) {
     }
 }
 
-/// Writes a mutated seed and says what to run on it.
+/// Writes a mutated input and returns the command to run on it.
 pub fn args(seeds: &[Seed], d: &mut Dice, round: u64) -> Vec<String> {
     let seed = &seeds[d.below(seeds.len())];
     let mut bytes = seed.bytes.clone();

@@ -1,10 +1,10 @@
-//! Mutated inputs and specifications through the built binary: whatever it is given, it ends by
-//! itself, within bounds of CPU time and memory, with an exit code that its help lists and with a
-//! message where something is wrong.
+//! Mutated inputs and specifications through the built binary. For any input it must end by itself,
+//! within limits of CPU time and memory, with an exit code of its help, and with a message if
+//! something is wrong.
 //!
-//! A few hundred in a usual run; `SEEKWELL_CAMPAIGN=31000,12000` asks for so many inputs and
-//! specifications, `SEEKWELL_CAMPAIGN_FROM=N,M` begins with those numbers. Each number makes its own
-//! input, so that a failure is made again by its number alone.
+//! A few hundred in a usual run. `SEEKWELL_CAMPAIGN=31000,12000` sets the numbers of inputs and
+//! specifications, `SEEKWELL_CAMPAIGN_FROM=N,M` the first ones. Each number determines its input,
+//! so the number alone reproduces a failure.
 
 mod inputs;
 mod specs;
@@ -14,14 +14,14 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Bytes of private memory, and seconds of a CPU, that a run may take. The bound on memory is one
-/// on what is written to it or could be: stricter than one on what is resident.
+/// Limits of a run: private memory in KiB and CPU time in seconds. The limit covers memory that is
+/// or could be written, so it is stricter than one on resident memory.
 const MEMORY_KIB: u32 = 256 << 10;
 const CPU_S: u32 = 20;
-/// Exit codes of the help that an end by itself may have.
+/// Exit codes of the help that a normal end may have.
 const CODES: [i32; 5] = [0, 1, 2, 3, 4];
 
-/// A random stream of a round, and what is wanted of it.
+/// The random stream of a round, with helper functions.
 pub struct Dice(Pcg64Mcg);
 
 impl Dice {
@@ -32,15 +32,15 @@ impl Dice {
     pub fn below(&mut self, n: usize) -> usize {
         self.0.random_range(0..n.max(1))
     }
-    /// True once in `n` times.
+    /// True with probability 1 in `n`.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
-    /// One of these.
+    /// One of these items.
     pub fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[self.below(all.len())]
     }
-    /// Any byte.
+    /// A random byte.
     pub fn byte(&mut self) -> u8 {
         self.0.next_u32() as u8
     }
@@ -53,15 +53,15 @@ pub fn project(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// Where files of the campaign lie.
+/// Path of a file of the campaign.
 pub fn scratch(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("campaign-{name}"));
     path.display().to_string()
 }
 
-/// Runs the binary with these arguments; what is wrong with how it ended, if anything.
+/// Runs the binary with these arguments; what is wrong with its end, if anything.
 fn wrong(args: &[String]) -> Option<String> {
-    // Several seeds find what one does, and take longer.
+    // Several seeds find the same faults as one, and take longer.
     let several = args
         .first()
         .is_some_and(|a| ["compare", "run", "replay"].contains(&a.as_str()));
@@ -101,7 +101,7 @@ fn wrong(args: &[String]) -> Option<String> {
     None
 }
 
-/// Numbers of an environment variable, or these.
+/// Numbers from an environment variable, or the defaults.
 fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
     let Ok(text) = std::env::var(name) else {
         return default;
@@ -116,7 +116,7 @@ fn numbers(name: &str, default: [u64; 2]) -> [u64; 2] {
     }
 }
 
-/// Makes and runs rounds; all that went wrong, at once.
+/// Makes and runs rounds; reports all failures together.
 fn rounds(kind: usize, what: &str, make: impl Fn(&mut Dice, u64) -> Vec<String>) {
     let n = numbers("SEEKWELL_CAMPAIGN", [200, 100])[kind];
     let from = numbers("SEEKWELL_CAMPAIGN_FROM", [0, 0])[kind];

@@ -1,5 +1,5 @@
-//! Specifications: devices, schedulers, workloads, machines and modes with absurd values, and with
-//! letters out of place.
+//! Specifications: devices, schedulers, workloads, machines and modes with extreme values and with
+//! typing errors.
 
 use crate::Dice;
 use crate::inputs::mutate;
@@ -120,23 +120,23 @@ fn machine(d: &mut Dice) -> String {
         };
         text += &format!("{name}={value},");
     }
-    // However long it wants to be.
+    // Limits the run time.
     text + "limit=1"
 }
 
-/// Letters out of place, now and then.
+/// Sometimes changes random letters.
 fn spoilt(text: String, d: &mut Dice) -> String {
     if !d.once_in(4) {
         return text;
     }
     let mut bytes = text.into_bytes();
     mutate(&mut bytes, d);
-    // An argument holds no zero byte, and begins no option here.
+    // An argument cannot contain a zero byte, and must not start an option here.
     let text = String::from_utf8_lossy(&bytes).replace('\0', "");
     text.trim_start_matches('-').to_owned()
 }
 
-/// What to run.
+/// The command to run.
 pub fn args(d: &mut Dice, trace: &str) -> Vec<String> {
     let device = device(d, 0);
     let device = spoilt(device, d);

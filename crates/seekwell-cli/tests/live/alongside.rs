@@ -1,11 +1,11 @@
-//! Scripts that mix tasks, held against programs of the same shape: fio and dd, which nobody here
-//! wrote, and a few lines of C, on ext4 over the same modelled hard disk.
+//! Scripts that mix tasks, compared with independent programs of the same shape: fio, dd, and a few
+//! lines of C, on ext4 over the same modelled hard disk.
 //!
-//! For `fsync-latency` it is C. A loop of dd pauses between two files while a process starts, and
-//! fsyncs that fall into the pauses take half as long.
+//! `fsync-latency` is compared with C. A loop of dd pauses between two files while a process
+//! starts, and an fsync during a pause takes half as long.
 //!
-//! A task of a script must not wait for another task's system call. When it did (a file was closed
-//! under the lock of all open files), a read of `interactive` took 23 to 31 times as long as fio's.
+//! A task of a script must not wait for another task's system call. When a file was closed under
+//! the lock of all open files, a read of `interactive` took 23 to 31 times as long as fio's.
 
 use crate::disk::{Served, have, turn};
 use seekwell_host::watch::Ext4;
@@ -14,9 +14,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// How far a mean of ours may be from theirs. Two runs of the same program differ by a third.
+/// Maximum ratio of the two means. Two runs of the same program differ by a third.
 const FACTOR: f64 = 2.0;
-/// A busy machine disturbs some pairs of runs, a lock of ours disturbs each.
+/// A busy machine disturbs some pairs of runs, a wrong lock disturbs each.
 const PAIRS: usize = 3;
 
 /// The first number of a workload's own metrics, as the program measures it.
@@ -50,7 +50,7 @@ fn fio(dir: &Path, args: &[&str]) -> Value {
     jobs.last().expect("a job").clone()
 }
 
-/// fio reading, while dd fills two files in turn for so many seconds, as the script's writer does.
+/// fio reads, while dd writes two files in turn for `seconds` seconds, like the script's writer.
 fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
     let script = format!(
         "n=0; while :; do dd if=/dev/zero of=bulk.$n bs=256k count={} status=none; n=$((1 - n)); \
@@ -81,7 +81,7 @@ fn fio_beside_dd(dir: &Path, seconds: u32, bulk_mib: u32) -> Value {
     job
 }
 
-/// Mean of the fsyncs of a C program that does what `fsync-latency` does, ms.
+/// Mean fsync latency of a C program with the same work as `fsync-latency`, ms.
 fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
     let numbers = [seconds, bulk_mib].map(|n| n.to_string());
     let o = Command::new(program).arg(dir).args(numbers).output();
@@ -130,8 +130,8 @@ fn scripts_of_many_tasks_measure_what_other_programs_measure() {
     }
     let served = Served::start("hdd:hitachi-7k200", "1G", &[]);
     let device = served.attach();
-    // As few bytes in flight as on a SATA disk of its time. With the 160 MB that a loop device takes
-    // today a read waits behind a whole file, and a lock would add little.
+    // As few bytes in flight as on a SATA disk. A loop device accepts 160 MB: then a read waits
+    // behind a whole file, and a wrong lock would add little.
     let name = device.path().file_name().expect("a name");
     let queue = Path::new("/sys/block").join(name).join("queue");
     fs::write(queue.join("max_sectors_kb"), "64").expect("set");

@@ -1,5 +1,5 @@
-//! A served disk whose data are in a file: what a flush promises, what is refused, and what a
-//! killed server leaves at its mount point.
+//! A served disk with its data in a file: durability of flushes, refused files, and the mount point
+//! of a killed server.
 
 use crate::disk::{self, Served, have, turn};
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn open(served: &Served, flags: i32) -> File {
         .expect("open")
 }
 
-/// Calls of fdatasync in a trace; `ok`: those that came back well.
+/// Number of fdatasync calls in a trace; `ok`: only the successful ones.
 fn fdatasyncs(trace: &Path, ok: bool) -> usize {
     let text = fs::read_to_string(trace).expect("a trace");
     let ended = |l: &&str| l.contains("fdatasync") && l.contains(") ") && l.contains("= ");
@@ -42,7 +42,7 @@ fn a_flush_reaches_the_disk_under_the_backing_file() {
     if let Some(why) = &strace {
         println!("skipped: system calls counted beside: {why}");
     }
-    // With a volatile cache in the drive, and without one, where the drive has nothing to do.
+    // With a volatile cache in the drive, and without one, where the drive has nothing to flush.
     for cache in ["yes", "no"] {
         let device = format!("constant:service_us=200,write_cache={cache}");
         let trace = strace.is_none().then_some("trace=fdatasync");
@@ -59,7 +59,7 @@ fn a_flush_reaches_the_disk_under_the_backing_file() {
                 .write_at(&[99; 4096], u64::from(i) << 20)
                 .expect("written");
         }
-        // In the file while it serves, whatever becomes of the server.
+        // The data are in the file while the server runs.
         let kept = File::open(served.dir().join("backing.img")).expect("made");
         let mut page = [0; 4096];
         kept.read_exact_at(&mut page, 19 * 8192).expect("read");
@@ -69,8 +69,8 @@ fn a_flush_reaches_the_disk_under_the_backing_file() {
         for (what, n) in [("flushes", 20), ("durable_writes", 5), ("errors", 0)] {
             assert_eq!(count(&account, what), n, "{what}, cache {cache}");
         }
-        // One after the other, so that none shares a call with another. A server that answers by
-        // its model alone has 0.
+        // The writes are sequential, so that no two share a call. A server that ignored the backing
+        // file would have 0.
         assert_eq!(count(&account, "backed"), 25, "cache {cache}");
         assert_eq!(count(&account, "backing_syncs"), 25, "cache {cache}");
         if strace.is_none() {
@@ -89,7 +89,7 @@ fn a_flush_reaches_the_disk_under_the_backing_file() {
     assert_eq!(account["backed"], Value::Null, "memory keeps nothing");
 }
 
-/// O_DSYNC, which the standard library does not name.
+/// O_DSYNC, which the standard library lacks.
 fn libc_dsync() -> i32 {
     rustix::fs::OFlags::DSYNC.bits() as i32
 }
@@ -171,7 +171,7 @@ fn the_mount_of_a_killed_server_is_taken_over_by_any_name() {
         return;
     }
     let device = "constant:service_us=1000";
-    // By a link, by a name with `/` behind it, relative to where it is started.
+    // By a link, by a name with `/` at the end, by a relative name.
     for name in ["link", "fuse/", "./fuse"] {
         let served = Served::start(device, "64M", &[]);
         let dir = served.dir().to_owned();
@@ -212,7 +212,7 @@ fn the_mount_of_a_killed_server_is_taken_over_by_any_name() {
         assert!(!disk::mounted(&mount));
         fs::remove_file(dir.join("link")).expect("ours");
     }
-    // What the help names works, too.
+    // The command named in the help works too.
     let served = Served::start(device, "64M", &[]);
     let (mount, _, _left) = served.signal_and_keep("KILL");
     disk::run("umount", &["--lazy", &mount.display().to_string()]);

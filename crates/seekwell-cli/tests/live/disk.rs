@@ -1,4 +1,4 @@
-//! A served disk for tests, its programs, and what is left of it.
+//! A served disk for tests, its programs, and its clean-up.
 
 use seekwell_host::watch::LoopDevice;
 use serde_json::Value;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One at a time: two disks on two cores would make each other late.
+/// Serialises the tests: two disks on two cores would make each other late.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Why it cannot be done here; `None` if it can.
+/// Why the test cannot run here; `None` if it can.
 pub fn have(programs: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("not root".to_owned());
@@ -25,7 +25,7 @@ pub fn have(programs: &[&str]) -> Option<String> {
             return Some(format!("no {path}"));
         }
     }
-    // Whether it runs, not what it says: some know no --version.
+    // Only whether it starts: some programs have no --version.
     let missing = |p: &&&str| {
         let mut c = Command::new(p);
         c.arg("--version")
@@ -37,7 +37,7 @@ pub fn have(programs: &[&str]) -> Option<String> {
     programs.iter().find(missing).map(|p| format!("no {p}"))
 }
 
-/// Runs a program and gives its output; a failure is the test's.
+/// Runs a program and returns its output; a failure fails the test.
 pub fn run(program: &str, args: &[&str]) -> String {
     let out = Command::new(program).args(args).output().expect(program);
     let err = String::from_utf8_lossy(&out.stderr).into_owned();
@@ -45,7 +45,7 @@ pub fn run(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// Checks rates only where the account says the machine had time for them.
+/// Checks rates only if the account shows that the machine had time for them.
 pub fn believe(account: &Value, check: impl Fn(f64)) {
     let mean = |what: &str| account[what]["mean_ns"].as_f64().unwrap_or_default();
     let error = mean("delivered") / mean("model") - 1.0;
@@ -61,13 +61,13 @@ pub fn believe(account: &Value, check: impl Fn(f64)) {
     }
 }
 
-/// Is something mounted at the path?
+/// Whether something is mounted at the path.
 pub fn mounted(path: &Path) -> bool {
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("mounts");
     mounts.lines().any(|l| l.split(' ').nth(1) == path.to_str())
 }
 
-/// Is a loop device attached to something below the path?
+/// Whether a loop device is attached to a file below the path.
 pub fn attached(path: &Path) -> bool {
     let text = run(
         "losetup",
@@ -85,7 +85,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// In a directory of its own; `--log` among the options keeps one, `--backing` the data.
+    /// In a separate directory; with `--log` and `--backing` in the options the files are in it.
     pub fn start(device: &str, size: &str, options: &[&str]) -> Self {
         Self::traced(device, size, options, None)
     }
@@ -98,7 +98,7 @@ impl Served {
         std::fs::create_dir_all(&mount).expect("a directory");
         Self::spawn(dir, mount, device, size, options, strace)
     }
-    /// At the mount point of one that is gone.
+    /// At the mount point of a server that has ended.
     pub fn start_at(mount: &Path, device: &str, size: &str) -> Self {
         let dir = mount.parent().expect("a parent").to_owned();
         Self::spawn(dir, mount.to_owned(), device, size, &[], None)
@@ -153,15 +153,15 @@ impl Served {
             mount,
         }
     }
-    /// Everything of this disk is below it.
+    /// The directory that contains all of this disk's files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// Where it is mounted.
+    /// The mount point.
     pub fn mount(&self) -> PathBuf {
         self.mount.clone()
     }
-    /// The disk.
+    /// The served file.
     pub fn file(&self) -> PathBuf {
         self.mount.join("disk")
     }
@@ -180,19 +180,19 @@ impl Served {
         let text = std::fs::read_to_string(self.dir.join("account.json")).expect("an account");
         serde_json::from_str(&text).expect("JSON")
     }
-    /// Ends it by closing its input.
+    /// Ends the server by closing its input.
     pub fn stop(mut self) -> Value {
         self.end();
         self.account()
     }
-    /// The same, and where its log is, which lives as long as the test's process.
+    /// The same; returns the path of its log, which exists until the test's process ends.
     pub fn stop_with_log(mut self) -> (PathBuf, Value) {
         self.end();
         let kept = std::env::temp_dir().join(format!("seekwell-live-{}.csv", std::process::id()));
         std::fs::copy(self.dir.join("log.csv"), &kept).expect("a log");
         (kept, self.account())
     }
-    /// The same, and its directory, removed with the value.
+    /// The same; returns its directory, which is removed with the value.
     pub fn stop_with_dir(mut self) -> (Left, Value) {
         self.end();
         let account = self.account();
@@ -200,7 +200,7 @@ impl Served {
         std::mem::forget(self);
         (left, account)
     }
-    /// Ends it by a signal; its directory is removed with the last value.
+    /// Ends the server by a signal; its directory is removed with the last value.
     pub fn signal_and_keep(mut self, name: &str) -> (PathBuf, ExitStatus, Left) {
         let mut child = self.child.take().expect("running");
         run("kill", &["-s", name, &child.id().to_string()]);
@@ -209,7 +209,7 @@ impl Served {
         std::mem::forget(self);
         (mount, status, left)
     }
-    /// Ends it by a signal; its directory stays.
+    /// Ends the server by a signal; its directory stays.
     pub fn signal(mut self, name: &str) -> (PathBuf, ExitStatus) {
         let mut child = self.child.take().expect("running");
         run("kill", &["-s", name, &child.id().to_string()]);
@@ -232,12 +232,12 @@ impl Drop for Served {
     }
 }
 
-/// The directory of a disk that is gone.
+/// The directory of a server that has ended.
 pub struct Left(pub PathBuf);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        // Also what a killed server had begun to write; nothing below a mount is touched.
+        // Including partial files of a killed server; nothing below a mount is touched.
         for e in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
             if e.file_type().is_ok_and(|t| t.is_file()) {
                 let _ = std::fs::remove_file(e.path());
@@ -252,7 +252,7 @@ impl Drop for Left {
     }
 }
 
-/// Waits for the line that says it serves; gives what comes after it.
+/// Waits for the line that announces the service; returns the rest of the output.
 pub fn ready(child: &mut Child) -> BufReader<ChildStdout> {
     let mut line = String::new();
     let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -261,7 +261,7 @@ pub fn ready(child: &mut Child) -> BufReader<ChildStdout> {
     out
 }
 
-/// Waits until something is true, whatever it takes; the bound is only against hanging for ever.
+/// Waits until a condition is true; the limit only prevents an endless wait.
 pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(600);
     while !true_now() {
@@ -270,11 +270,11 @@ pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     }
 }
 
-/// Bytes in the files below a directory: how far a workload has come.
+/// Bytes in the files below a directory: the progress of a workload.
 pub fn written(dir: &Path) -> u64 {
     let (mut dirs, mut bytes) = (vec![dir.to_owned()], 0);
     while let Some(d) = dirs.pop() {
-        // What goes away meanwhile counts for nothing.
+        // Files that disappear meanwhile do not count.
         for e in std::fs::read_dir(d).into_iter().flatten().flatten() {
             match e.metadata() {
                 Ok(m) if m.is_dir() => dirs.push(e.path()),

@@ -1,5 +1,5 @@
-//! Three figures that a stranger would check first, each held against somebody else's: requests a
-//! second and the slowest hundredth against fio's own, requests recorded against the kernel's count.
+//! Three figures compared with independent ones: requests per second and the 99th percentile with
+//! fio's, recorded requests with the kernel's count.
 
 use crate::disk::{Served, have, turn};
 use crate::rig::Rig;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 const JOB: &str = "[a]\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=libaio\niodepth=4\n\
                    runtime=2\ntime_based\n";
 
-/// I/Os a second and their 99th percentile in ns, as our runner counts them.
+/// I/Os per second and their 99th percentile in ns, from Seekwell's runner.
 fn ours(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new(env!("CARGO_BIN_EXE_seekwell"))
         .arg("run")
@@ -33,7 +33,7 @@ fn ours(job: &Path, dir: &Path) -> (f64, f64) {
     )
 }
 
-/// The same as fio counts them.
+/// The same from fio.
 fn fios(job: &Path, dir: &Path) -> (f64, f64) {
     let o = Command::new("fio")
         .arg("--output-format=json")
@@ -51,12 +51,12 @@ fn fios(job: &Path, dir: &Path) -> (f64, f64) {
     )
 }
 
-/// One job file, through fio and through our runner, in turn, on a disk that takes 8 ms for each of
-/// four at a time: both come to what the disk gives, 500 a second.
+/// One job file, through fio and through Seekwell's runner, in turn, on a disk that takes 8 ms for
+/// each of four parallel commands: both reach the disk's 500 I/Os per second.
 ///
-/// A busy machine disturbs some pairs of runs, one way or the other; an error of ours disturbs all
-/// of them the same way. So the pairs are made until one is undisturbed: a rate that is a tenth off,
-/// or a tail that is a quarter off, is off in each of ten.
+/// A busy machine disturbs some pairs of runs in either direction; an error of the runner disturbs
+/// all of them in the same way. So pairs are repeated until one is undisturbed: a rate that is 10 %
+/// off, or a tail that is 25 % off, is off in each of ten.
 #[test]
 fn our_runner_and_fio_measure_the_same_disk() {
     let _turn = turn();
@@ -95,7 +95,7 @@ fn our_runner_and_fio_measure_the_same_disk() {
     crate::disk::believe(&served.stop(), |_| assert!(!off(&ratios), "{ratios:?}"));
 }
 
-/// What is recorded is what the kernel counted, to the request and the sector, in every format.
+/// The recording equals the kernel's count, to the request and the sector, in every format.
 #[test]
 fn as_many_requests_are_recorded_as_the_kernel_counts() {
     let Some(rig) = Rig::new("recorded requests against the kernel's count") else {
@@ -116,7 +116,7 @@ fn as_many_requests_are_recorded_as_the_kernel_counts() {
     for name in ["a.parquet", "a.csv", "a.blktrace.0"] {
         let file = rig.dir.join(name).display().to_string();
         let before = stat();
-        // Strides of 8 KiB: nothing merges, so that each bio is a request.
+        // Strides of 8 KiB: nothing merges, so each bio is a request.
         let r = rig.run(&[
             "-q",
             "record",
@@ -159,7 +159,7 @@ fn as_many_requests_are_recorded_as_the_kernel_counts() {
         assert!(told[0] + told[2] == 512 && told[0] > 100, "{told:?}");
         assert_eq!(told, kernel, "{name}");
         assert_eq!(doc["lost"], 0);
-        // And what was written is read back as that.
+        // The written file is read back with the same counts.
         let csv = rig.dir.join("back.csv").display().to_string();
         let r = rig.run(&["-q", "convert", &file, "-o", &csv]);
         assert_eq!(r.code, Some(0), "{}", r.err);

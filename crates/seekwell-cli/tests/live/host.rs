@@ -1,5 +1,5 @@
-//! `seekwell compare --host` on ext4 on a loop device of our own: schedulers are set and read back,
-//! programs measured, results kept, and everything is put back, whatever happens.
+//! `seekwell compare --host` on ext4 on the test's loop device: schedulers are set and read back,
+//! programs measured, results stored, and everything is restored in all cases.
 
 use crate::rig::{PATIENCE, Ran, Rig, ended, guardian, pid, ran};
 use rustix::process::{Signal, kill_process};
@@ -18,11 +18,11 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// `None`, with the reason on the test's output, where it cannot be had.
+    /// `None`, with the reason in the test's output, if the machine lacks something.
     pub fn new(what: &str) -> Option<Mount> {
         Mount::with(what, 64)
     }
-    /// On a device of so many MiB.
+    /// On a device of this size.
     pub fn with(what: &str, mib: u64) -> Option<Mount> {
         if let Some(why) = crate::disk::have(&["mkfs.ext4", "debugfs"]) {
             println!("skipped: {what}: {why}");
@@ -34,7 +34,7 @@ impl Mount {
         let device = rig.device.as_ref().expect("attached");
         let fs = Ext4::make(device.path()).expect("mkfs");
         let mounted = fs.mount(&at).expect("mounted");
-        // In a tree of its own: what the file system has itself is nobody's leftover.
+        // In a separate subdirectory: the file system's own entries are not leftovers.
         fs::create_dir(at.join("work")).expect("made");
         Some(Mount {
             mounted: Some(mounted),
@@ -48,7 +48,7 @@ impl Mount {
     pub fn results(&self) -> PathBuf {
         self.rig.dir.join("results")
     }
-    /// An experiment file with these workloads, all else as short as it can be.
+    /// An experiment file with these workloads, and minimal settings.
     pub fn file(&self, repeats: u32, schedulers: &str, workloads: &str) -> String {
         let path = self.rig.dir.join("e.toml");
         let text = format!(
@@ -78,15 +78,15 @@ impl Mount {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         self.rig.command(&args).spawn().expect("the binary runs")
     }
-    /// Takes the file system away, whatever became of it.
+    /// Unmounts the file system.
     pub fn unmount(&mut self) {
         drop(self.mounted.take());
     }
-    /// Mounts it again, as a boot would.
+    /// Mounts it again, as after a boot.
     pub fn mount(&mut self) {
         self.mounted = Some(self.fs.mount(&self.rig.dir.join("mnt")).expect("mounted"));
     }
-    /// Settings, records and the directory as before.
+    /// Checks that settings, records and the directory are as at the start.
     pub fn is_as_before(&self) {
         self.rig.is_as_before();
         let left: Vec<_> = fs::read_dir(self.at()).expect("there").flatten().collect();
@@ -104,7 +104,7 @@ pub fn document(r: &Ran) -> Value {
     serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}{}", r.out, r.err))
 }
 
-/// Waits until nothing that an experiment began works below a directory.
+/// Waits until no process of an experiment works below a directory.
 pub fn until_left(dir: &Path) {
     until("its programs are gone", || {
         let all = fs::read_dir("/proc").expect("there").flatten();
@@ -113,7 +113,7 @@ pub fn until_left(dir: &Path) {
     });
 }
 
-/// Wait until something is so.
+/// Waits until a condition is true.
 pub fn until(what: &str, so: impl Fn() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !so() {
@@ -122,7 +122,7 @@ pub fn until(what: &str, so: impl Fn() -> bool) {
     }
 }
 
-/// The scheduler is in force that a run is said to have been under: the command itself looks.
+/// The command itself reads the scheduler: it is the one the run is counted for.
 #[test]
 fn each_run_is_under_the_scheduler_it_is_counted_for() {
     let Some(m) = Mount::new("an experiment on a host") else {
@@ -143,7 +143,7 @@ fn each_run_is_under_the_scheduler_it_is_counted_for() {
     m.is_as_before();
     let text = fs::read_to_string(&seen).expect("seen");
     let of = |name: &str| text.matches(&format!("[{name}]")).count();
-    // Two blocks each, and the trial under the reference, which was in force before.
+    // Two blocks each, and the trial under the reference, which was active before.
     assert_eq!(
         (of("none"), of("mq-deadline"), of("bfq")),
         (3, 2, 2),
@@ -163,7 +163,7 @@ fn each_run_is_under_the_scheduler_it_is_counted_for() {
     );
     let names = doc["analysis"]["treatments"].to_string();
     assert!(names.contains("bfq:low_latency=0"), "{names}");
-    // Stored as everything is: other commands read it.
+    // Other commands can read the stored results.
     let results = m.results().display().to_string();
     let r = m.rig.run(&["export", &results, "-f", "csv"]);
     assert_eq!(r.code, Some(0), "{}", r.err);
@@ -203,7 +203,7 @@ fn it_is_meant_and_said_what_is_missing() {
         assert!(r.err.contains(says), "{args:?}: {}", r.err);
         m.is_as_before();
     }
-    // What would run as root is shown beforehand.
+    // Commands that would run as root are shown first.
     let recipe = m.rig.dir.join("shown.toml");
     let text =
         "name = \"shown\"\nprepare = \"echo a\\necho b\"\nrun = \"./x $n\"\n[params]\nn = 3\n";
@@ -228,7 +228,7 @@ fn it_is_meant_and_said_what_is_missing() {
                  \x20 run       ./x $n\n";
     assert!(r.out.ends_with(shown), "{}", r.out);
     m.is_as_before();
-    // And where it is asked about, on a terminal.
+    // And in the question on a terminal.
     if let Some(why) = crate::disk::have(&["script"]) {
         println!("skipped: the question on a terminal: {why}");
     } else {
@@ -258,7 +258,7 @@ fn it_is_meant_and_said_what_is_missing() {
         );
         m.is_as_before();
     }
-    // A recipe of the user's whose program is not here: the package is named.
+    // A user's recipe with a missing program: the message names the package.
     let recipe = m.rig.dir.join("mine.toml");
     let text = "name = \"mine\"\nrun = \"true\"\n[needs]\nno-such-program = \"some-package\"\n";
     fs::write(&recipe, text).expect("written");
@@ -274,15 +274,15 @@ fn it_is_meant_and_said_what_is_missing() {
     );
 }
 
-/// A daemon that sets another scheduler, a file system that fills up, a run past its limit: the run
-/// is marked with the reason, the others are kept.
+/// A daemon that sets another scheduler, a full file system, a run beyond its limit: the run is
+/// marked with the reason, the others are kept.
 #[test]
 fn runs_that_do_not_count_are_marked() {
     let Some(m) = Mount::new("runs that do not count") else {
         return;
     };
     let once = m.rig.dir.join("once");
-    // A limit that no machine is too busy for, but for the run that is to reach it.
+    // The limit is generous, except for the run that is to reach it.
     for (n, (limit, command, says)) in [
         (
             "120s",
@@ -296,7 +296,7 @@ fn runs_that_do_not_count_are_marked() {
     .enumerate()
     {
         let _ = fs::remove_file(&once);
-        // The trial run goes well.
+        // The trial run succeeds.
         let line = format!(
             "test -e {0} || {{ touch {0}; exit 0; }}; {command}",
             once.display()
@@ -348,7 +348,7 @@ fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
     let file = m.file(3, "mq-deadline,bfq", &line(&away));
     let r = m.run(&file);
     std::mem::forget(m.mounted.take());
-    // From now on its number may be anybody's.
+    // From here on its number may be reused.
     std::mem::forget(m.rig.device.take());
     assert_eq!(r.code, Some(4), "{}", r.err);
     assert!(
@@ -361,14 +361,14 @@ fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
     assert!(!m.rig.records().exists(), "no record is left");
 }
 
-/// Runs in the journal of its results.
+/// Number of runs in the journal.
 fn kept_in(m: &Mount) -> usize {
     let journal = fs::read_to_string(m.results().join("journal"));
     journal.map_or(0, |t| t.lines().count())
 }
 
-/// kill -9 at random moments, of the program, its guardian, or both: put back each time, nothing
-/// of it runs on, and what was measured is kept.
+/// kill -9 at random moments, of the program, its guard process, or both. Each time the settings
+/// are restored, no process stays, and the measurements are kept.
 #[test]
 fn kill_9_at_fifty_moments_leaves_nothing_switched() {
     let Some(m) = Mount::new("kill -9 at fifty moments") else {
@@ -389,7 +389,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
         // From before the first change to the middle of the experiment.
         std::thread::sleep(Duration::from_millis(random >> 56));
         if i == 40 {
-            // Late enough for something to be kept, however busy the machine is.
+            // Late enough for a stored run, however busy the machine is.
             until("a run is kept", || kept_in(&m) > 0);
         }
         let both = i % 3 == 2;
@@ -399,7 +399,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
             let _ = kill_process(guardian, Signal::KILL);
         }
         if i % 3 == 1 {
-            // The guardian alone: an orderly end is enough.
+            // Only the guard process is killed: the normal end restores the settings.
             let _ = kill_process(pid(&child), Signal::TERM);
             ended(child);
         } else {
@@ -407,7 +407,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
             child.wait().expect("ours");
         }
         if both {
-            // A guardian that began only after it was looked for holds the device for a moment.
+            // A guard that started after the search for it holds the device for a moment.
             until(&format!("{i}: it is put back"), || {
                 let r = m.rig.run(&["switch", "--restore"]);
                 assert_eq!(r.code, Some(0), "{i}: {}", r.err);
@@ -423,7 +423,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
         let kept = kept_in(&m);
         assert!(kept >= runs, "{i}: {kept} runs are kept of {runs}");
         runs = kept;
-        // Directories of killed runs; the next command would name them.
+        // The next command would report directories of killed runs.
         let r = m
             .rig
             .run(&["run", "--clean-up", "--dir", m.at().to_str().expect("text")]);
@@ -436,7 +436,7 @@ fn kill_9_at_fifty_moments_leaves_nothing_switched() {
     m.is_as_before();
 }
 
-/// Without root it measures under what is set, and says so.
+/// Without root it measures under the active scheduler, and says so.
 #[test]
 fn without_root_it_measures_under_what_is_set() {
     let Some(m) = Mount::new("an experiment without root") else {

@@ -1,5 +1,4 @@
-//! Where the surroundings are against it: no room for a record, a /sys that cannot be written, two
-//! at the same time.
+//! Adverse conditions: no space for a record, a read-only /sys, two commands at the same time.
 
 use crate::disk::{have, turn};
 use crate::host::{Mount, until};
@@ -8,7 +7,7 @@ use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::process::Command;
 
-/// A script in a mount namespace of its own; `None`, with the reason, where there is none.
+/// A script in a separate mount namespace; `None`, with the reason, if that is not possible.
 fn apart(rig: &Rig, script: &str) -> Option<Ran> {
     if let Some(why) = have(&["unshare", "mount"]) {
         println!("skipped: in a namespace of its own: {why}");
@@ -28,7 +27,7 @@ fn apart(rig: &Rig, script: &str) -> Option<Ran> {
     Some(r)
 }
 
-/// What cannot be written down beforehand is not changed.
+/// Without a record nothing is changed.
 #[test]
 fn without_room_for_a_record_nothing_is_switched() {
     let Some(rig) = Rig::new("a full disk for records") else {
@@ -37,7 +36,7 @@ fn without_room_for_a_record_nothing_is_switched() {
     let (seekwell, name, dir) = (env!("CARGO_BIN_EXE_seekwell"), &rig.name, rig.records());
     fs::create_dir(&dir).expect("made");
     let at = dir.display();
-    // Room for no further name, then for a name but for no byte behind it.
+    // Space for no name at first, then for a name but no data.
     for options in ["size=4k,nr_inodes=1", "size=4k,nr_inodes=9"] {
         let script = format!(
             "mount -t tmpfs -o mode=700,{options} none {at}\n\
@@ -96,11 +95,11 @@ fn a_sys_that_cannot_be_written_is_told() {
     m.is_as_before();
 }
 
-/// An experiment holds its device: nobody else switches it, and no second experiment begins. A note
-/// that cannot be written stops nobody.
+/// An experiment holds its device: no other command can switch it, and no second experiment can
+/// start. A note that cannot be written does not prevent the experiment.
 #[test]
 fn an_experiment_and_others_on_one_device_refuse_each_other() {
-    // What another test's killed run leaves would be told, too.
+    // Leftovers of another test's killed run would be reported too.
     let _turn = turn();
     let Some(m) = Mount::new("two at once") else {
         return;

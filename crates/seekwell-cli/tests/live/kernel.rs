@@ -1,4 +1,5 @@
-//! `seekwell verify-kernel`: ours against the running kernel's, and mistakes that must be caught.
+//! `seekwell verify-kernel`: the models against the running kernel, and planted mistakes that must
+//! be detected.
 
 use crate::disk::{attached, have, turn};
 use serde_json::Value;
@@ -37,13 +38,13 @@ fn ours_issue_in_the_kernels_order_and_planted_mistakes_are_caught() {
             println!("skipped: {name}: the machine was too busy for its batches to be in time");
             continue;
         }
-        // What knows nothing of it has hardly a round.
+        // The null model agrees in at most half of the rounds.
         assert!(sum("fifo") * 2 <= rounds, "{name}: {r}");
         if !kernel.starts_with("6.18.") {
             println!("skipped: {name}: Linux {kernel} may have another: {identical} of {rounds}");
             continue;
         }
-        // What bfq does by the clock shows on a busy machine.
+        // On a busy machine bfq's time-dependent decisions differ.
         if name == "bfq" {
             assert!(identical * 2 >= rounds, "{name}: {identical} of {rounds}");
         } else {
@@ -53,7 +54,7 @@ fn ours_issue_in_the_kernels_order_and_planted_mistakes_are_caught() {
                 "{name}: {identical} of {rounds}"
             );
         }
-        // Some batches catch a mistake, some do not: all of them are needed, or it is by chance.
+        // Only some batches detect a mistake: all of them are needed for a reliable result.
         if r["left_out"] != 0 {
             println!("skipped: {name}: planted mistakes: some batches were not in time");
             continue;

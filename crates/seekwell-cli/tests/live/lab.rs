@@ -1,6 +1,6 @@
 //! The lab on the running kernel: its four schedulers, three workloads, five blocks, on ext4 on a
-//! loop device over a modelled disk on the wall clock. What theory demands comes out; a scheduler
-//! against itself gives nothing.
+//! loop device over a modelled disk in real time. Differences predicted by theory appear; a
+//! scheduler compared with itself shows none.
 
 use crate::disk::{Served, have, turn};
 use seekwell_host::watch::{Ext4, Queue};
@@ -8,13 +8,13 @@ use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// bfq without its raising of programs that begin: each run begins its programs anew, and whom it
-/// raises (the reader, the writer, both, neither) hangs on who came within its burst interval.
+/// bfq without weight raising of new programs. Each run starts its programs again, and the raised
+/// ones (the reader, the writer, both, neither) depend on who came within the burst interval.
 const BFQ: &str = "bfq:low_latency=0";
-/// The same under another name: `slice_idle` as it is by default.
+/// The same under another name: `slice_idle` at its default.
 const BFQ_AGAIN: &str = "bfq:low_latency=0:slice_idle=8";
 
-/// A reader or writer of fio's, past the page cache, for so long.
+/// A fio reader or writer without the page cache, for `seconds` seconds.
 fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
     format!(
         "fio --name={name} --rw={rw} --bs={bs} --size=8m --direct=1 --ioengine=libaio \
@@ -22,8 +22,8 @@ fn fio(name: &str, rw: &str, bs: &str, depth: u32, seconds: u32) -> String {
     )
 }
 
-/// The comparison of two treatments in a cell: log ratio of the first to the second,
-/// p, and p corrected over all comparisons.
+/// The comparison of two treatments in a cell: log ratio of the first to the second, p, and p
+/// corrected over all comparisons.
 fn pair(cell: &Value, labels: &[&str], one: &str, other: &str) -> Option<(f64, f64, f64)> {
     let place = |name: &str| labels.iter().position(|l| *l == name);
     let (a, b) = (place(one)? as u64, place(other)? as u64);
@@ -123,15 +123,16 @@ fn four_schedulers_three_workloads_five_blocks() {
     for c in cells {
         println!("{}: {}", c["workload"], c["sentence"]);
         assert_eq!(c["blocks"], 5);
-        // The same under two names: nothing, at 0.1 % over all comparisons.
+        // The same scheduler under two names: no difference, at 0.1 % over all comparisons.
         let (_, _, p) = pair(c, &labels, BFQ, BFQ_AGAIN).expect("compared");
         assert!(p > 0.001, "a scheduler differs from itself: {c}");
     }
-    // What theory demands, each with its own p: a sequential reader beside random writers, for
-    // whom bfq waits while mq-deadline and kyber send the writers' on; a reader beside one of the
-    // idle class, whom bfq and mq-deadline hold back while kyber, which knows no class, gives each
-    // the half. None is no measure for either: who gets the tag that a request gave back is a race
-    // that can last a whole run: ten runs gave 48 to 173 IOPS of the 246 without the other.
+    // Predictions of theory, each with its own p. First, a sequential reader with random writers:
+    // bfq waits for the reader, while mq-deadline and kyber dispatch the writes. Second, a reader
+    // with one of the idle class: bfq and mq-deadline hold the latter back, while kyber, which
+    // ignores classes, gives half to each. `none` is no reference for either. The tag of a
+    // completed request goes to whoever wins a race that can last a whole run: ten runs gave 48 to
+    // 173 IOPS of the 246 without the competitor.
     let mut demanded = Vec::new();
     for (workload, s, against) in [
         ("reader", BFQ, "mq-deadline"),
@@ -145,7 +146,7 @@ fn four_schedulers_three_workloads_five_blocks() {
     }
     drop(mounted);
     drop(device);
-    // A busy machine delivers another disk than the modelled one.
+    // On a busy machine the disk differs from its model.
     crate::disk::believe(&served.stop(), |_| {
         for (workload, s, against, ratio, p) in &demanded {
             let so = *ratio > 0.0 && *p < 0.01;

@@ -1,5 +1,5 @@
-//! What an experiment leaves that is killed in its first run, before any that counts, or whose file
-//! system is shut down: `host restore` finds all of it.
+//! Leftovers of an experiment that is killed in its first run, before any counted run, or whose
+//! file system is shut down: `host restore` finds all of them.
 
 use crate::host::{Mount, until, until_left};
 use crate::rig::{PATIENCE, guardian, pid};
@@ -31,7 +31,7 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
     for i in 0..16_u64 {
         let mut child = m.start(&file);
         let end = Instant::now() + PATIENCE;
-        // Half of them as soon as the first directory is there, the others a little later.
+        // Half of the kills come as soon as the first directory exists, the others a little later.
         while directories(&m.at()).is_empty() && child.try_wait().expect("ours").is_none() {
             assert!(Instant::now() < end, "{i}: no directory");
         }
@@ -46,7 +46,7 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
         assert!(!m.results().exists(), "{i}: no run counts yet");
         let left = directories(&m.at());
         with_directory += usize::from(!left.is_empty());
-        // A guardian that lives puts settings back meanwhile.
+        // A live guard process restores the settings meanwhile.
         until(&format!("{i}: restored"), || {
             let r = m.rig.run(&["host", "restore"]);
             r.code == Some(0) && !state.exists() && m.rig.settings() == m.rig.before
@@ -60,7 +60,8 @@ fn kills_in_the_first_run_leave_nothing_that_is_not_found() {
     m.is_as_before();
 }
 
-/// Its end tells what is left, and so does `host restore`, until it can be removed.
+/// The experiment's end reports the leftovers, and so does `host restore`, until they can be
+/// removed.
 #[test]
 fn a_file_system_that_is_shut_down_keeps_the_note() {
     let Some(mut m) = Mount::new("a file system that is shut down") else {
@@ -97,7 +98,7 @@ fn a_file_system_that_is_shut_down_keeps_the_note() {
     let r = m.rig.run(&["host", "restore"]);
     assert_eq!(r.code, Some(4), "{}{}", r.out, r.err);
     assert!(r.err.contains(left[0].to_str().expect("text")), "{}", r.err);
-    // Not mounted: it waits.
+    // Not mounted: the note stays.
     m.unmount();
     let r = m.rig.run(&["host", "restore"]);
     assert!(
@@ -113,7 +114,7 @@ fn a_file_system_that_is_shut_down_keeps_the_note() {
     assert!(!m.rig.dir.join("state/runs").exists());
 }
 
-/// The rule of another comes last at every boot: `host` and `doctor` of this machine name it.
+/// Another rule comes last at every boot: `host` and `doctor` on this machine name it.
 #[test]
 fn host_and_doctor_name_what_sets_a_scheduler_at_boot() {
     let Some(m) = Mount::new("what sets a scheduler at boot") else {
@@ -125,7 +126,7 @@ fn host_and_doctor_name_what_sets_a_scheduler_at_boot() {
     );
     let wanted = format!("{}: /run/udev/rules.d/90-x.rules:1 sets bfq", m.rig.name);
     for command in ["host", "doctor"] {
-        // In a /run of its own.
+        // With a separate /run.
         let script = format!(
             "mount -t tmpfs none /run && mkdir -p /run/udev/rules.d && \
              printf '%s\\n' '{rule}' >/run/udev/rules.d/90-x.rules && exec \"$0\" {command}"

@@ -1,9 +1,9 @@
-//! The modelled disk under programs that nobody here wrote: dd, fio, the kernel's ext4.
+//! The modelled disk under independent programs: dd, fio, the kernel's ext4.
 //!
-//! Needs root, FUSE and loop devices; says `skipped:` where they are missing. What must hold on any
-//! machine is asserted (the model's times, the bytes, that nothing is left behind); what only holds
-//! where the machine has time (rates, lateness) is asserted only if the account says the run may be
-//! believed. One disk at a time: the tests take turns.
+//! Needs root, FUSE and loop devices; prints `skipped:` where they are missing. Facts that hold on
+//! any machine are always checked (the model's times, the data, no leftovers). Facts that need an
+//! idle machine (rates, lateness) are checked only if the account's verdict allows it. The tests
+//! run one at a time, since each serves a disk.
 
 mod alongside;
 mod backing;
@@ -32,7 +32,7 @@ use seekwell_sim::Setup;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The disk, under a scheduler if one is named.
+/// The disk, under the named scheduler if there is one.
 fn model(device: &str, scheduler: Option<&str>) -> Disk {
     let opened = seekwell_device::open(device, 1).expect("a device");
     let Some(name) = scheduler else {
@@ -47,15 +47,16 @@ fn model(device: &str, scheduler: Option<&str>) -> Disk {
     Disk::behind(opened, queue).expect("a queue")
 }
 
-/// Every completion time in the log, and what the same model says on a virtual clock when fed with
-/// the logged arrivals: (agree to the ns, all).
+/// Compares every completion time in the log with the same model on a virtual clock, fed with the
+/// logged arrivals: (equal to the ns, all).
 fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
     let options = seekwell_trace::ReadOptions::default();
     let records: Vec<_> = seekwell_trace::open(log, None, &options)
         .expect("a log")
         .collect::<Result<_, _>>()
         .expect("readable");
-    // The reader's clock begins at the first arrival, the model's does not: its platter turns.
+    // The reader's clock starts at the first arrival; the model's clock started earlier, with its
+    // platter rotating.
     let text = std::fs::read_to_string(log).expect("a log");
     let first = text
         .lines()
@@ -76,7 +77,7 @@ fn replayed(disk: Disk, log: &Path) -> (usize, usize) {
         };
         let task = r.task.unwrap_or(TaskId(0));
         let bio = Bio::new(id as u64, task, r.op, flags, r.sector.0, n);
-        // A scheduler is told a task's priority when it changes; a new task has BE4.
+        // The scheduler gets a task's priority when it changes; a new task has BE4.
         let changed = r.ioprio.filter(|p| {
             let known = prios.insert(task, *p).unwrap_or(IoPrio::be(4));
             known != *p
@@ -102,7 +103,7 @@ fn the_wall_clock_gives_the_models_times() {
     }
     let device = "hdd:hitachi-7k200";
     let served = Served::start(device, "2G", &["--log"]);
-    // Sequentially with dd, then at random and deep, past a loop device.
+    // Sequential with dd, then random and deep through a loop device.
     disk::run(
         "dd",
         &[
@@ -139,7 +140,7 @@ fn the_wall_clock_gives_the_models_times() {
     let (same, all) = replayed(model(device, None), &log);
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times are the model's on a virtual clock");
-    // A disk that takes the mean time for everything would have been right about none.
+    // The null model, a constant service time, would be right for no command.
     let mean = account["model"]["mean_ns"].as_f64().expect("a mean");
     let spread = account["model"]["p99_ns"].as_f64().expect("p99") / mean;
     println!("(a constant disk: 0; the slowest hundredth takes {spread:.1} times the mean)");
@@ -156,8 +157,8 @@ fn the_wall_clock_gives_the_models_times() {
     });
 }
 
-/// A scheduler of another time on the wall clock: what it decides is what the simulator predicts
-/// for the same arrivals, and nothing like what the device alone would have done.
+/// An old scheduler in real time: its decisions are those the simulator predicts for the same
+/// arrivals, and differ from those of the device alone.
 #[test]
 fn a_scheduler_in_the_path_decides_as_the_simulator_predicts() {
     let _turn = turn();
@@ -191,7 +192,7 @@ fn a_scheduler_in_the_path_decides_as_the_simulator_predicts() {
         std::fs::remove_file(&log).expect("ours");
         println!("{scheduler}: {same} of {all} completion times as predicted, {null} without it");
         assert_eq!(same, all, "{scheduler}");
-        // Four hundred requests, however long the machine takes for them.
+        // Four hundred requests, on a machine of any speed.
         assert!(all >= 400 && null < all / 4, "{scheduler}: {null} of {all}");
         assert_eq!(account["errors"], 0);
         assert_eq!(account["depth_max"], 4, "the backlog is the scheduler's");
@@ -241,17 +242,17 @@ fn nothing_is_left_behind() {
         return;
     }
     let device = "constant:service_us=1000";
-    // A signal: unmounted, told, status 0.
+    // A signal: unmounted, reported, status 0.
     let served = Served::start(device, "64M", &[]);
     let (mount, status) = served.signal("TERM");
     assert!(status.success() && !disk::mounted(&mount));
 
-    // The client dies with a loop device attached: the server takes both down.
+    // The client dies with a loop device attached: the server removes both.
     let served = Served::start(device, "64M", &[]);
     let mount = served.mount();
     let loop_device = served.attach();
     let name = loop_device.path().to_owned();
-    // As if this process had been killed: nothing of ours detaches it.
+    // As if this process had been killed: it does not detach the device.
     std::mem::forget(loop_device);
     let account = served.stop();
     assert_eq!(account["verdict"], "idle");
@@ -261,7 +262,7 @@ fn nothing_is_left_behind() {
         name.display()
     );
 
-    // The server is killed: its mount stays dead until the next start, which takes it over.
+    // The server is killed: its mount stays dead until the next start, which replaces it.
     let served = Served::start(device, "64M", &[]);
     let (mount, status) = served.signal("KILL");
     assert!(!status.success() && disk::mounted(&mount));

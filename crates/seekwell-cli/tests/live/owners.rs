@@ -1,5 +1,5 @@
-//! Who asks: the I/O priority of a program reaches the scheduler, and an account says where the
-//! kernel does not tell who asks.
+//! The I/O priority of a program reaches the scheduler, and an account shows where the kernel hides
+//! the program.
 
 use crate::disk::{self, Served, believe, have, turn};
 use crate::{model, replayed};
@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// Takes one request at a time. On a disk that does not rotate cfq idles for nobody, and a reader
-/// that comes a moment later loses its turn whatever its class.
+/// Serves one request at a time. On a disk that is not rotational cfq does not idle, and a reader
+/// that comes a moment later loses its turn in any class.
 const DEVICE: &str = "constant:service_us=2000,depth=1,rotational=yes";
 
 /// Two readers of different classes, by fio.
@@ -61,7 +61,7 @@ fn readers_under(scheduler: &str) {
         (&0.into(), &0.into())
     );
 
-    // However busy the machine is: it decided by the priorities in the log.
+    // On a busy machine too the scheduler decided by the priorities in the log.
     let (same, all) = replayed(model(DEVICE, Some(scheduler)), &log);
     std::fs::remove_file(&log).expect("ours");
     println!("{same} of {all} completion times as predicted");
@@ -71,7 +71,7 @@ fn readers_under(scheduler: &str) {
     });
 }
 
-/// Through a loop device every request is a kernel worker's: told before and after.
+/// Through a loop device every request comes from a kernel worker: reported before and after.
 #[test]
 fn a_loop_device_hides_who_asks_and_the_account_says_so() {
     let _turn = turn();

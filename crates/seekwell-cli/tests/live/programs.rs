@@ -1,5 +1,5 @@
-//! Real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx, cells of seconds, on
-//! ext4 on a loop device of our own; and a phone's tree in the kernel's place.
+//! Real programs by their recipes: PostgreSQL under pgbench, SQLite and nginx, with cells of
+//! seconds, on ext4 on the test's loop device; and a phone's /sys in place of the kernel's.
 
 use crate::disk::have;
 use crate::host::{Mount, document};
@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-/// Each gives its number, by requests that reached the device, and leaves no process and no file.
+/// Each gives its metric, with requests that reached the device, and leaves no process and no file.
 #[test]
 fn programs_give_their_numbers() {
     let mut m = None;
@@ -70,7 +70,8 @@ fn programs_give_their_numbers() {
             csv.out
         );
         m.is_as_before();
-        // Nothing of it runs on: its working directory, or a file of it, would be below ours.
+        // No process stays: its working directory, or one of its files, would be below this
+        // directory.
         for e in fs::read_dir("/proc").expect("there").flatten() {
             let cwd = fs::read_link(e.path().join("cwd")).unwrap_or_default();
             assert!(
@@ -83,8 +84,8 @@ fn programs_give_their_numbers() {
     }
 }
 
-/// `host`, `switch` and `run` as they are, with the /sys of a phone of 2014 (eMMC, single-queue
-/// names) over this machine's, in a mount namespace of its own.
+/// `host`, `switch` and `run` unchanged, with the /sys of a phone of 2014 (eMMC, single-queue
+/// names) mounted over this machine's, in a separate mount namespace.
 #[test]
 fn a_phones_sys_is_shown_switched_and_run_on() {
     if let Some(why) = have(&["unshare", "mount"]) {
@@ -120,7 +121,7 @@ fn a_phones_sys_is_shown_switched_and_run_on() {
     ] {
         put(&format!("block/mmcblk0/queue/{file}"), text);
     }
-    // Its partition for user data is what the directory is really on.
+    // The device of its user-data partition is that of the test's directory.
     put(
         "block/mmcblk0/mmcblk0p28/dev",
         &format!("{major}:{minor}\n"),
@@ -131,7 +132,7 @@ fn a_phones_sys_is_shown_switched_and_run_on() {
     std::os::unix::fs::symlink("../../block/mmcblk0/mmcblk0p28", link).expect("linked");
     let seekwell = env!("CARGO_BIN_EXE_seekwell");
     let (at, data) = (dir.display(), dir.join("data").display().to_string());
-    // A directory has no kernel that puts brackets around what is written: as one would.
+    // A plain file does not add brackets like the kernel, so the script writes them.
     let script = format!(
         "set -e\n\
          mount --bind {at}/sys /sys\n\

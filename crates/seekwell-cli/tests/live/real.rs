@@ -1,5 +1,5 @@
-//! `run --dir` and `--raw` on disks of the test's own: loop devices over files, with a small ext4
-//! on them that fills up, is read-only, or lies on a partition.
+//! `run --dir` and `--raw` on the test's disks: loop devices over files, with a small ext4 that
+//! fills up, is read-only, or is on a partition.
 
 use crate::disk::{have, run, turn, until, written};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a run of `seekwell` gave.
+/// Result of a run of `seekwell`.
 struct Ran {
     code: Option<i32>,
     out: String,
@@ -46,7 +46,7 @@ fn seekwell(args: &[&str]) -> Ran {
     Ran::of(start(args))
 }
 
-/// A loop device over a file of 64 MiB; gone with everything on it when dropped.
+/// A loop device over a file of 64 MiB; removed with everything on it when dropped.
 struct Loop {
     dir: PathBuf,
     dev: String,
@@ -55,7 +55,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Over memory, if there is some to be had: its own speed does not matter.
+    /// Over memory, if available: its speed does not matter.
     fn quick() -> Self {
         let memory = Path::new("/dev/shm");
         let temporary = std::env::temp_dir();
@@ -87,13 +87,13 @@ impl Loop {
         let path = format!("/sys/block/{}/queue/scheduler", self.name());
         fs::read_to_string(path).expect("a loop device has one")
     }
-    /// The word in brackets.
+    /// The active scheduler.
     fn scheduler(&self) -> String {
         let text = self.schedulers();
         let inside = text.split(['[', ']']).nth(1);
         inside.unwrap_or(text.trim()).to_owned()
     }
-    /// Makes and mounts ext4 on a device; where.
+    /// Creates and mounts ext4 on a device; returns the mount point.
     fn ext4(&mut self, dev: &str) -> PathBuf {
         run("mkfs.ext4", &["-q", "-F", dev]);
         let at = self.dir.join(format!("mnt{}", self.mounts.len()));
@@ -123,8 +123,8 @@ impl Drop for Loop {
     }
 }
 
-/// Fills a file system to its last block: what was set aside for a write that then failed comes
-/// back later, so again until nothing more goes in.
+/// Fills a file system to its last block. Space reserved for a failed write returns later, so the
+/// write is repeated until nothing more fits.
 fn fill(path: &Path) {
     let mut file = fs::File::create(path).expect("a file");
     for block in [1 << 20, 4096, 4096, 4096] {
@@ -168,14 +168,14 @@ fn a_disk_that_is_full_or_fills_up() {
         r.err
     );
 
-    // Somebody else fills it in the middle.
+    // Another process fills it in the middle.
     for workload in [
         "fs-mark:files=8000,size=4k",
         "sqlite:transactions=10000,row=400,think=0,pause=0",
     ] {
         let child = start(&["run", workload, "--json", "--dir", &here]);
         until("some work", || written(&mnt) > 100 << 10);
-        // It stands still meanwhile, so that it cannot be done before the disk is full.
+        // The run is stopped meanwhile, so that it cannot end before the disk is full.
         let pid = child.id().to_string();
         run("kill", &["-s", "STOP", &pid]);
         let filler = mnt.join("filler");
@@ -279,7 +279,7 @@ fn raw_devices_and_depth_on_both_sector_sizes() {
                 assert!(name.starts_with(place), "{name}");
             }
         }
-        // Sixteen at a time through io_uring, past the page cache: on the device, then on files.
+        // Sixteen at a time through io_uring, without the page cache: on the device, then on files.
         let job = disk.dir.join("deep.fio");
         let text = format!(
             "[deep]\nfilename={dev}\nrw=randread\nbs=4k\nsize=8m\ndirect=1\nioengine=io_uring\n\
@@ -294,7 +294,7 @@ fn raw_devices_and_depth_on_both_sector_sizes() {
             let ops = record["operations"].as_array().expect("a list");
             assert_eq!(ops[0]["latency"]["count"], 2048, "{raw}");
         }
-        // What is on a device is nobody's to write over.
+        // Writes to a device are refused.
         fs::write(&job, text.replace("randread", "randwrite")).expect("a job file");
         let r = seekwell(&["run", &file, "--dir", &here, "--raw", &dev]);
         assert_eq!(r.code, Some(2), "{}", r.err);

@@ -1,6 +1,6 @@
-//! `seekwell record` and `seekwell apply` on loop devices of our own: what is recorded is read by
-//! blkparse, btt and our replay, and gives the same when it is replayed; a rule that is written
-//! does what it says.
+//! `seekwell record` and `seekwell apply` on the test's loop devices. blkparse, btt and Seekwell's
+//! replay read the recording, and a replay gives the same requests. A written rule has the intended
+//! effect.
 
 use crate::disk::{have, turn};
 use crate::rig::{Ran, Rig};
@@ -11,13 +11,13 @@ use std::process::Command;
 
 fn recorded(rig: &Rig, name: &str, command: &[&str]) -> Value {
     let file = rig.dir.join(name).display().to_string();
-    // By the way that cannot miss a completion while another disk is at work.
+    // With tracefs, which cannot miss a completion while another disk is active.
     let args = [
         "-q", "record", &rig.name, "--by", "tracefs", "-o", &file, "--json", "--",
     ];
     let r = rig.run(&[&args, command].concat());
     assert_eq!(r.code, Some(0), "{}", r.err);
-    // What the command prints is in front of it.
+    // The output of the command comes first.
     let from = r.out.find("{\n").unwrap_or_else(|| panic!("{}", r.out));
     serde_json::from_str(&r.out[from..]).expect("JSON")
 }
@@ -93,7 +93,7 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
         );
     }
 
-    // Our own replay takes both.
+    // Seekwell's replay reads both.
     for name in ["a.ftrace", "b.blktrace.0"] {
         let r = rig.run(&[
             "-q",
@@ -126,7 +126,7 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
         return;
     }
     let dump = at("b.dump");
-    // One file of all CPUs is read from standard input.
+    // The merged file of all CPUs is read from standard input.
     let o = Command::new("blkparse")
         .args(["-i", "-", "-d", &dump])
         .stdin(fs::File::open(at("b.blktrace.0")).expect("written"))
@@ -144,7 +144,7 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
     assert_eq!(Some(count("Q", 'R')), reads["bios"].as_u64(), "{text:.500}");
     assert_eq!(Some(count("C", 'W')), writes["bios"].as_u64());
     assert!(text.contains("[fio]"), "names are kept");
-    // It writes files of its own where it stands.
+    // btt writes files to its working directory.
     let o = Command::new("btt")
         .args(["-i", &dump])
         .current_dir(Path::new(&dump).parent().expect("a directory"))
@@ -154,8 +154,8 @@ fn a_recorded_trace_is_read_by_others_and_replays_to_the_same() {
     assert!(text.contains("D2C") && text.contains("Q2C"), "{text}");
 }
 
-/// Both ways record the same requests of the same run, one inside the other: every record is the
-/// same, down to the process, but for what tracefs rounds of its time.
+/// Both ways record the same requests of the same run, one nested in the other. Every record is
+/// equal, including the process, except for the rounding of times by tracefs.
 #[test]
 fn bpf_and_tracefs_record_the_same() {
     let Some(rig) = Rig::new("BPF against tracefs") else {
@@ -192,9 +192,9 @@ fn bpf_and_tracefs_record_the_same() {
     ];
     all.extend(job.map(str::to_owned));
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    // A completion is missed where it comes while a program of another disk's event runs: told
-    // then, in an exit status of 4. Of 1,000 I/Os beside a disk with 1,000 a second one time in
-    // a hundred at most; five times in a row one in 10^10.
+    // BPF misses a completion that comes while a program runs for another disk's event; the exit
+    // status is then 4. With 1,000 I/Os next to a disk with 1,000 I/Os per second that happens at
+    // most once in a hundred runs: five times in a row is one in 10^10.
     let recorded = || -> Option<(Ran, Vec<Value>)> {
         let r = rig.run(&all);
         if r.err.contains("a BPF ") || r.err.contains("does not count") {
@@ -238,7 +238,7 @@ fn bpf_and_tracefs_record_the_same() {
         (&bpf["classes"], &bpf["bytes"]),
         (&tracefs["classes"], &tracefs["bytes"])
     );
-    // Two at once on two CPUs may be told in either order, and times are each recorder's own.
+    // Simultaneous events on two CPUs may be in either order, and each recorder has its own times.
     let requests = |all: &[String]| -> Vec<String> {
         let names: Vec<&str> = all[0].split(',').collect();
         let place = |name: &str| names.iter().position(|n| *n == name).expect("a column");
@@ -257,7 +257,7 @@ fn bpf_and_tracefs_record_the_same() {
 
 #[test]
 fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
-    // What another test's killed run leaves would be seen, too.
+    // Leftovers of another test's killed run would be seen too.
     let _turn = turn();
     let Some(rig) = Rig::new("a recorded command") else {
         return;
@@ -304,7 +304,7 @@ fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
     assert_eq!(dead.count(), 0);
 }
 
-/// In a mount namespace of its own: the machine's rules and notes are not touched.
+/// In a separate mount namespace: the machine's rules and notes are not touched.
 #[test]
 fn a_rule_that_is_written_is_understood_by_udev_and_undone() {
     let Some(rig) = Rig::new("udev rules") else {

@@ -1,4 +1,4 @@
-//! A loop device of our own to switch, and the program on it.
+//! A loop device of the test for switching, and the program on it.
 
 use rustix::process::Pid;
 use seekwell_host::watch::LoopDevice;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A loop device over a sparse file, and a directory for records; both go with the value.
+/// A loop device over a sparse file, and a directory for records; both are removed with the value.
 pub struct Rig {
     pub device: Option<LoopDevice>,
     pub name: String,
@@ -17,15 +17,15 @@ pub struct Rig {
     pub before: BTreeMap<String, String>,
 }
 
-/// Longest that anything here may take on a busy machine.
+/// Maximum time of a step on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Rig {
-    /// `None`, with the reason on the test's output, where it cannot be had.
+    /// `None`, with the reason in the test's output, if the machine lacks something.
     pub fn new(what: &str) -> Option<Rig> {
         Rig::with(what, 64)
     }
-    /// Over a sparse file of so many MiB.
+    /// Over a sparse file of this size.
     pub fn with(what: &str, mib: u64) -> Option<Rig> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if let Some(why) = crate::disk::have(&["losetup"]) {
@@ -65,7 +65,7 @@ impl Rig {
     pub fn queue(&self) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join("queue")
     }
-    /// Every file of the queue that can be read.
+    /// Every readable file of the queue.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for dir in ["", "iosched/"] {
@@ -91,7 +91,7 @@ impl Rig {
             .scheduler()
             .expect("read")
     }
-    /// Settings, scheduler and records as before anything was done.
+    /// Checks that settings, scheduler and records are as at the start.
     pub fn is_as_before(&self) {
         assert_eq!(self.settings(), self.before);
         assert!(!self.records().exists(), "no record is left");
@@ -100,7 +100,7 @@ impl Rig {
         self.dir.join("records")
     }
     pub fn command(&self, args: &[&str]) -> Command {
-        // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+        // In a background job SIGINT is ignored, also in child processes, so it is reset.
         let mut c = Command::new("env");
         c.args([
             "--default-signal=INT,TERM,HUP",
@@ -118,7 +118,7 @@ impl Rig {
     pub fn run(&self, args: &[&str]) -> Ran {
         ran(self.command(args).output().expect("the binary runs"))
     }
-    /// `switch DEVICE bfq --for ...`, waited for until bfq is in force.
+    /// Runs `switch DEVICE bfq --for ...`, and waits until bfq is active.
     pub fn start(&self, script: &str) -> Child {
         let args = [
             "switch", &self.name, "bfq", "--for", "--", "sh", "-c", script,
@@ -135,11 +135,11 @@ impl Rig {
         assert_eq!(self.active(), "bfq");
         child
     }
-    /// A script that says that it runs (with its number), then does `rest`.
+    /// A script that announces its start (with its process number), then runs `rest`.
     pub fn script(&self, rest: &str) -> String {
         self.script_after("", rest)
     }
-    /// The same, with something done before it says so.
+    /// The same, with a command before the announcement.
     pub fn script_after(&self, first: &str, rest: &str) -> String {
         let started = self.dir.join("started").display().to_string();
         format!("{first}echo $$ > {started}.new; mv {started}.new {started}; {rest}")
@@ -153,7 +153,7 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Some(device) = self.device.take() {
-            // What a failed test left.
+            // Cleans up after a failed test.
             let _ = fs::write(self.queue().join("scheduler"), "none");
             drop(device);
         }
@@ -175,7 +175,8 @@ pub fn ran(o: Output) -> Ran {
     }
 }
 
-/// The end of one that was told to end; one that does not is killed, and the test fails.
+/// Waits for the end of a process that was told to end; kills it after the limit and fails the
+/// test.
 pub fn ended(mut child: Child) -> Ran {
     let end = Instant::now() + PATIENCE;
     while child.try_wait().expect("ours").is_none() {
@@ -185,7 +186,7 @@ pub fn ended(mut child: Child) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    // A command that lives on, as it must not, would hold the pipes.
+    // A command that wrongly lives on would hold the pipes.
     ran(child.wait_with_output_of_the_killed())
 }
 
@@ -193,7 +194,7 @@ pub fn pid(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).expect("a process")
 }
 
-/// The guardian of a run: its child that is not the command.
+/// The guard process of a run: its child that is not the command.
 pub fn guardian(child: &Child) -> Option<Pid> {
     let file = format!("/proc/{0}/task/{0}/children", child.id());
     let text = fs::read_to_string(file).ok()?;
@@ -207,7 +208,7 @@ pub fn guardian(child: &Child) -> Option<Pid> {
     all.find(is).and_then(Pid::from_raw)
 }
 
-/// Output of one whose command lives on and holds the pipes.
+/// The output of a process whose command lives on and holds the pipes.
 pub trait Killed {
     fn wait_with_output_of_the_killed(self) -> Output;
 }
@@ -219,7 +220,7 @@ impl Killed for Child {
         let mut stderr = Vec::new();
         if let Some(mut pipe) = self.stderr.take() {
             rustix::io::ioctl_fionbio(&pipe, true).expect("set");
-            // Until there is nothing more at the moment, which is an error.
+            // Reads until no data are available, which is an error here.
             let _ = pipe.read_to_end(&mut stderr);
         }
         Output {

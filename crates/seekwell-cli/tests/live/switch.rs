@@ -1,5 +1,5 @@
-//! `seekwell switch` on loop devices of our own: what is set is in force, and everything is put
-//! back: at the end, after a command that fails, after signals, after a panic, after kill -9.
+//! `seekwell switch` on the test's loop devices: the settings are active, and everything is
+//! restored: at the end, after a failed command, after signals, after a panic, after kill -9.
 
 use crate::rig::{Killed, PATIENCE, Rig, ended, guardian, pid, ran};
 use rustix::process::{Signal, kill_process};
@@ -44,7 +44,7 @@ fn a_switch_is_in_force_and_its_own_words_undo_it() {
         "{}",
         r.out
     );
-    // To another one: what had been set is told, and comes back with the words that are printed.
+    // A switch to another scheduler reports the lost settings; the printed command restores them.
     let r = rig.run(&["switch", &rig.name, "bfq"]);
     assert_eq!(
         (r.code, rig.active().as_str()),
@@ -153,7 +153,7 @@ fn a_command_runs_under_it_and_its_end_is_passed_on() {
         assert_eq!((r.code, &*r.err), (Some(code), ""), "{script}");
         rig.is_as_before();
     }
-    // Somebody else sets another one meanwhile.
+    // Another process sets another scheduler meanwhile.
     let meddle = format!("echo kyber > {file}");
     let r = rig.run(&["switch", &rig.name, "bfq", "--for", "sh", "-c", &meddle]);
     assert!(
@@ -173,7 +173,7 @@ fn signals_reach_the_command_and_everything_is_put_back() {
     let trap = "trap 'exit 33' INT TERM HUP; ";
     let waits = "while :; do sleep 0.05; done";
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        // One that ends by it, one that does something first.
+        // One command that ends by the signal, one that acts first.
         for (first, rest, code) in [
             ("", "exec sleep 600", 128 + signal.as_raw()),
             (trap, waits, 33),
@@ -194,7 +194,7 @@ fn after_kill_9_the_guardian_puts_everything_back() {
         return;
     };
     let child = rig.start(&rig.script("exec sleep 600"));
-    // What stops programs does not stop it.
+    // Signals that stop programs do not stop the guard process.
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         kill_process(guardian(&child).expect("it has one"), signal).expect("it runs");
     }
@@ -224,7 +224,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
             "what to type was said: {}",
             r.err
         );
-        // The command lives on; nobody put anything back.
+        // The command lives on; nothing restored the settings.
         assert_eq!(rig.active(), "bfq");
         kill_process(rig.script_pid(), Signal::KILL).expect("it runs");
         let r = rig.run(&["host"]);
@@ -244,7 +244,7 @@ fn what_kill_9_of_both_leaves_the_next_run_puts_back() {
                 );
             }
             _ => {
-                // What is switched then is switched from what was before.
+                // The next switch starts from the restored settings.
                 let r = rig.run(&["switch", &rig.name, "kyber"]);
                 assert_eq!(r.code, Some(0), "{}", r.err);
                 assert!(
@@ -306,7 +306,7 @@ fn a_panic_puts_everything_back() {
     rig.is_as_before();
 }
 
-/// The command detaches the device it runs on: told, no harm, nothing of ours is left.
+/// The command detaches its own device: reported, harmless, without leftovers.
 #[test]
 fn a_device_that_goes_away_is_no_disaster() {
     let Some(mut rig) = Rig::new("a device that goes away") else {
@@ -316,7 +316,7 @@ fn a_device_that_goes_away_is_no_disaster() {
     let r = rig.run(&[
         "switch", &rig.name, "bfq", "--for", "losetup", "--detach", &node,
     ]);
-    // From now on its number may be anybody's.
+    // From here on its number may be reused.
     std::mem::forget(rig.device.take());
     assert_eq!(r.code, Some(0), "{}", r.err);
     assert!(
@@ -347,7 +347,8 @@ fn what_schedules_under_a_loop_device_is_told() {
     rig.is_as_before();
 }
 
-/// The device under / asks to be meant. (Here a table of mounts that says so of ours.)
+/// The device under / needs a confirmation. (Here a table of mounts declares the test's device as
+/// that.)
 #[test]
 fn the_device_under_the_root_is_switched_only_if_meant() {
     let Some(rig) = Rig::new("the device under /") else {

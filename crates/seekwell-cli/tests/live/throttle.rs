@@ -1,5 +1,5 @@
-//! Writeback throttling on the running kernel: what it does when a scheduler's name is written is
-//! what the table says that simulations go by, and `compare --host` leaves it so.
+//! Writeback throttling in the running kernel: its state after a scheduler is selected equals the
+//! table of the simulations, and `compare --host` does not change it.
 
 use crate::rig::ran;
 use seekwell_host::watch::Ext4;
@@ -77,8 +77,7 @@ impl Drop for Fresh {
         let _ = Command::new("losetup").arg("-d").arg(self.node()).status();
         let control = fs::File::open("/dev/loop-control");
         if let Ok(control) = control {
-            // The device goes on existing until it is removed by this call, for which there is no
-            // program.
+            // The device exists until this call removes it; no program makes the call.
             #[allow(unsafe_code)]
             // SAFETY: the call takes a number, not a pointer.
             let _ = unsafe {
@@ -96,13 +95,13 @@ fn the_kernel_throttles_under_each_scheduler_as_the_table_says() {
     let Some(f) = Fresh::new("writeback throttling by scheduler") else {
         return;
     };
-    // A loop device begins as a disk that does not rotate.
+    // A new loop device is not rotational.
     for name in f.offered() {
         f.write("scheduler", &name);
         assert_eq!(f.usec(), wbt::default_usec(&name, false), "{name}");
     }
     f.write("scheduler", "bfq");
-    // What the kernel remembers is taken for no change; one more is not.
+    // The kernel ignores a write of the remembered value, but not of the value plus one.
     f.write("wbt_lat_usec", &wbt::FLASH_USEC.to_string());
     assert_eq!(f.usec(), 0);
     f.write(
@@ -110,7 +109,7 @@ fn the_kernel_throttles_under_each_scheduler_as_the_table_says() {
         &wbt::opposite_usec("bfq", false).to_string(),
     );
     assert_eq!(f.usec(), wbt::FLASH_USEC + 1);
-    // Written by hand it stays; and the default of the moment is that of a disk that rotates.
+    // A value written by hand stays; for a rotational disk the default is another.
     f.write("scheduler", "none");
     assert_eq!(f.usec(), wbt::FLASH_USEC + 1);
     f.write("rotational", "1");

@@ -1,4 +1,4 @@
-//! `compare --host` with its simulated twin, with limits of control groups, and after a power cut.
+//! `compare --host` with its simulation, with limits of control groups, and after a power cut.
 
 use crate::disk::turn;
 use crate::host::{Mount, document, until, until_left};
@@ -7,8 +7,9 @@ use rustix::process::{Signal, kill_process};
 use std::fs;
 use std::path::Path;
 
-/// The same script simulated: both figures and their ratio stand in one document, and the disk was
-/// put back before the simulation began. Ten times the disk is another ratio.
+/// The same script in simulation: both figures and their ratio are in one document, and the disk is
+/// restored before the simulation starts. A disk with ten times the service time is slower in
+/// simulation.
 #[test]
 fn simulation_stands_beside_reality() {
     let Some(m) = Mount::new("simulation beside reality") else {
@@ -68,7 +69,7 @@ fn simulation_stands_beside_reality() {
         assert!(r.out.contains(says), "{says}: {}", r.out);
     }
     m.is_as_before();
-    // A program has no twin: said before anything runs.
+    // A program cannot be simulated: reported before anything runs.
     let r = m.rig.run(&[
         "compare",
         "--host",
@@ -89,11 +90,11 @@ fn simulation_stands_beside_reality() {
     m.is_as_before();
 }
 
-/// Everything killed at once, guardian included: what is left is told, put back and removed by one
-/// command; then there is nothing more to say. After another boot the same, but no settings.
+/// All processes are killed at once, including the guard. One command reports, restores and removes
+/// the leftovers; a second one finds nothing. The same after a boot, but without settings.
 #[test]
 fn what_a_power_cut_leaves_is_put_back_and_told() {
-    // What another test's killed run leaves would be told, too.
+    // Leftovers of another test's killed run would be reported too.
     let _turn = turn();
     let Some(m) = Mount::new("what a power cut leaves") else {
         return;
@@ -119,7 +120,8 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
         child.wait().expect("ours");
         assert!(m.rig.records().exists() && state.exists(), "both are left");
         if booted {
-            // Nothing runs on over a boot; what /run had is gone, and the number of the boot is another.
+            // After a boot no process is left, the contents of /run are gone, and the boot's number
+            // differs.
             until_left(&m.at());
             fs::remove_dir_all(m.rig.records()).expect("ours");
             let scheduler = m.rig.queue().join("scheduler");
@@ -161,8 +163,8 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
     }
 }
 
-/// A limit of a control group is heeded under any scheduler: the measured reader beside none takes
-/// its time, the unlimited one does not, and no group is left.
+/// A limit of a control group works under any scheduler: under `none` the limited reader takes the
+/// expected time, and no group is left.
 #[test]
 fn a_limited_neighbour_is_limited() {
     let Some(m) = Mount::new("limits of control groups") else {
@@ -172,7 +174,7 @@ fn a_limited_neighbour_is_limited() {
         println!("skipped: limits of control groups: no blkio of version 1 here");
         return;
     }
-    // 30 reads of 4 KiB past the page cache, at 20 a second or as fast as it goes.
+    // 30 reads of 4 KiB without the page cache, at 20 per second or at full speed.
     let read = "dd if=f of=/dev/null bs=4k count=30 iflag=direct";
     let write = "dd if=/dev/zero of=f bs=4k count=30 conv=fsync";
     let file = m.file(

@@ -1,4 +1,4 @@
-//! `seekwell check-worlds`, with what must agree on any machine, and what must be gone afterwards.
+//! `seekwell check-worlds`: agreement that holds on any machine, and clean-up.
 
 use crate::disk::{attached, have, mounted, run, turn, until, written};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 const NEEDED: &[&str] = &["losetup", "mkfs.ext4", "debugfs", "e2fsck", "mount"];
 
 fn command(args: &[&str]) -> Command {
-    // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+    // In a background job SIGINT is ignored, also in child processes, so it is reset.
     let mut c = Command::new("env");
     c.args([
         "--default-signal=INT,TERM,HUP",
@@ -20,7 +20,7 @@ fn command(args: &[&str]) -> Command {
     c
 }
 
-/// Why it cannot be done here.
+/// Why the test cannot run here.
 fn skip() -> Option<String> {
     have(NEEDED).or_else(|| {
         let there = Path::new("/sys/kernel/tracing").exists();
@@ -28,7 +28,7 @@ fn skip() -> Option<String> {
     })
 }
 
-/// A directory of the test's own, for temporary files of the command: what is left there is seen.
+/// A separate directory for temporary files of the command: leftovers are seen there.
 struct Place(PathBuf);
 
 impl Place {
@@ -50,9 +50,9 @@ impl Drop for Place {
     }
 }
 
-/// Rows that have a limit and by which this run can be judged (what depends on time is not, where the
-/// machine was busy): those that differ, in words, and how many there are. Throughput is left out: it
-/// is the machine's as well.
+/// Rows with a limit that this run can judge (time-dependent ones only if the machine was not
+/// busy): those that differ, in words, and their total number. Throughput is left out, because it
+/// depends on the machine.
 fn counts(workload: &Value) -> (Vec<String>, usize) {
     let rows = workload["verdict"]["rows"].as_array().expect("rows");
     let limited = rows
@@ -102,7 +102,7 @@ fn both_worlds_ask_the_disk_for_the_same() {
     .output()
     .expect("the binary runs");
     let err = String::from_utf8_lossy(&out.stderr);
-    // 1: something differs, which is looked at here; 5: the machine was busy.
+    // 1: something differs, which is checked here; 5: the machine was busy.
     assert!(matches!(out.status.code(), Some(0 | 1 | 5)), "{err}");
     let all: Value = serde_json::from_slice(&out.stdout).expect("JSON");
     assert_eq!(all["missed"].as_array().map(Vec::len), Some(0), "{err}");
@@ -119,11 +119,11 @@ fn both_worlds_ask_the_disk_for_the_same() {
         println!("{name}: {limited} counts; {real} {unit} real, {sim} simulated");
         assert!(bad.is_empty(), "{name}: {}", bad.join("; "));
         assert!(limited >= 4, "{name}: {limited} counts with a limit");
-        // A prediction that knows nothing has no journal.
+        // The null model has no journal.
         assert!(row(workload, "journal", "requests")["null"] == 0.0);
     }
-    // PostMark, once synced, has what the others have not: data that nobody waits for, and
-    // metadata at home.
+    // PostMark, once synced, has data that no task waits for, and metadata in place; the others
+    // have not.
     for name in ["async data", "metadata"] {
         let real = row(&workloads[1], name, "KiB")["real"].as_f64();
         assert!(real > Some(100.0), "{name}: {real:?} KiB");
@@ -161,7 +161,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// How far a run has come, by what is there.
+/// Waits until a stage of a run is reached, by its files.
 fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
     until(what, || {
         let over = child.try_wait().expect("a child");
@@ -170,7 +170,7 @@ fn wait_for(child: &mut Child, what: &str, there: impl Fn() -> bool) {
     });
 }
 
-/// Nothing of a run is left: mounts, loop devices, tracing, files.
+/// Checks for leftovers of a run: mounts, loop devices, tracing, files.
 fn gone(place: &Place, pid: u32) {
     let own = place.0.join(format!("seekwell-worlds-{pid}"));
     assert!(!mounted(&own.join("mnt")) && !mounted(&own.join("fuse")));
@@ -192,7 +192,7 @@ fn a_signal_at_any_stage_leaves_nothing_behind() {
         println!("skipped: signals to check-worlds: {skip}");
         return;
     }
-    // Served; attached, while the file system is made; mounted; in the middle of the workload.
+    // Served; attached, while the file system is created; mounted; in the middle of the workload.
     for (stage, signal) in [
         ("fuse", "INT"),
         ("loop", "TERM"),
@@ -246,7 +246,7 @@ fn a_killed_run_is_cleaned_up_by_its_disk_and_the_next_one() {
     until("the letting go of its disk", || {
         !mounted(&own.join("fuse")) && !mounted(&own.join("mnt")) && !attached(&own)
     });
-    // A workload that does not fit: it fails in one world, and the rest is removed all the same.
+    // A workload that does not fit: it fails in one world, and everything is removed nevertheless.
     let out = command(&["--size", "64M", "fs-mark:files=100,size=1MiB"])
         .env("TMPDIR", &place.0)
         .output()

@@ -1,5 +1,5 @@
-//! The same on xfs as on ext4: what schedules under it is found, schedulers are set, measured and
-//! put back, and what is recorded is what reached the device.
+//! The same on xfs as on ext4: the scheduler below is found, schedulers are set, measured and
+//! restored, and the recording equals the requests to the device.
 
 use crate::disk::{have, run};
 use crate::host::document;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 
-/// Smallest that mkfs.xfs makes, and a little.
+/// A little more than the minimum size of mkfs.xfs.
 const MIB: u64 = 320;
 
-/// A mounted xfs on a device of our own.
+/// A mounted xfs on the test's device.
 struct Xfs {
     at: PathBuf,
     rig: Rig,
@@ -93,7 +93,7 @@ fn an_experiment_on_xfs() {
     x.rig.is_as_before();
 }
 
-/// A megabyte past the page cache is a megabyte in the record, whatever the log takes beside it.
+/// A megabyte of direct writes is a megabyte in the recording, whatever the log adds.
 #[test]
 fn what_is_recorded_on_xfs() {
     let Some(x) = Xfs::new("a record on xfs") else {

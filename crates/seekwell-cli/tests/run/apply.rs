@@ -1,10 +1,10 @@
-//! `seekwell apply` below a root of its own: files, settings, and the way back.
+//! `seekwell apply` below a separate root: files, settings, and undo.
 
 use super::host::{Copy, acts_below, phone};
 use crate::seekwell;
 use std::fs;
 
-/// A workstation's disk with what udev knows of it.
+/// A workstation's disk with udev's data.
 fn disk(name: &str) -> Copy {
     let c = Copy::new(name);
     c.disk("sda", "8:0", "none [mq-deadline] kyber bfq\n", 4 << 40);
@@ -30,7 +30,7 @@ fn a_choice_is_shown_written_and_taken_away() {
         seekwell(&all.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let before = c.all();
-    // Looking changes nothing, and neither does a question that nobody can answer.
+    // A dry run changes nothing, and neither does a question without an answer.
     for (more, says, code) in [
         (&["bfq", "--persist", "--dry-run"][..], "--dry-run", 0),
         (&["bfq", "--persist"], "add --yes", 2),
@@ -88,7 +88,7 @@ fn a_word_for_the_kernel_that_is_ignored_is_pointed_out() {
     );
 }
 
-/// A phone of 2014: single-queue names, an eMMC without udev, a kernel that heeds the word.
+/// A phone of 2014: single-queue names, an eMMC without udev, a kernel that obeys `elevator=`.
 #[test]
 fn a_phone_is_switched_and_kept_by_its_own_means() {
     let c = phone("apply-phone");
@@ -118,8 +118,8 @@ fn a_phone_is_switched_and_kept_by_its_own_means() {
     acts_below(&c, &r.err);
 }
 
-/// A rule that would come after ours, and the active profile of tuned, are named by file and line, with
-/// what wins.
+/// A rule that would come after Seekwell's, and the active profile of tuned, are named by file and
+/// line, with the scheduler that would win.
 #[test]
 fn what_has_the_last_word_at_boot_is_named() {
     let c = disk("apply-later");
@@ -136,22 +136,22 @@ fn what_has_the_last_word_at_boot_is_named() {
         r.out.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let rule = "/etc/udev/rules.d/90-io-schedulers.rules:2 sets kyber";
-    // Nothing is kept: the file has its way at the next boot.
+    // Without --persist the file wins at the next boot.
     let out = run(&["none", "--dry-run"]);
     assert!(
         out.contains(&format!("At boot {rule}. The choice lasts until then")),
         "{out}"
     );
-    // A rule of ours takes a name that comes later, and says why.
+    // Seekwell's rule takes a name that comes later, and says why.
     let out = run(&["none", "--persist", "--dry-run"]);
     let name = "91-seekwell-WDCWD40EFRXWCC4E0001.rules";
     assert!(out.contains(rule) && out.contains(name), "{out}");
     assert!(!out.contains("At boot"), "nothing comes after it: {out}");
-    // The same scheduler is no rival.
+    // A rule for the same scheduler is not a rival.
     let out = run(&["kyber", "--persist", "--dry-run"]);
     assert!(out.contains("62-seekwell-") && !out.contains(rule), "{out}");
     assert_eq!(c.all(), before);
-    // Written, it is found again, and no second one is made.
+    // The written rule is found again, and no second one is made.
     let out = run(&["none", "--persist", "--yes"]);
     assert!(
         out.contains(&format!("written: {}/etc/udev/rules.d/{name}", c.root())),
@@ -161,7 +161,7 @@ fn what_has_the_last_word_at_boot_is_named() {
     assert!(out.contains(&format!("/{name}:")), "{out}");
     let rules = fs::read_dir(c.0.join("etc/udev/rules.d")).expect("there");
     assert_eq!(rules.count(), 2);
-    // tuned comes after all rules: a rule is no use against it, a profile is.
+    // tuned comes after all rules: a rule cannot override it, a profile can.
     c.put("etc/tuned/active_profile", "mine\n");
     c.put("etc/tuned/mine/tuned.conf", "[disk]\nelevator=bfq\n");
     let tuned =
@@ -193,7 +193,7 @@ fn what_has_the_last_word_at_boot_is_named() {
     run(&["--undo"]);
 }
 
-/// As `kill -9` between a file's first name and its last leaves it.
+/// Like `kill -9` between the temporary and the final name of a file.
 #[test]
 fn half_written_files_of_a_killed_apply_go() {
     let half = |c: &Copy| {
@@ -221,7 +221,7 @@ fn half_written_files_of_a_killed_apply_go() {
         r.out,
         r.err
     );
-    // Nothing else is there: to have removed them is what was to do.
+    // There is nothing else to undo: the removal is the result.
     half(&c);
     let r = seekwell(&undo);
     assert_eq!(
@@ -240,7 +240,7 @@ fn half_written_files_of_a_killed_apply_go() {
     assert!(!c.0.join("var/lib/seekwell").exists());
 }
 
-/// A note that others may write is refused in words, by `host restore` too.
+/// A note that others may write is refused with a message, also by `host restore`.
 #[test]
 fn a_note_that_others_may_write_is_refused() {
     use std::os::unix::fs::PermissionsExt;

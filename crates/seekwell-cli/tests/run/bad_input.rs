@@ -1,4 +1,4 @@
-//! Whatever is wrong with the input: exit code 2, one line that names file, place and remedy.
+//! Any wrong input: exit code 2, and one line that names file, place and remedy.
 
 use crate::{project, scratch, seekwell};
 use std::io::Write;
@@ -190,7 +190,8 @@ fn options_out_of_range() {
     }
 }
 
-/// Presets of the user's own: one line that names file, line and remedy, wherever a device is named.
+/// Faulty presets of the user: one line that names file, line and remedy, wherever a device is
+/// named.
 #[test]
 fn device_files_that_cannot_be() {
     let preset = std::fs::read_to_string(project(

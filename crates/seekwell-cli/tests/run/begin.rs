@@ -1,4 +1,4 @@
-//! Commands for those who write schedulers, and those of the Python package.
+//! Commands for scheduler authors, and those of the Python package.
 
 use crate::{good, seekwell};
 use serde_json::Value;
@@ -82,7 +82,8 @@ fn a_name_that_nobody_has_is_met_with_nobody() {
     assert!(r.err.contains("/nowhere/a.csv"), "{}", r.err);
 }
 
-/// The page of an arena: marks for everybody, nothing from elsewhere; the same figures as on screen.
+/// The page of an arena: marks for all schedulers, nothing external; the same figures as on the
+/// screen.
 #[test]
 fn an_arena_has_a_page() {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("arena.html");
@@ -112,7 +113,7 @@ fn an_arena_has_a_page() {
         assert!(page.contains(word), "{word}");
     }
     assert!(page.contains("--device constant:depth=1,service_us=100"));
-    // A mark for each scheduler of the layer in the picture, and a line in the table.
+    // The picture has a mark for each scheduler of the layer, and the table a line.
     let line = |l: &&str| l.starts_with("mq-deadline ") || l.ends_with(" yes");
     for shown in screen.out.lines().filter(line) {
         let name = shown.split_whitespace().next().expect("a name");

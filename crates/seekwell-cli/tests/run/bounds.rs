@@ -1,8 +1,8 @@
-//! Absurd times, sizes and numbers: told, or borne.
+//! Extreme times, sizes and numbers are reported or handled.
 
 use super::{good, scratch, seekwell};
 
-/// Runs, and demands a refusal with these words.
+/// Runs a command that must be refused with these words.
 fn refused(args: &[&str], says: &[&str]) {
     let r = seekwell(args);
     assert_eq!(r.code, 2, "{args:?}: {}", r.err);

@@ -1,4 +1,4 @@
-//! `seekwell calibrate` on files and loop devices of its own.
+//! `seekwell calibrate` on the test's own files and loop devices.
 
 use super::*;
 use crate::watched::Watched;
@@ -30,7 +30,7 @@ fn shell(program: &str, args: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&o.stdout).trim().to_owned())
 }
 
-/// A loop device over a file of ours; detached when it goes.
+/// A loop device over the test's file; detached when dropped.
 struct Loop(String);
 
 impl Loop {
@@ -47,7 +47,7 @@ impl Drop for Loop {
     }
 }
 
-/// A mount of ours; gone when it goes.
+/// A mount of the test; unmounted when dropped.
 struct Mount(String);
 
 impl Drop for Mount {
@@ -61,16 +61,16 @@ fn path_of(name: &str) -> String {
     dir.join(name).display().to_string()
 }
 
-/// What a calibration of something real must leave behind, whatever the machine is doing: a preset
-/// that lists and runs, or a reason why there is none.
+/// The result of a calibration of a real device, under any load: a preset that can be listed and
+/// run, or a reason why there is none.
 fn check(r: &Ran, preset: &str) {
     let json: Value = serde_json::from_str(&r.out).unwrap_or_else(|e| panic!("{e}: {}", r.err));
     let seconds = json["seconds"].as_f64().expect("seconds");
-    // One measurement may be under way when the budget ends, on a machine that is slow just now.
+    // On a slow machine one measurement may be in progress when the budget ends.
     assert!(seconds < 25.0, "the budget was 10 s, it took {seconds}");
     assert!(json["ios"].as_u64() > Some(100));
     if json["preset"].is_null() {
-        // A machine so busy that its disk takes milliseconds, or the time is too short.
+        // On a busy machine the disk may take milliseconds, or the time may be too short.
         assert_eq!(r.code, 2, "{}", r.err);
         assert!(r.err.contains("no preset"), "{}", r.err);
         println!("skipped: no preset to run: {}", json["because"]);
@@ -131,8 +131,8 @@ fn a_file_is_calibrated_and_the_preset_runs() {
     assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
 }
 
-/// With permission to write, on a device nobody uses: afterwards every byte is what it was, the
-/// device is free, and a mounted one is refused.
+/// With permission to write, on an unused device: afterwards every byte is unchanged, and the
+/// device is free. A mounted device is refused.
 #[test]
 fn a_loop_device_is_calibrated_with_writes_and_left_as_it_was() {
     let file = image("calibrate-loop.img", 64);
@@ -185,7 +185,7 @@ fn an_interruption_leaves_nothing_behind() {
     let preset = path_of("calibrate-stop.toml");
     let _ = fs::remove_file(&preset);
     let mut run = Watched::begin(&["calibrate", &file, "--budget", "5m", "-o", &preset]);
-    // A second of its budget is used.
+    // At least a second of the budget is used.
     let measures = |f: &str| f.contains(" %  ") && !f.contains(" 0:00 ");
     if !run.shows("the measuring", measures) {
         let err = run.end().err;
@@ -201,7 +201,8 @@ fn an_interruption_leaves_nothing_behind() {
         before == fs::read(&file).expect("the image"),
         "the bytes have changed"
     );
-    // Flash is fitted when all is measured: half of it makes no preset, and no file half written.
+    // Flash is fitted after all measurements: an interrupted calibration gives no preset and no
+    // partial file.
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let parts = fs::read_dir(dir).expect("scratch").filter_map(Result::ok);
     let parts = parts.filter(|e| {
@@ -228,7 +229,7 @@ fn what_cannot_be_probed_is_refused_with_the_remedy() {
     ] {
         let r = seekwell(&["calibrate", path]);
         assert_eq!((r.code, &*r.out), (2, ""), "{path}: {}", r.err);
-        // A scratch directory in memory may not know direct I/O at all.
+        // A scratch directory in memory may not support direct I/O.
         let ok = r.err.contains(what) && r.err.contains(remedy) || r.err.contains("O_DIRECT");
         assert!(ok && r.err.contains(path), "{path}: {}", r.err);
     }

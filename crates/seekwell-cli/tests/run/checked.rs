@@ -1,11 +1,11 @@
-//! The figures that an outsider would check first, worked out by other means: a geometric mean from
-//! the exported CSV, a percentile from the stream of events, times of a trace from its text.
+//! Figures computed by independent means: a geometric mean from the exported CSV, a percentile from
+//! the event stream, times of a trace from its text.
 
 use crate::{good, project, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A results folder of this test that is not there yet.
+/// A results folder of this test that does not exist yet.
 fn folder(name: &str) -> String {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     if path.exists() {
@@ -18,7 +18,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// The figures that lie in a page.
+/// The data embedded in a page.
 fn index(html: &str) -> Value {
     let own = html.split("id=\"sw-index\">").nth(1).expect("an index");
     json(own.split("</script>").next().expect("its end"))
@@ -28,7 +28,7 @@ fn near(a: f64, b: f64, share: f64) -> bool {
     (a / b - 1.0).abs() <= share
 }
 
-/// The fields of a line of CSV; commas between quotes part nothing.
+/// The fields of a line of CSV; commas between quotes are not separators.
 fn fields(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -42,7 +42,7 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// The rows of a CSV by the names of its head.
+/// The rows of a CSV, as maps from column names.
 fn rows(csv: &str) -> Vec<BTreeMap<String, String>> {
     let mut lines = csv.lines();
     let head = fields(lines.next().expect("a head"));
@@ -87,7 +87,7 @@ fn a_geometric_mean_is_that_of_the_exported_csv() {
         }
     }
     assert_eq!(runs.len(), 9, "three tests, three blocks");
-    // As many blocks in each test, so the mean of all logs is the mean over tests.
+    // Every test has the same number of blocks, so the mean of all logs is the mean over tests.
     let mean = |of: &str| -> f64 {
         let logs = runs.values().map(|r| (r[of] / r["noop"]).ln());
         (logs.sum::<f64>() / runs.len() as f64).exp()
@@ -109,7 +109,7 @@ fn a_geometric_mean_is_that_of_the_exported_csv() {
         );
         seen += usize::from(!near(times, 1.0, 0.01));
     }
-    // A program that knew nothing would write 1 for all.
+    // A constant answer would be 1 for all.
     assert!(seen > 0, "something differs: {scores:?}");
 }
 
@@ -163,7 +163,7 @@ fn percentiles_are_those_of_the_stream_of_events() {
         ("p99_ns", 990),
         ("p999_ns", 999),
     ] {
-        // The least value that so many of all do not exceed.
+        // The smallest value that this share of all does not exceed.
         let by_hand = took[(n * of).div_ceil(1000) - 1] as f64;
         assert!(
             near(number(name), by_hand, 0.002),
@@ -171,18 +171,18 @@ fn percentiles_are_those_of_the_stream_of_events() {
             number(name)
         );
     }
-    // Exponential times of the same mean, the guess of who knows no distribution, are farther off.
+    // The null model, an exponential distribution of the same mean, is further off.
     let guess = mean * 100f64.ln();
     assert!(!near(guess, number("p99_ns"), 0.02), "{guess}");
 }
 
-/// A time stamp of ftrace, "13940.900770:", in microseconds.
+/// A timestamp of ftrace, "13940.900770:", in microseconds.
 fn stamp(word: &str) -> Option<u64> {
     let (s, us) = word.strip_suffix(':')?.split_once('.')?;
     Some(s.parse::<u64>().ok()? * 1_000_000 + us.parse::<u64>().ok()?)
 }
 
-/// "4456448 + 8" behind the operation: first sector and the one behind the last.
+/// "4456448 + 8" after the operation: first sector, and the first one after the end.
 fn sectors(words: &[&str]) -> Option<(u64, u64)> {
     let plus = words.iter().position(|w| *w == "+")?;
     let first: u64 = words[plus - 1].parse().ok()?;
@@ -193,7 +193,7 @@ fn sectors(words: &[&str]) -> Option<(u64, u64)> {
 fn times_of_a_trace_are_those_of_its_text() {
     let trace = project("crates/seekwell-trace/tests/data/ftrace-6.18.txt");
     let text = std::fs::read_to_string(&trace).expect("the trace");
-    // When it was asked for, its sectors, and how many of them are not done yet.
+    // Submission time, sectors, and the number of sectors not completed.
     let mut waiting: Vec<(u64, u64, u64, u64)> = Vec::new();
     let mut took: Vec<u64> = Vec::new();
     for line in text.lines().filter(|l| !l.starts_with('#')) {
@@ -206,7 +206,7 @@ fn times_of_a_trace_are_those_of_its_text() {
         match *what {
             "block_bio_queue:" if end > first => waiting.push((at, first, end, end - first)),
             "block_rq_complete:" => waiting.retain_mut(|w| {
-                // A bio may be a part of a request, or split into several.
+                // A bio may be part of a request, or split into several.
                 w.3 -= w.2.min(end).saturating_sub(w.1.max(first));
                 if w.3 == 0 {
                     took.push(at - w.0);

@@ -1,4 +1,4 @@
-//! `compare` and `demo`: the main job and the famous behaviours.
+//! `compare` and `demo`.
 
 use crate::{good, seekwell};
 use seekwell_lab::demo::demos;
@@ -9,13 +9,13 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&good(args)).expect("one JSON document")
 }
 
-/// A small part of what runs by default.
+/// A small part of the default runs.
 const SHORT: &[&str] = &[
     "--device",
     "hdd:hitachi-7k200",
     "--workload",
     "seeker:seconds=1s",
-    // Nothing about schedulers that are younger than the disk.
+    // No notes about schedulers younger than the disk.
     "--quiet",
 ];
 
@@ -33,7 +33,7 @@ fn the_first_line_says_modelled_and_the_last_where_it_is_told_how_far_to_trust_i
     assert!(std::path::Path::new(&crate::project("docs/reading.md")).is_file());
 }
 
-/// Values of a field of all records, each once, in their order.
+/// Distinct values of a field over all records, in order.
 fn once(doc: &Value, of: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for r in doc["records"].as_array().expect("records") {
@@ -77,7 +77,7 @@ fn the_default_is_of_today_and_each_device_has_the_kernels_reference() {
     assert_eq!(doc["analysis"]["cells"][1]["reference"], 0);
 }
 
-/// Devices, schedulers, workloads and every byte of what was the default once.
+/// Devices, schedulers, workloads and every byte of the former default.
 #[test]
 fn the_default_of_2012_is_what_its_words_give() {
     let words = [
@@ -122,7 +122,7 @@ fn recommend_alone_takes_the_same_defaults() {
     }
 }
 
-/// With one reader no scheduler has a choice: a difference would be a false positive.
+/// With a single reader a scheduler has no choice: a difference would be a false positive.
 #[test]
 fn one_reader_shows_no_difference_and_the_disk_as_published() {
     let doc = json(&[

@@ -1,4 +1,4 @@
-//! `convert`, standard input, and the two readers of CSV.
+//! `convert`, standard input, and the two CSV readers.
 
 use crate::{Ran, command, good, ran, scratch, seekwell};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A trace with all that the interchange can say of two processes.
+/// A trace with everything that the interchange format can express, for two processes.
 fn trace() -> String {
     let mut text = "t_ns,op,flags,sector,sectors,pid,cpu,device,t_complete\n".to_owned();
     for i in 0..200u64 {
@@ -23,7 +23,7 @@ fn place(name: &str) -> PathBuf {
     path
 }
 
-/// Runs it with these bytes on standard input.
+/// Runs the command with these bytes on standard input.
 fn fed(args: &[&str], bytes: &[u8]) -> Ran {
     let mut child = command(args)
         .stdin(Stdio::piped())
@@ -33,7 +33,7 @@ fn fed(args: &[&str], bytes: &[u8]) -> Ran {
         .expect("the binary runs");
     let mut to = child.stdin.take().expect("a pipe");
     let bytes = bytes.to_vec();
-    // It may have read enough before all is written.
+    // The command may stop reading before all is written.
     let feed = std::thread::spawn(move || drop(to.write_all(&bytes)));
     let out = child.wait_with_output().expect("it ends");
     feed.join().expect("fed");
@@ -80,7 +80,7 @@ fn a_part_of_several_traces() {
     let part = good(&[
         "convert", &csv, "--from", "0.1", "--until", "0.2", "--pid", "10",
     ]);
-    // Records 50 to 99 lie in there; those of process 10 are the even ones.
+    // The range has records 50 to 99; those of process 10 are the even ones.
     assert_eq!(part.lines().count(), 1 + 25);
     assert!(
         part.lines()
@@ -140,7 +140,7 @@ fn what_cannot_be_converted() {
     assert_eq!(std::fs::metadata(&csv).unwrap().ino(), before);
 }
 
-/// A fuzzer's table, on which the library panics where overflow is checked.
+/// A table found by fuzzing, on which the library panics if overflow is checked.
 #[test]
 fn a_table_made_to_harm_is_one_line_of_error() {
     let harmful = crate::project("crates/seekwell-trace/tests/data/parquet/harmful.parquet");
@@ -155,7 +155,7 @@ fn standard_input_is_a_trace_wherever_a_file_is() {
     let text = trace();
     let csv = scratch("stdin.csv", text.as_bytes());
     let zst = zstd::encode_all(text.as_bytes(), 3).unwrap();
-    // A stream is read once, so that there is one seed.
+    // A stream can be read only once, so there is a single seed.
     let one = ["-s", "noop,cfq,bfq-v7r8", "--seeds", "1", "--quiet"];
     let from_file = good(&[&["replay", &*csv][..], &one].concat());
     for bytes in [text.as_bytes(), &zst] {
@@ -180,7 +180,7 @@ fn standard_input_is_a_trace_wherever_a_file_is() {
     );
 }
 
-/// An endless stream ends with the limit.
+/// An endless stream ends at the limit.
 #[test]
 fn no_more_is_taken_from_a_pipe_than_is_asked_for() {
     let mut child = command(&[
@@ -210,7 +210,7 @@ fn no_more_is_taken_from_a_pipe_than_is_asked_for() {
     assert!(feed.join().unwrap() < 1_000_000, "it stopped reading");
 }
 
-/// One list, both commands.
+/// Both commands read the same list.
 #[test]
 fn explain_and_replay_read_the_same_lists() {
     for (name, text) in [
@@ -288,7 +288,7 @@ fn what_is_not_replayed_is_told() {
     good(&["replay", &many, "-s", "noop", "--trace-device", "7"]);
 }
 
-/// Every option that a message names is one.
+/// Every option in a message exists.
 #[test]
 fn remedies_name_options_that_exist() {
     let helps: String = [
@@ -357,11 +357,12 @@ fn remedies_name_options_that_exist() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         for (n, line) in text.lines().enumerate() {
-            // Messages stand in quotes; `zstd -d --long` and cargo's are other programs'.
+            // Messages are in quotes; `zstd -d --long` and cargo's options belong to other
+            // programs.
             let others = line.contains("zstd -d") || line.contains("cargo ");
             let said = line.contains('"') && !line.trim_start().starts_with("//");
             for o in options(line).iter().filter(|_| said && !others) {
-                // An argument for a process of its own is no advice.
+                // An argument for a child process is not advice.
                 let passed_on = line.contains(&format!("\"--{o}\""));
                 if !known.contains(o) && !passed_on {
                     bad.push(format!("{}:{}: --{o}", file.display(), n + 1));

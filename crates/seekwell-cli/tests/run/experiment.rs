@@ -41,10 +41,10 @@ fn an_experiment_file_is_planned_carried_out_and_kept() {
         assert!(text.contains(word), "{word}\n{text}");
     }
     assert!(dir.join("runs.parquet").exists());
-    // What is complete is not gone on with, and never overwritten.
+    // A complete folder is not resumed and never overwritten.
     let r = seekwell(&["compare", &file, "--results", &to, "-q"]);
     assert_eq!(r.code, 2, "{}", r.err);
-    // Another folder, another number of threads: the same files.
+    // Another folder and another number of threads give the same files.
     let other = format!("{to}-2");
     let _ = std::fs::remove_dir_all(&other);
     good(&[

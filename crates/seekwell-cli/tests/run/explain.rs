@@ -1,4 +1,4 @@
-//! `explain` as a program reads it: logs, agreement, exit status.
+//! `explain` for programs: logs, agreement, exit status.
 
 use crate::{good, project, scratch, seekwell};
 use seekwell_microscope::format::CsvOptions;
@@ -164,7 +164,7 @@ fn a_request_list_runs_under_any_scheduler() {
     );
 }
 
-/// Every scheduler takes a bare list, each in its own layer; every worked example is its own case.
+/// Every scheduler runs a bare list in its own layer; every worked example is its own case.
 #[test]
 fn every_scheduler_thinks_aloud() {
     let csv = scratch(
@@ -193,7 +193,7 @@ fn every_scheduler_thinks_aloud() {
     }
 }
 
-/// What a reason names is explained: in the legend below the steps, and on the scheduler's page.
+/// Every rule in a reason is explained: in the legend below the steps, and on the scheduler's page.
 #[test]
 fn every_reason_can_be_looked_up() {
     let csv = scratch(
@@ -203,7 +203,7 @@ fn every_reason_can_be_looked_up() {
     for s in seekwell_sched::registry() {
         let text = good(&["explain", &csv, "--scheduler", s.name, "--legend"]);
         let (steps, legend) = text.split_once("RULES NAMED ABOVE").expect("a legend");
-        // What had no room on its line stands below it.
+        // Text that does not fit continues below its line.
         let steps = steps.replace(&format!("\n{}", " ".repeat(27)), " ");
         let page = good(&["schedulers", s.name, "--details"]);
         let markdown = good(&["schedulers", "--markdown"]);
@@ -227,7 +227,7 @@ fn every_reason_can_be_looked_up() {
     }
 }
 
-/// Nobody needs a case to read the rules.
+/// The rules can be read without a case.
 #[test]
 fn the_rules_can_be_read_without_a_case() {
     let kyber = good(&["explain", "--legend", "--scheduler", "kyber"]);
@@ -271,10 +271,10 @@ fn controls_are_told_in_their_place() {
     assert!(at("fifo_batch = 1") < at("arrives    3"));
 }
 
-/// bfq is asked again every 3 ms while it waits: what repeats itself is counted.
+/// bfq is called every 3 ms while it waits: repeated steps are counted.
 #[test]
 fn a_long_wait_is_told_in_few_lines() {
-    // While the write of process 2 waits bfq idles for a third request of process 1.
+    // The write of process 2 waits while bfq idles for a third request of process 1.
     let rows = b"t_us,id,pid,op,sector,n\n0,1,1,R,1000,8\n0,2,2,W,5000,8\n100,3,1,R,1008,8\n";
     let file = scratch("wait.csv", rows);
     let args = [

@@ -1,15 +1,15 @@
-//! `import`, `diff` and `machines` through the program: figures made elsewhere are read and judged,
-//! and what cannot be read is refused with its reason.
+//! `import`, `diff` and `machines` through the program: foreign results are read and analysed, and
+//! unreadable ones are refused with a reason.
 
 use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
 
-/// A sample that the importers' own tests read, too.
+/// A sample that the importers' own tests read too.
 fn sample(name: &str) -> String {
     project(&format!("crates/seekwell-lab/tests/imported/{name}"))
 }
 
-/// Imports and gives what is printed; notes go to stderr and are no matter here.
+/// Imports files and returns the output; notes on stderr are ignored.
 fn imported(names: &[&str], more: &[&str]) -> String {
     let files: Vec<String> = names.iter().map(|n| sample(n)).collect();
     let mut args = vec!["import", "-q"];
@@ -77,8 +77,8 @@ fn every_format_is_read_and_its_head_says_as_what() {
         assert!(first.contains(head), "{names:?}: {first}");
         assert!(text.contains("WORKLOAD"), "{text}");
     }
-    // A page of OpenBenchmarking.org saved as text has its own test with the published table; every
-    // format is listed.
+    // A page of OpenBenchmarking.org saved as text has a separate test with the published table;
+    // every format is listed.
     let list = good(&["import", "--list"]);
     for f in seekwell_lab::import::formats() {
         assert!(list.contains(f.name), "{}", f.name);
@@ -97,13 +97,14 @@ fn published_figures_give_the_table_and_say_which_differences_hold() {
         .find(|l| l.contains("blogbench 1.0: Write"))
         .expect("a line");
     let words: Vec<&str> = line.split_whitespace().collect();
-    // The mean of cfq as it was published, noop's loss that holds, deadline's that does not.
+    // The published mean of cfq, a significant loss of noop, and one of deadline that is not
+    // significant.
     assert!(
         words.contains(&"923") && words.windows(2).any(|w| w == ["-18", "!"]),
         "{line}"
     );
     assert!(words.windows(2).any(|w| w == ["-4.6", "?"]), "{line}");
-    // In numbers: of all comparisons few hold.
+    // As numbers: few of all comparisons are significant.
     let json = imported(&["published/phoronix-linux-3.4.csv"], &["--json"]);
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let cells = json["analysis"]["cells"].as_array().expect("cells");
@@ -183,7 +184,7 @@ fn what_is_no_result_is_refused_with_its_place() {
     assert!(r.err.contains("pts-xml"), "the nearest: {}", r.err);
 }
 
-/// Runs of two schedulers on one day, as anybody could write them down.
+/// Runs of two schedulers on one day, in a generic CSV.
 fn day(name: &str, factor: f64, slower: f64) -> String {
     let mut text = "device,scheduler,workload,run,value,unit,better\n".to_owned();
     for run in 0..12 {
@@ -202,7 +203,7 @@ fn diff_tells_by_its_exit_code_whether_something_got_worse() {
         day("tuesday.csv", 0.9, 1.0),
         day("wednesday.csv", 0.9, 0.8),
     );
-    // The same, and a slower day: nothing that the control does not have, too.
+    // The same file, and a slower day: no difference beyond that of the control.
     for other in [&monday, &slow] {
         let r = seekwell(&["diff", &monday, other, "-q"]);
         assert_eq!(r.code, 0, "{}{}", r.out, r.err);

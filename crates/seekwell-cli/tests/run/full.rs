@@ -1,4 +1,4 @@
-//! Results where there is no room for them: what was measured is kept, and gone on with.
+//! Results on a full disk: finished runs are kept, and the experiment can be resumed.
 
 use crate::seekwell;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn compare<'a>(file: &'a str, to: &'a str) -> [&'a str; 5] {
     ["compare", file, "--results", to, "--threads=1"]
 }
 
-/// A limit on the size of a file stands for a disk that is full, and needs no root.
+/// A limit on the file size replaces a full disk, and needs no root.
 #[test]
 fn a_full_disk_costs_the_run_under_way_and_nothing_else() {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("full");
@@ -44,14 +44,14 @@ fn a_full_disk_costs_the_run_under_way_and_nothing_else() {
     );
     let kept = |dir: &str| seekwell(&["results", dir, "--json"]).out;
     assert!(kept(&cut).contains("\"resumable\""));
-    // With room again the same command ends it, and has what was never interrupted.
+    // With space the same command completes it, with the same result as an uninterrupted one.
     for to in [&cut, &whole] {
         let ran = seekwell(&compare(&file, to));
         assert_eq!(ran.code, 0, "{}", ran.err);
     }
     let bytes = |dir: &str| std::fs::read(Path::new(dir).join("runs.parquet")).expect("read");
     assert!(bytes(&cut) == bytes(&whole));
-    // No room for the folder itself.
+    // No space for the folder itself.
     std::fs::remove_dir_all(&cut).expect("removed");
     let (code, said) = limited("1");
     assert_eq!(code, Some(3), "{said}");

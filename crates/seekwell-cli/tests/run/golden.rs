@@ -1,6 +1,6 @@
-//! Outputs that a person looked at once and that may not change unnoticed.
+//! Outputs that a person has reviewed and that must not change unnoticed.
 //!
-//! After a wanted change: `SEEKWELL_BLESS=1 cargo test -p seekwell-cli`, then read the diff.
+//! After an intended change: `SEEKWELL_BLESS=1 cargo test -p seekwell-cli`, then read the diff.
 
 use crate::{good, project};
 

@@ -1,4 +1,4 @@
-//! Builds for use are laid out by the profile of `pgo/`, with the compiler that it is of.
+//! Release builds use the profile in `pgo/`, with the compiler that it belongs to.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,12 +11,12 @@ fn project(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// What the compiler that the profile is of says of itself.
+/// The version text of the profile's compiler.
 fn of() -> String {
     fs::read_to_string(project("pgo/compiler")).expect("it is there")
 }
 
-/// The flags and the messages that a command gets with a compiler that says so of itself.
+/// The flags and messages of a command with a compiler that prints this version.
 fn flags(compiler: &str, env: &[(&str, &str)]) -> (Option<String>, String) {
     let dir = tempfile::tempdir().expect("a directory");
     let rustc = dir.path().join("rustc");
@@ -78,7 +78,7 @@ fn who_wants_a_plain_build_gets_one() {
     assert_eq!(plain, (None, String::new()));
 }
 
-/// A newer compiler comes with a newer profile: `make profile`.
+/// A newer compiler needs a newer profile: `make profile`.
 #[test]
 fn the_profile_is_of_the_compiler_that_is_pinned() {
     let pinned = fs::read_to_string(project("rust-toolchain.toml")).expect("it is there");

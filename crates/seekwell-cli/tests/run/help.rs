@@ -1,4 +1,4 @@
-//! The short help of the commands that have most options.
+//! The short help of the commands with the most options.
 
 use crate::{command, ran};
 
@@ -49,7 +49,7 @@ fn the_short_help_is_grouped_and_fits_45_lines() {
         for group in groups {
             assert!(lines.contains(&group), "{name}: {group}\n{text}");
         }
-        // Examples stand behind all options, and nothing but the way to the rest behind them.
+        // Examples follow all options; after them there is only the reference to the long help.
         let (before, examples) = text.split_once("\nExamples:\n").expect("examples");
         assert!(before.contains("--color"), "{name}\n{text}");
         let examples: Vec<&str> = examples.lines().collect();
@@ -60,7 +60,7 @@ fn the_short_help_is_grouped_and_fits_45_lines() {
     }
 }
 
-/// What the short help leaves out is in the long one.
+/// The long help has what the short help leaves out.
 #[test]
 fn the_long_help_has_every_option() {
     for name in ["compare", "run", "replay"] {

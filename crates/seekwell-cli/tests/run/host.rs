@@ -1,4 +1,4 @@
-//! `seekwell host` on copies of other machines' trees: no root, nothing of this machine.
+//! `seekwell host` on copies of other machines' trees: without root, independent of this machine.
 
 use crate::{command, good, ran, seekwell};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A tree below cargo's directory for tests.
+/// A tree in cargo's directory for tests.
 pub struct Copy(pub PathBuf);
 
 impl Copy {
@@ -52,7 +52,7 @@ impl Copy {
     }
 }
 
-/// A phone of 2014: eMMC with parts by the dozen, single-queue names.
+/// A phone of 2014: an eMMC with dozens of partitions, single-queue names.
 pub fn phone(name: &str) -> Copy {
     let c = Copy::new(name);
     c.disk("mmcblk0", "179:0", "noop deadline row [cfq]\n", 16 << 30);
@@ -124,7 +124,7 @@ fn what_is_not_there_is_answered() {
     assert!(r.err.contains("has no sys/block below it"), "{}", r.err);
 }
 
-/// Whatever this machine has: nobody needs root to look at it.
+/// On any machine, without root.
 #[test]
 fn this_machine_is_shown() {
     let r = seekwell(&["host"]);
@@ -136,7 +136,7 @@ fn this_machine_is_shown() {
     assert_eq!((r.code, &*r.out), (2, ""), "a scheduler is missing");
 }
 
-/// The phone's own scheduler, by its own names; the line that undoes it is printed.
+/// The phone's schedulers have their own names; the command that undoes the switch is printed.
 #[test]
 fn a_phones_tree_is_switched() {
     let c = phone("host-switch");
@@ -174,7 +174,7 @@ fn a_phones_tree_is_switched() {
         acts_below(&c, &r.err);
     }
     assert_eq!(c.all(), before, "a refusal changes nothing");
-    // Followed as it stands, the way back leads back in this tree.
+    // The printed command restores the settings in this tree.
     let line = r.out.lines().find_map(|l| l.trim().strip_prefix("back: "));
     let mut sh = std::process::Command::new("sh");
     sh.args(["-c", line.expect("one")]);
@@ -186,8 +186,8 @@ fn a_phones_tree_is_switched() {
     );
 }
 
-/// Each line to type that is printed for a copied tree names it: followed without, it would act on
-/// this machine.
+/// Each printed command for a copied tree names it: without the option it would change this
+/// machine.
 pub fn acts_below(c: &Copy, printed: &str) {
     let named = format!("--root {}", c.root());
     for line in printed.lines().filter(|l| !l.starts_with("Usage:")) {
@@ -199,7 +199,7 @@ pub fn acts_below(c: &Copy, printed: &str) {
     }
 }
 
-/// What is looked at in a copy is switched in the copy, too.
+/// The printed command switches the device in the copy.
 #[test]
 fn the_line_that_would_change_it_names_the_tree() {
     let c = phone("host-advice");
@@ -210,7 +210,7 @@ fn the_line_that_would_change_it_names_the_tree() {
     assert!(words.join(" ").contains(&line), "{out}");
 }
 
-/// The unit is written, known to be ours, and taken away again, directories included.
+/// The unit is written, recognised as Seekwell's, and removed, with its directories.
 #[test]
 fn the_unit_is_written_and_taken_away() {
     let c = phone("host-unit");
@@ -244,12 +244,12 @@ fn the_unit_is_written_and_taken_away() {
             .output();
         let o = o.expect("it runs");
         let said = String::from_utf8_lossy(&o.stderr).into_owned();
-        // Of this unit alone: a container lacks others.
+        // Only this unit: a container lacks others.
         assert!(!said.contains("seekwell-restore.service:"), "{said}");
     } else {
         println!("skipped: systemd-analyze verify: not here");
     }
-    // Somebody's own words in it are his.
+    // A unit with the user's changes stays.
     fs::write(&unit, text.clone() + "# mine\n").expect("written");
     let r = restore("--remove-unit");
     assert_eq!(r.code, 2);
@@ -266,8 +266,7 @@ fn the_unit_is_written_and_taken_away() {
     assert!(r.err.contains("nothing that seekwell wrote"), "{}", r.err);
 }
 
-/// An `apply` that was cut between its first file and its last is undone; one that was finished
-/// stays.
+/// An interrupted `apply` is undone; a complete one stays.
 #[test]
 fn half_an_apply_is_undone() {
     let c = Copy::new("host-half");
@@ -298,7 +297,7 @@ fn half_an_apply_is_undone() {
     let after = c.all();
     assert_eq!(restore(), "Nothing is left of killed runs.\n");
     assert_eq!(c.all(), after, "what was finished stays");
-    // As a power cut leaves it: the note says that it was under way.
+    // Like a power cut: the note says that the change was in progress.
     let notes = c.0.join("var/lib/seekwell/applied");
     let note = fs::read_dir(notes)
         .expect("there")

@@ -1,11 +1,11 @@
-//! What an installation has: a page for each command, completions, the unit of systemd.
+//! Contents of an installation: a page per command, completions, the systemd unit.
 
 use crate::good;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands that a help lists.
+/// Commands listed in a help text.
 fn commands(help: &str) -> Vec<String> {
     let list = help.split("Commands:\n").nth(1).unwrap_or_default();
     let list = list.split("\n\n").next().unwrap_or_default();
@@ -15,7 +15,7 @@ fn commands(help: &str) -> Vec<String> {
     first.filter(|c| *c != "help").map(str::to_owned).collect()
 }
 
-/// As `make install` and the package lay it out.
+/// The layout of `make install` and of the package.
 #[test]
 fn an_installation_is_whole() {
     let dest = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("installed");

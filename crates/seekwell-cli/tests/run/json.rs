@@ -1,4 +1,4 @@
-//! `--json`: what its page says, what it holds, how large it is.
+//! `--json`: its documentation, contents and size.
 
 use crate::{good, project, scratch};
 use seekwell_core::result::{Early, Host, Starved};
@@ -44,7 +44,7 @@ fn the_page_names_every_field_and_no_other() {
     let doc: Value = serde_json::from_str(&text).expect("JSON");
     let (verdict, record) = (&doc["verdicts"][0], &doc["records"][0]);
     let cell = &doc["analysis"]["cells"][0];
-    // Of these there is none in a simulated run that comes to its end.
+    // A complete simulated run has none of these.
     let early = &serde_json::to_value(Early::default()).expect("JSON");
     let starved = &serde_json::to_value(Starved::default()).expect("JSON");
     let host = &serde_json::to_value(Host::default()).expect("JSON");
@@ -92,7 +92,7 @@ fn the_page_names_every_field_and_no_other() {
             assert!(absent || there.contains(&field), "{section}: no {field}");
         }
     }
-    // The clock started behind laying out, and its seconds alone are counted.
+    // The clock started after the files were laid out, and only its seconds are counted.
     let (start, stop) = (&record["clock_start_ns"], &record["clock_stop_ns"]);
     let span = stop.as_u64().expect("stopped") - start.as_u64().expect("started");
     assert!(start.as_u64() > Some(0) && span >= 2_000_000_000);
@@ -122,7 +122,7 @@ fn a_verdict_is_data_too() {
     );
 }
 
-/// Two hours of a quiet disk.
+/// Two hours of a mostly idle disk.
 #[test]
 fn a_long_replay_under_many_schedulers_is_not_megabytes() {
     let mut csv = "t_ns,op,sector,sectors,pid\n".to_owned();
@@ -133,7 +133,7 @@ fn a_long_replay_under_many_schedulers_is_not_megabytes() {
     let file = scratch("quiet.csv", csv.as_bytes());
     let args = ["replay", &file, "--json"];
     let (short, long) = (good(&args), good(&[&args[..], &["--series"]].concat()));
-    // Seven schedulers: three thousand seconds and two histograms each.
+    // Seven schedulers, each with three thousand seconds and two histograms.
     let whole: Value = serde_json::from_str(&long).expect("JSON");
     let pretty = format!("{whole:#}").len();
     assert!(short.len() < 300_000, "{}", short.len());

@@ -1,4 +1,4 @@
-//! `--results`: what the words of a command line run is kept like an experiment file's.
+//! `--results`: the runs of a command line are stored like an experiment file's.
 
 use crate::{command, good, scratch, seekwell};
 use seekwell_lab::experiment::Experiment;
@@ -48,7 +48,7 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
         e.treatments.iter().map(|t| &*t.label).collect(),
     );
     assert_eq!((name.len(), labels), (2, vec!["noop", "cfq"]));
-    // The runs of that file are these runs.
+    // The file's runs are the same as these.
     for (plan, cell) in e.cells.iter().zip(0..) {
         for (spec, treatment) in plan.specs.iter().zip(0..) {
             let run = results
@@ -63,7 +63,7 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
             );
         }
     }
-    // Other threads, the same bytes; what is complete is never written over.
+    // Other thread counts give the same bytes; a complete folder is never overwritten.
     let (other, again) = fresh("kept-compare-threads");
     good(&[&words[..], &["--results", &other, "--threads", "3"]].concat());
     assert_eq!(bytes(&dir, "runs.parquet"), bytes(&again, "runs.parquet"));
@@ -77,7 +77,7 @@ fn what_is_kept_is_what_is_printed_and_a_file_that_says_it_again() {
 #[test]
 fn run_and_replay_keep_theirs_and_real_runs_do_not_pretend_to() {
     let (to, dir) = fresh("kept-run");
-    // As many seeds as it takes by itself.
+    // With the default number of seeds.
     let words = [
         "run",
         "fs-mark:files=5",
@@ -156,7 +156,7 @@ fn what_was_killed_goes_on_with_the_same_words() {
     child.kill().expect("killed");
     child.wait().expect("waited for");
     if !broken_dir.join("results.json").exists() {
-        // Other words do not belong there.
+        // Another command line cannot use the folder.
         let r = seekwell(&[
             "compare",
             "-w",

@@ -1,4 +1,4 @@
-//! One word for a kernel everywhere, the limits of its queues, and writeback throttling in answers.
+//! Kernel names in all commands, the limits of queues, and writeback throttling in answers.
 
 use crate::{good, seekwell};
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn limits_of_the_queue_are_those_of_the_kernel_and_stand_in_the_record() {
     );
 }
 
-/// The same kernel by whatever word: the same run.
+/// All names of the same kernel give the same run.
 #[test]
 fn every_word_for_a_kernel_means_the_same() {
     let of = |more: &[&str]| {
@@ -101,12 +101,12 @@ fn every_word_for_a_kernel_means_the_same() {
     );
     let machine = of(&["-s", "bfq-6.1", "--machine", "kernel=5.15"]);
     assert_eq!(machine, told);
-    // A scheduler of no kernel runs in the layer that is asked for.
+    // A scheduler of no kernel runs in the requested layer.
     let turns = of(&["-s", "turns", "--kernel", "6.18"]);
     assert_eq!(turns["scheduler"]["kernel"], "6.18");
     assert_eq!(turns["scheduler"]["version"], "1");
     assert_eq!(turns["queue"]["max_sectors_kb"], 4096);
-    // 6.16 has no version of its own, and a layer of its own.
+    // 6.16 has no version of its own, but a layer of its own.
     let none = of(&["-s", "none-6.16"]);
     assert_eq!(
         (&none["scheduler"]["version"], &none["scheduler"]["kernel"]),
@@ -127,7 +127,7 @@ fn what_stands_for_a_kernel_is_said_in_the_answer() {
         "{text}"
     );
     assert!(!told(&["-s", "mq-deadline", "--kernel", "6.12"]).contains("modelled as"));
-    // Without a list: what the kernel ships.
+    // Without a list: the schedulers that the kernel ships.
     let doc = json(&[
         "run",
         "seeker:seconds=1s",
@@ -289,7 +289,7 @@ fn every_answer_says_what_throttling_each_scheduler_had() {
     assert!(text.contains(&format!("{on}none 2000; bfq off.")), "{text}");
 }
 
-/// Under bfq the kernel takes a write of the value it remembers for no change.
+/// Under bfq the kernel ignores a write of the remembered value.
 #[test]
 fn a_target_that_changes_nothing_is_told() {
     let text = words(&good(&[
@@ -312,7 +312,7 @@ fn a_target_that_changes_nothing_is_told() {
     );
 }
 
-/// Each scheduler with throttling off and on; whose the lead is.
+/// Each scheduler runs with throttling off and on; the answer names the source of the lead.
 #[test]
 fn a_recommendation_tells_the_throttle_from_the_scheduler() {
     let args = [

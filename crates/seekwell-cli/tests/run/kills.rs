@@ -1,4 +1,4 @@
-//! An experiment that is killed again and again, through the whole program.
+//! An experiment that is killed repeatedly, through the whole program.
 
 use crate::{command, scratch};
 use rand::Rng;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Enough runs for all kills, each of them short.
+/// Enough short runs for all kills.
 const SMALL: &str = r#"
 [experiment]
 name = "killed"
@@ -27,7 +27,7 @@ seconds = "100ms"
 size = "4m"
 "#;
 
-/// Kills, at random moments.
+/// Number of kills, at random moments.
 const KILLS: usize = 20;
 
 fn start(file: &str, to: &Path, threads: usize) -> Child {
@@ -46,7 +46,7 @@ fn start(file: &str, to: &Path, threads: usize) -> Child {
     c.spawn().expect("the binary runs")
 }
 
-/// All files that do not know of clocks.
+/// All files without timestamps.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let all = std::fs::read_dir(dir).expect("listed");
     let each = all.map(|f| {
@@ -62,11 +62,12 @@ fn length(dir: &Path) -> u64 {
     dir.join("journal").metadata().map_or(0, |m| m.len())
 }
 
-/// Kills it when its journal has grown by some runs, or right away; whether it had ended before.
+/// Kills the process after its journal has grown by some runs, or immediately; returns whether it
+/// had ended before.
 fn killed(child: &mut Child, dir: &Path, rng: &mut impl Rng) -> bool {
     let before = length(dir);
     if rng.random_bool(0.6) {
-        // A run has 2 to 4 kB there.
+        // A run takes 2 to 4 kB there.
         let more = rng.random_range(1..9_000);
         while length(dir) < before + more && child.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_millis(1));
@@ -105,7 +106,7 @@ fn twenty_kills_and_any_number_of_threads_leave_the_same_bytes() {
         }
         let mut child = start(&file, &broken, 1 + i % 4);
         if killed(&mut child, &broken, &mut rng) || broken.join("results.json").exists() {
-            // Done before its kills: once more from the start.
+            // Complete before all kills: starts again.
             assert_eq!(files(&broken), expected, "after {kills} kills");
             std::fs::remove_dir_all(&broken).expect("removed");
             continue;

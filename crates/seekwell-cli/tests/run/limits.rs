@@ -1,4 +1,4 @@
-//! Starvation and limits: no run goes on for ever, and a starved task does not hide.
+//! Starvation and limits: no run is endless, and a starved task is reported.
 
 use crate::{good, scratch, seekwell};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn a_starved_task_is_named_on_the_first_screen() {
     let text = good(&args);
     assert!(text.contains(REMARK), "{text}");
     assert_eq!(text.matches("starved").count(), 1, "not under noop\n{text}");
-    // With one scheduler its name stands there, too.
+    // With a single scheduler its name is shown too.
     let args = ["run", STARVING, "-d", ONE_COMMAND, "-s", "cfq", "--json"];
     let doc: Value = serde_json::from_str(&good(&args)).expect("JSON");
     let starved = &doc["records"][0]["starved"][0];
@@ -54,7 +54,7 @@ fn a_starved_task_is_named_over_several_seeds_and_on_the_page() {
     assert!(!page.contains("noop: 5 of 8 readers starved"));
 }
 
-/// Its flushes were passed by direct reads for ever: SATA takes a flush alone.
+/// Direct reads passed its flushes without end: SATA queues no other command with a flush.
 #[test]
 fn an_application_start_ends_without_a_scheduler_on_sata() {
     let start = |scheduler: &str| {
@@ -100,11 +100,11 @@ fn a_run_at_its_limit_loses_against_one_that_finished() {
     ] {
         assert!(r.out.contains(words), "{words}\n{}", r.out);
     }
-    // Who asks for advice gets it.
+    // `recommend` has an answer.
     let advice = good(&of("recommend"));
     assert!(advice.contains("Take bfq"), "{advice}");
     assert!(advice.contains("at least "), "{advice}");
-    // One seed: the same, and what a single run can carry.
+    // One seed: the same, within the limits of a single run.
     let args = [
         "run",
         "app-start",

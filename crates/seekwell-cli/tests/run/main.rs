@@ -1,4 +1,4 @@
-//! Drives the built binary as its users do.
+//! Runs the built binary as users do.
 
 mod apply;
 mod bad_input;
@@ -45,16 +45,16 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// What a run of `seekwell` gave.
+/// Result of a run of `seekwell`.
 struct Ran {
     code: i32,
     out: String,
     err: String,
 }
 
-/// The binary, ready to run with these arguments and a settled environment.
+/// A command of the binary with these arguments and a fixed environment.
 fn command(args: &[&str]) -> Command {
-    // Whoever runs the tests in the background has SIGINT ignored, and so has what they start.
+    // In a background job SIGINT is ignored, also in child processes, so it is reset.
     let mut c = Command::new("env");
     c.args([
         "--default-signal=INT,TERM,HUP",
@@ -70,15 +70,15 @@ fn command(args: &[&str]) -> Command {
 
 fn ran(o: Output) -> Ran {
     Ran {
-        // A process that died of a signal has no code: that is never right.
+        // A process that died of a signal has no code: that is always a failure.
         code: o.status.code().expect("ended by itself"),
         out: String::from_utf8(o.stdout).expect("UTF-8"),
         err: String::from_utf8(o.stderr).expect("UTF-8"),
     }
 }
 
-/// The same arguments, for one seed where a command would take several and none is said: most tests
-/// are about other things.
+/// The arguments with one seed, if the command would use several: most tests are about other
+/// things.
 fn one_seed<'a>(args: &[&'a str]) -> Vec<&'a str> {
     let several = matches!(args.first(), Some(&("compare" | "run" | "replay")))
         || matches!(args, ["demo", _, ..]);
@@ -94,7 +94,7 @@ fn seekwell(args: &[&str]) -> Ran {
     ran(command(&one_seed(args)).output().expect("the binary runs"))
 }
 
-/// Runs and demands success without a word on stderr.
+/// Runs a command that must succeed without output on stderr.
 fn good(args: &[&str]) -> String {
     let r = seekwell(args);
     assert_eq!((r.code, &*r.err), (0, ""), "{args:?}");

@@ -1,4 +1,4 @@
-//! Names that are not there: what is suggested, on the command line.
+//! Unknown names on the command line, and the suggestions.
 
 use crate::{good, scratch, seekwell};
 
@@ -54,7 +54,7 @@ fn a_word_lists_the_devices_it_may_mean() {
     assert!(out.contains("Travelstar") || out.contains("7k200"), "{out}");
 }
 
-/// A phone of 2013 under today's BFQ is what was asked for, but perhaps not what was meant.
+/// A phone of 2013 under a current BFQ may not be what the user meant.
 #[test]
 fn a_scheduler_of_another_time_than_the_device_is_told() {
     let file = trace("time.csv");
@@ -74,15 +74,15 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
     assert_eq!(told.lines().count(), 1, "{told}");
     assert!(err("emmc:motog", "cfq").contains("cfq-3.4"));
     assert!(err("hdd:hus728t8", "bfq").contains("of 2018"));
-    // Said by its version, or both of them: nothing to tell. Nor of a disk and a version of a
-    // kernel that may well be met with it, nor of what is newer.
+    // No note if the version was named, if both versions run, for a disk and a version of a kernel
+    // that may occur together, or for newer devices.
     for (device, schedulers) in [
         ("emmc:motog", "bfq-v7r8,cfq-3.4,row"),
         ("emmc:motog", "bfq,bfq-v7r8"),
         ("emmc:motog", "mq-deadline"),
         ("hdd:hitachi-7k200", "cfq,deadline"),
         ("ssd:nvme-gen4-tlc-2t", "bfq"),
-        // blk-mq is all there is since 2019.
+        // blk-mq is the only layer since 2019.
         ("ssd:nvme-dc-2t", "bfq"),
         ("ssd:sata-tlc-1t", "bfq"),
         ("hdd:exos-x18", "bfq"),
@@ -102,7 +102,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
     );
 }
 
-/// In a sentence a scheduler called none is quoted: "undefeated: none" reads as if there were none.
+/// In a sentence `none` is quoted: "undefeated: none" reads as if no scheduler were.
 #[test]
 fn a_scheduler_called_none_is_quoted_in_sentences() {
     let device = "ssd:sata-tlc-1t";
@@ -167,16 +167,16 @@ fn a_scheduler_called_none_is_quoted_in_sentences() {
     assert!(r.err.contains("`none` has no version `9`"), "{}", r.err);
 }
 
-/// A character that acts on a terminal instead of being shown.
+/// Whether a character controls the terminal instead of being shown.
 fn acts(c: char) -> bool {
     c != '\n' && c != '\t' && seekwell_core::foreign::acts(c)
 }
 
-/// Names with controls of the terminal and turned text, of everything that strangers name.
+/// Names with terminal controls and right-to-left text, in all places for untrusted names.
 #[test]
 fn names_of_strangers_do_nothing_to_the_terminal() {
     const EVIL: &str = "x\u{9b}31m\u{202e}\u{2066}\u{1b}[2J\u{7}y\u{2028}\u{200f}";
-    // A trace with such names of processes, in a file of such a name.
+    // A trace with such process names, in a file with such a name.
     let one = |t: u64, sector: u64| {
         let head = format!("{:>16}-42      [000] ..... ", EVIL);
         format!(
@@ -231,7 +231,7 @@ fn names_of_strangers_do_nothing_to_the_terminal() {
             root,
             "--dry-run",
         ],
-        // What was typed, or read, and is wrong.
+        // Wrong words from the command line or a file.
         &["explain", &csv],
         &["run", EVIL],
         &["run", &word],

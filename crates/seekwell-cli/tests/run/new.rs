@@ -1,4 +1,4 @@
-//! `new`: a file that runs as it is, and the schema of such files.
+//! `new`: a file that runs unchanged, and the schema of such files.
 
 use crate::{good, seekwell};
 use seekwell_lab::experiment::Experiment;
@@ -40,7 +40,7 @@ fn what_it_begins_with_is_asked_for_and_checked() {
     std::fs::write(dir.join("a.fio"), "[j]\nrw=read\nsize=1m\n").expect("written");
     let file = dir.join("x.toml");
     let path = file.to_str().expect("UTF-8");
-    // Paths are as seen from the new file.
+    // Paths are relative to the new file.
     let words = [
         "new",
         "--quiet",

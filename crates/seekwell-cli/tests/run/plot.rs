@@ -4,7 +4,7 @@ use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A file that a picture is to be written to.
+/// A file name for a picture.
 fn file(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);

@@ -47,7 +47,7 @@ fn a_file_appears_whole_or_not_at_all() {
         std::fs::read_to_string(&path).unwrap(),
         good(&["schedulers"])
     );
-    // A command that fails leaves what was there.
+    // A failed command leaves the existing file.
     let bad = scratch("whole.csv", b"0,1,1,R,0,8\n");
     let r = seekwell(&["explain", &bad, "-s", "mq-deadline", "-o", &path]);
     if r.code != 0 {

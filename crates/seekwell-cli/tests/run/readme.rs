@@ -1,16 +1,16 @@
-//! README.md and the book show what the program prints: every pasted block is run and compared, or
-//! written anew by `scripts/readme.sh`.
+//! README.md and the book show the program's output: every block is run and compared, or updated by
+//! `scripts/readme.sh`.
 //!
-//! A block is fenced as `console`; a line `$ seekwell ...` in it is a command (a backslash carries it
-//! on), what follows is its output, stderr first as a terminal shows it. A line of three dots stands
-//! for any lines left out. Behind `console` may stand:
+//! A block is fenced as `console`. A line `$ seekwell ...` in it is a command (a backslash
+//! continues it), followed by its output, stderr first as on a terminal. A line of three dots
+//! stands for any omitted lines. `console` may be followed by:
 //!
-//! - `live`: the output depends on the machine, or takes root; only the options are checked.
-//! - `folder`: run in a folder of its own, one for each page, so that a command may write files that
-//!   later ones read; and files that the page shows whole, in blocks fenced with a name behind the
-//!   language (`toml usr.toml`), are there from the beginning.
-//! - `traces`: needs a trace that is not in the repository; run if the directory it lies in is
-//!   named by `SEEKWELL_TRACES`, else skipped with a word.
+//! - `live`: the output depends on the machine or needs root; only the options are checked.
+//! - `folder`: run in a separate folder per page, so that a command can write files for later ones.
+//!   The folder starts with the files that the page shows completely, in blocks fenced with a file
+//!   name after the language (`toml usr.toml`).
+//! - `traces`: needs a trace that is not in the repository; run if `SEEKWELL_TRACES` names its
+//!   directory, else skipped with a message.
 
 mod rules;
 
@@ -81,7 +81,7 @@ fn commands(text: &str) -> Vec<Shown> {
     out
 }
 
-/// What the command prints, as a terminal shows it.
+/// The output of the command, as on a terminal.
 fn printed(c: &mut Command) -> Vec<String> {
     let o = c.output().expect("the binary runs");
     let text = [o.stderr, o.stdout].concat();
@@ -93,18 +93,18 @@ fn elided(line: &str) -> bool {
     line.trim() == "..."
 }
 
-/// The pieces between elisions, and whether the first and the last are bound to the ends.
+/// The pieces between elisions; the first and the last are bound to the ends.
 fn pieces(shown: &[String]) -> Vec<Vec<String>> {
     shown.split(|l| elided(l)).map(<[String]>::to_vec).collect()
 }
 
-/// Where `piece` lies in `all`, from `from` on.
+/// The position of `piece` in `all`, at or after `from`.
 fn find(all: &[String], piece: &[String], from: usize) -> Option<usize> {
     let last = all.len().checked_sub(piece.len())?;
     (from..=last).find(|i| all[*i..*i + piece.len()] == *piece)
 }
 
-/// Does the output agree with what is shown, elisions aside? Else the first piece that does not.
+/// Compares the output with the block, without elisions; the error is the first piece that differs.
 fn agrees(shown: &[String], all: &[String]) -> Result<(), String> {
     let pieces = pieces(shown);
     let mut at = 0;
@@ -123,7 +123,7 @@ fn agrees(shown: &[String], all: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The first line of a piece that the output does not have.
+/// The first line of a piece that is not in the output.
 fn difference(piece: &[String], all: &[String]) -> String {
     match piece.iter().find(|l| !all.contains(l)) {
         Some(l) => format!("the output has no line\n    {l}"),
@@ -134,7 +134,7 @@ fn difference(piece: &[String], all: &[String]) -> String {
     }
 }
 
-/// A line without what changes from run to run.
+/// A line without the parts that change from run to run.
 fn bare(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -151,8 +151,8 @@ fn bare(line: &str) -> String {
     out
 }
 
-/// What is to be shown of a new output: as much as before, between lines that look the same but for
-/// their numbers. `None` where they cannot be found: that takes a hand.
+/// The part of a new output to show: as much as before, between lines that differ only in numbers.
+/// `None` if they are not found; then the block must be updated by hand.
 fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     let pieces = pieces(shown);
     if pieces.len() == 1 {
@@ -185,7 +185,7 @@ fn anew(shown: &[String], all: &[String]) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// The command as it is run here; `None` with the reason where it is not.
+/// The command to run here, or the reason why it is not run.
 fn runnable(s: &Shown, folder: &Path) -> Result<Command, String> {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let args = match words[..] {
@@ -211,12 +211,12 @@ fn runnable(s: &Shown, folder: &Path) -> Result<Command, String> {
     }
 }
 
-/// Of a command that is not run: every option it is given is one.
+/// Checks the options of a command that is not run.
 fn options_exist(s: &Shown) {
     let words: Vec<&str> = s.words.iter().map(String::as_str).collect();
     let words: &[&str] = words.strip_prefix(&["sudo"]).unwrap_or(&words);
     let words = words.strip_suffix(&["&"]).unwrap_or(words);
-    // What stands behind these is another program's: it must not run, nor be asked for its help.
+    // Arguments after these belong to another program, which must not run.
     let own = words.iter().position(|w| ["--", "--for"].contains(w));
     let words = &words[..own.unwrap_or(words.len())];
     let Some(args) = words.strip_prefix(&["seekwell"]) else {
@@ -226,7 +226,7 @@ fn options_exist(s: &Shown) {
     assert_eq!(r.code, 0, "{words:?}: {}", r.err);
 }
 
-/// README.md, and the pages of the book that show output.
+/// README.md and the pages of the book with output.
 fn pages() -> Vec<String> {
     let mut all = vec!["README.md".to_owned()];
     let mut folders = vec!["docs".to_owned()];
@@ -265,7 +265,7 @@ fn own_folder(page: &str) -> PathBuf {
     folder
 }
 
-/// Files that a page shows whole, for its commands to read: a block fenced as "csv volume.csv".
+/// Files that a page shows completely, for its commands: a block fenced as "csv volume.csv".
 fn files(text: &str) -> Vec<(String, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let named = |(i, l): (usize, &&str)| {
@@ -278,7 +278,7 @@ fn files(text: &str) -> Vec<(String, String)> {
     lines.iter().enumerate().filter_map(named).collect()
 }
 
-/// What a page's commands print, in their order; nothing of those that are not run.
+/// The outputs of a page's commands, in order; `None` for those that are not run.
 fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String>>> {
     let folder = own_folder(page);
     for (name, body) in files(text) {
@@ -298,10 +298,10 @@ fn all_printed(page: &str, text: &str, shown: &[Shown]) -> Vec<Option<Vec<String
 /// Lines of a terminal's screen.
 const SCREEN: usize = 24;
 
-/// Whose answer is a list of all there is, asked for by name: steps, records, pages to read.
+/// Commands whose answer is a list that the user requested: steps, records, pages.
 const LISTS: &[&str] = &["explain", "convert", "man", "completions"];
 
-/// Does the answer stay on the first screen, where nobody asked for more?
+/// Checks that an answer fits on a screen, unless more was requested.
 fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
     let more = ["--details", "--help", "-h", "--json", "--csv", "--markdown"];
     let asked = words.iter().any(|w| more.contains(&w.as_str()));
@@ -312,7 +312,7 @@ fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
     }
 }
 
-/// Shows a page what the program prints? What is wrong, and how many commands were run.
+/// Compares a page with the program: the differences, and the number of commands run.
 fn held(page: &str, write: bool) -> (Vec<String>, usize) {
     let path = PathBuf::from(project(page));
     let text = std::fs::read_to_string(&path).expect(page);
@@ -321,7 +321,7 @@ fn held(page: &str, write: bool) -> (Vec<String>, usize) {
     let printed = all_printed(page, &text, &all_shown);
     let run = printed.iter().flatten().count();
     let mut wrong = Vec::new();
-    // From the end, so that line numbers before stay right.
+    // From the end, so that earlier line numbers stay valid.
     for (s, all) in all_shown.iter().zip(&printed).rev() {
         let Some(all) = all else {
             continue;
@@ -384,7 +384,7 @@ fn the_readme_and_the_book_show_what_the_program_prints() {
     );
 }
 
-/// Every command has its place on the page of commands.
+/// The page of commands has every command.
 #[test]
 fn the_book_has_every_command() {
     let page = std::fs::read_to_string(project("docs/reference/commands.md")).expect("the page");
@@ -403,7 +403,7 @@ fn the_book_has_every_command() {
     }
 }
 
-/// The book's table of contents names every page once, and none that is not there.
+/// The book's table of contents names every page once, and no missing page.
 #[test]
 fn the_book_names_its_pages() {
     let summary = std::fs::read_to_string(project("docs/SUMMARY.md")).expect("SUMMARY.md");
@@ -438,11 +438,11 @@ fn the_book_names_its_pages() {
     }
 }
 
-/// The page that holds the table of demos.
+/// The page with the table of demos.
 const DEMOS_PAGE: &str = "docs/demos.md";
 
-/// The table of demos: the effect, and what is left of it with its cause taken out. `{row.column}`
-/// is a cell of the demo's own table, counted from 0, `{row.column/row.column}` a ratio.
+/// The table of demos: the effect, and its size without its cause. `{row.column}` is a cell of the
+/// demo's own table, counted from 0; `{row.column/row.column}` is a ratio.
 const DEMOS: &[(&str, &str, &str)] = &[
     (
         "async-share",
@@ -477,7 +477,7 @@ const DEMOS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A text with the cells of a demo's table in it.
+/// A text with values of a demo's table inserted.
 fn filled(text: &str, rows: &[Value]) -> String {
     let cell = |place: &str| {
         let (row, column) = place.split_once('.').expect("row.column");
@@ -502,7 +502,7 @@ fn filled(text: &str, rows: &[Value]) -> String {
     out + rest
 }
 
-/// Each row of the table of demos that is not what the demo gives; or none, written anew.
+/// Rows of the table of demos that differ from the demo's output; with `write`, updates them.
 fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, effect, without) in DEMOS {
@@ -526,7 +526,7 @@ fn demos(lines: &mut [String], write: bool) -> Vec<String> {
     wrong
 }
 
-/// The picture at the top is the demo's own.
+/// The picture at the top is the demo's output.
 fn picture(write: bool) -> Option<String> {
     let path = project("docs/deceptive-idleness.svg");
     let fresh = scratch("picture.svg", b"");

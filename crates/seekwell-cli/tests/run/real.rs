@@ -1,5 +1,5 @@
-//! `run --dir`, and what goes wrong in a user's directory: refused before it begins, stopped in
-//! the middle, pulled away. What was measured is given, our files go, the user's stay.
+//! `run --dir`, and problems in a user's directory: refused before the start, stopped in the
+//! middle, removed. Measurements are printed, Seekwell's files are removed, the user's files stay.
 
 use crate::watched::until;
 use crate::{Ran, command, ran, seekwell};
@@ -18,10 +18,10 @@ fn directory(name: &str) -> PathBuf {
     dir
 }
 
-/// Many small files, each synced: what runs long enough to be disturbed.
+/// Many small files, each synced: a run long enough to be disturbed.
 const LONG: &str = "fs-mark:files=100000,size=4k";
 
-/// A run that has begun to write.
+/// A run that has started to write.
 struct Going {
     child: Option<Child>,
     dir: PathBuf,
@@ -45,7 +45,7 @@ impl Going {
     fn pid(&self) -> u32 {
         self.child.as_ref().map_or(0, Child::id)
     }
-    /// Our directory inside the user's: by the process id in its name.
+    /// Seekwell's directory inside the user's, by the process number in its name.
     fn ours(&self) -> Option<PathBuf> {
         let start = format!("seekwell-fs-mark-{}-", self.pid());
         let entries = fs::read_dir(&self.dir).expect("there").flatten();
@@ -70,7 +70,7 @@ impl Going {
             .status();
         assert!(sent.is_ok_and(|s| s.success()), "kill -s {name}");
     }
-    /// Waits for its end.
+    /// Waits until it ends.
     fn end(mut self) -> Ran {
         let child = self.child.take().expect("running");
         ran(child.wait_with_output().expect("it ends"))
@@ -86,7 +86,7 @@ impl Drop for Going {
     }
 }
 
-/// Files synced until then, from the JSON document.
+/// Number of files synced so far, from the JSON document.
 fn synced(text: &str) -> u64 {
     let doc: Value = serde_json::from_str(text).expect("one JSON document");
     let ops = doc["records"][0]["operations"].as_array().expect("a list");
@@ -156,7 +156,7 @@ fn a_directory_of_others_is_left_alone() {
     let mut c = command(&["run", "fs-mark:files=2", "--dir"]);
     c.arg(&dir);
     if is_root() {
-        // Root may write everywhere: as somebody else.
+        // Root may write everywhere, so it runs as another user.
         c.uid(65_534).gid(65_534);
     } else {
         let mut p = fs::metadata(&dir).expect("there").permissions();
@@ -231,7 +231,7 @@ fn a_result_is_whole_or_as_it_was() {
     drop(going);
     assert_eq!(fs::read_to_string(&out).expect("there"), "of before");
     assert_eq!(names(out.parent().expect("a directory")), ["out.json"]);
-    // Nobody can tidy up after kill -9: what is left is one directory with our name on it.
+    // After kill -9 there is one directory left, with a recognisable name.
     assert_eq!(
         names(&dir),
         [ours
@@ -260,7 +260,7 @@ fn what_a_killed_run_left_is_named_and_removed_on_demand() {
         .into_owned();
     let living = Going::begin(&dir, &[]);
     let remedy = format!("`seekwell run --clean-up --dir {here}` removes it");
-    // A run beside them names the dead one, with its size, and not the living one.
+    // A parallel run names the killed run with its size, but not the live one.
     let short = ["run", "fs-mark:files=2,size=4k", "--dir", &here];
     let r = seekwell(&short);
     assert_eq!(r.code, 0, "{}", r.err);
@@ -278,7 +278,7 @@ fn what_a_killed_run_left_is_named_and_removed_on_demand() {
     let alive = format!("-{}-", living.pid());
     assert!(!r.err.contains(&alive), "{}", r.err);
     assert!(r.err.matches("killed runs left").count() == 1 && dead.exists());
-    // So does one that finds too little room.
+    // So does one that finds too little space.
     let r = seekwell(&["run", "fs-mark:files=10000000,size=1g", "--dir", &here]);
     assert_eq!(r.code, 2, "{}", r.err);
     assert!(
@@ -286,7 +286,7 @@ fn what_a_killed_run_left_is_named_and_removed_on_demand() {
         "{}",
         r.err
     );
-    // Removed is the dead one alone; the living one goes on.
+    // Only the killed run's directory is removed; the live run continues.
     let r = seekwell(&["run", "--clean-up", "--dir", &here]);
     assert_eq!((r.code, &*r.err), (0, ""));
     assert!(
@@ -302,7 +302,7 @@ fn what_a_killed_run_left_is_named_and_removed_on_demand() {
     assert_eq!(r.code, 143, "{}", r.err);
     assert!(synced(&r.out) >= 10);
     assert_eq!(names(&dir), users);
-    // With a workload it runs that, too.
+    // With a workload, it also runs the workload.
     let r = seekwell(&[&short[..], &["--clean-up", "--json"]].concat());
     assert_eq!((r.code, synced(&r.out)), (0, 2), "{}", r.err);
     let r = seekwell(&["run", "--clean-up"]);
@@ -315,7 +315,7 @@ fn files_that_vanish_are_named_and_results_are_kept() {
     fs::write(dir.join("mine"), "precious").expect("a file of the user's");
     let going = Going::begin(&dir, &[]);
     let ours = going.ours().expect("begun");
-    // It writes meanwhile: again until all is gone.
+    // The run writes meanwhile: repeated until everything is gone.
     until("our directory is gone", || {
         let _ = fs::remove_dir_all(&ours);
         !ours.exists()
@@ -330,7 +330,7 @@ fn files_that_vanish_are_named_and_results_are_kept() {
 #[test]
 fn a_limit_is_kept_and_told() {
     let dir = directory("real-limit");
-    // How much a disk does in a second is up to whoever else uses it.
+    // The speed of the disk depends on other users of the machine.
     for limit in ["1", "10", "100"] {
         let begun = Instant::now();
         let args = ["run", LONG, "--limit", limit, "--json", "--dir"];

@@ -1,4 +1,4 @@
-//! What lists say is what there is.
+//! The lists match the registries.
 
 use crate::{good, project, seekwell};
 use seekwell_sched::registry;
@@ -28,7 +28,7 @@ fn every_scheduler_is_listed_and_has_a_page() {
     }
 }
 
-/// Defaults are written by hand in the registry: they must be what an instance says of itself.
+/// Defaults are written by hand in the registry: they must equal those of an instance.
 #[test]
 fn listed_defaults_are_those_of_a_fresh_scheduler() {
     use seekwell_core::TickClock;
@@ -59,7 +59,7 @@ fn the_documentation_table_is_that_of_the_registry() {
     );
 }
 
-/// Every figure measured anew: the page is what the models do now, to the last digit.
+/// All figures are measured again: the page matches the models to the last digit.
 #[test]
 fn the_validation_page_is_what_the_models_do() {
     let path = project("docs/devices-validation.md");
@@ -190,7 +190,7 @@ fn every_device_and_format_is_listed_and_has_a_page() {
     );
 }
 
-/// Who asks for the long help of a command learns every word that its options take.
+/// The long help of a command has every word that its options accept.
 #[test]
 fn help_lists_every_device_workload_and_word_of_a_machine() {
     for command in ["compare", "run", "replay", "recommend"] {
@@ -207,7 +207,7 @@ fn help_lists_every_device_workload_and_word_of_a_machine() {
                 k.name
             );
         }
-        // A replay has no program, and so no machine that it runs on.
+        // A replay has no program, so it has no machine.
         if command == "replay" {
             continue;
         }
@@ -228,7 +228,7 @@ fn help_lists_every_device_workload_and_word_of_a_machine() {
     assert!(!short.contains("hdd:exos-x18:"), "{short}");
 }
 
-/// What it says depends on the machine, not that it says it in one screen, and changes nothing.
+/// Its text depends on the machine, but it always fits on a screen and changes nothing.
 #[test]
 fn the_doctor_tells_what_is_there_and_what_to_do_about_the_rest() {
     let text = good(&["doctor"]);

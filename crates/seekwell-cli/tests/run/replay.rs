@@ -1,4 +1,4 @@
-//! `replay`: modes, warnings, and what is wrong with traces.
+//! `replay`: modes, warnings, and faulty traces.
 
 use crate::{good, scratch, seekwell};
 use serde_json::Value;
@@ -255,7 +255,7 @@ fn options_that_do_not_work() {
     }
 }
 
-/// Only block_rq_* events were recorded: what was issued is replayed, and that is said.
+/// Only block_rq_* events were recorded: the replay uses the issue times, and says so.
 #[test]
 fn a_trace_of_issue_events_alone_is_replayed_by_them() {
     let text = b"# tracer: nop

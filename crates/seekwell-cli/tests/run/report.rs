@@ -1,4 +1,4 @@
-//! Traces told, choices recommended, pages of what a command ran.
+//! Reports of traces, recommendations, and pages of a command's runs.
 
 use crate::{good, project, scratch, seekwell};
 use serde_json::Value;
@@ -106,7 +106,7 @@ fn one_command_makes_a_page_of_what_it_ran() {
     );
 }
 
-/// Scenes of the replay that lie in a page.
+/// Scenes of the replay in a page.
 fn scenes(html: &str) -> Vec<Value> {
     let own = html.split("id=\"sw-index\">").nth(1).expect("an index");
     let own = own.split("</script>").next().expect("its end");
@@ -158,7 +158,7 @@ fn the_page_of_what_ran_has_its_replay_and_nothing_is_left() {
         let left = std::fs::read_dir(&tmp).expect("the directory");
         assert_eq!(left.count(), 0, "{name}");
     }
-    // A window that is asked for is shown; one that nobody listens to is refused.
+    // A requested window is shown; a window without recorded events is refused.
     let page = scratch("window.html", b"");
     let window = ["--window", "1s,500ms", "--report", &page];
     good(&[&["run", "random-read:seconds=2s"][..], &programs, &window].concat());
@@ -197,7 +197,7 @@ fn an_experiment_file_makes_its_page_while_it_runs() {
     assert_eq!(own, later, "the same replay as of the folder");
 }
 
-/// A run whose first part was left out of its primary figure is made again like any other.
+/// Runs with a warm-up are repeated for the page like any others.
 #[test]
 fn runs_with_a_warm_up_are_made_again_for_the_page() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("warmed");

@@ -1,4 +1,4 @@
-//! Published comparisons run again: what is printed, kept, and not run twice.
+//! Reproduced publications: output, stored results, and no repeated runs.
 
 use crate::{good, seekwell};
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
         cells[0]["ours"][0]["mean"].as_f64() > Some(100.0),
         "{cells}"
     );
-    // Three times the rate is what the tool read in its three seconds.
+    // Three times the rate is what the tool read in three seconds.
     let mean = |i: usize| cells[i]["ours"][0]["mean"].as_f64().expect("a figure");
     let rate = (0..4).find(|i| cells[*i]["metric"] == "buffered disk read rate");
     let amount = (0..4).find(|i| cells[*i]["metric"] == "amount read");
@@ -61,7 +61,7 @@ fn ours_stand_beside_the_published_figures_and_nothing_is_run_twice() {
     assert!(
         page.contains("| laptop | seeker v2.0 (seek rate), seeks/second | cfq | 6780 (N = 1) |")
     );
-    // Another publication's folder under that name is left alone.
+    // A folder of another publication with that name is not touched.
     let other = format!("{dir}/mysql-2008-quick");
     std::fs::rename(format!("{dir}/laptop-ssd-2012-quick"), other).expect("renamed");
     let args = ["reproduce", "mysql-2008", "--quick", "--results", &dir];
@@ -96,7 +96,7 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
     assert!(made.contains("As it was published, TPS"), "{made}");
     let long = made.lines().find(|l| l.chars().count() > 100);
     assert_eq!(long, None);
-    // Without --details the answer is on a screen.
+    // Without --details the answer fits on a screen.
     let brief = args.iter().filter(|a| **a != "--details").copied();
     let brief: Vec<&str> = brief.chain(["--results", &dir]).collect();
     let brief = good(&brief);
@@ -130,7 +130,7 @@ fn guards_run_are_kept_and_say_where_there_is_nothing_to_guard() {
     let first = of(&[]);
     let kept = format!("{dir}/moto-g-2014-guard-ablations.jsonl");
     let lines = std::fs::read_to_string(&kept).expect("kept");
-    // Two causes of one difference, with and without.
+    // Two causes of one difference, with and without them.
     assert!(
         first.contains("low_latency 0") && first.contains("removed"),
         "{first}"

@@ -1,4 +1,4 @@
-//! Results folders: listed, exported, and read by what people read Parquet with.
+//! Results folders: listed, exported, and read by common Parquet readers.
 
 use crate::{good, project, seekwell};
 use seekwell_lab::conduct::{How, Simulated, conduct};
@@ -25,7 +25,7 @@ fn experiment() -> Experiment {
     Experiment::from_toml(TEXT, Path::new("/nowhere")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A directory with a complete folder, one that is not, and one that is broken.
+/// A directory with a complete folder, an incomplete one, and a broken one.
 fn folders(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -106,7 +106,7 @@ fn what_is_exported_is_what_was_measured() {
     let dir = folders("exported");
     let whole = at(&dir, "whole");
     let csv = good(&["export", &whole]);
-    // The workload's own metric and more of each run.
+    // The workload's own metric and others of each run.
     assert!(
         csv.lines().count() > 18 && csv.starts_with("run,cell,device,"),
         "{csv}"
@@ -129,7 +129,7 @@ fn what_is_exported_is_what_was_measured() {
         assert!(markdown.contains(figure), "{figure}\n{markdown}");
     }
     assert!(markdown.contains("| reference |"), "{markdown}");
-    // One that goes on says so; one that is broken says why; none is written over.
+    // An incomplete folder says so; a broken one says why; none is overwritten.
     let going = at(&dir, "going");
     let r = seekwell(&["export", &going]);
     assert_eq!((r.code, r.out.as_str()), (0, csv.as_str()), "{}", r.err);
@@ -149,7 +149,7 @@ fn what_is_exported_is_what_was_measured() {
     assert!(r.err.contains("possible values: csv, json"), "{}", r.err);
 }
 
-/// What a folder says of a run is enough to make it again.
+/// A folder has enough information to repeat each of its runs.
 #[test]
 fn any_run_can_be_made_again_from_its_folder() {
     let dir = folders("again");
@@ -167,7 +167,7 @@ fn any_run_can_be_made_again_from_its_folder() {
         let record = seekwell::run(&spec, seekwell::Hooks::default()).expect("it runs");
         assert_eq!((record.seed, &record.spec_hash), (run.seed, &run.spec_hash));
         let mut value = record.metric.as_ref().expect("a metric").value;
-        // Behind the warm-up that the cell's first block told.
+        // With the warm-up that the cell's first block determined.
         let warm = results.cells[run.key.cell].warm_up.as_ref();
         if let Some(warm) = warm.filter(|w| w.seconds > 0) {
             let paced = Primary::Own.paced(&spec.workload).expect("timed");
@@ -178,7 +178,7 @@ fn any_run_can_be_made_again_from_its_folder() {
     }
 }
 
-/// The Python that `make test-tools` makes; whoever has the packages anyway may name another.
+/// The Python of `make test-tools`; users with the packages may name another one.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../python/bin/python");
     let named = std::env::var("SEEKWELL_TEST_PYTHON").ok();
@@ -213,7 +213,7 @@ fn pandas_polars_and_duckdb_read_the_same_numbers() {
     assert!(told.status.success(), "{err}");
     let out = String::from_utf8_lossy(&told.stdout);
     assert!(out.contains("18 runs joined"), "{out}");
-    // A number that differs in its last digit is seen.
+    // A change in the last digit is detected.
     let text = std::fs::read_to_string(&csv).expect("read");
     let value = text
         .lines()

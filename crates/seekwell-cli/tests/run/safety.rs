@@ -1,5 +1,5 @@
-//! What must not be harmed: devices and pipes named for results, files of others, memory when a
-//! device is named for a file, minutes of work for a result that cannot be written.
+//! Protection of devices and pipes named as outputs, of other files, of memory if a device is named
+//! as an input, and of the time spent on a result that cannot be written.
 
 use crate::{Ran, command, good, ran, scratch, seekwell};
 use std::fs;
@@ -25,7 +25,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Makes a device node or a pipe; false (and said) where that is not allowed.
+/// Creates a device node or a pipe; false, with a message, if that is not allowed.
 fn mknod(path: &Path, args: &[&str]) -> bool {
     let made = Command::new("mknod").arg(path).args(args).output();
     let made = made.is_ok_and(|o| o.status.success());
@@ -38,8 +38,8 @@ fn mknod(path: &Path, args: &[&str]) -> bool {
     made
 }
 
-/// The binary with at most 20 s of CPU and 2 GiB of address space: who reads a device to its end,
-/// or measures before it looks where the result goes, is ended by a signal.
+/// The binary with at most 20 s of CPU and 2 GiB of address space. A signal ends a program that
+/// reads a device to its end, or that measures before it checks its output.
 fn limited(args: &[&str]) -> Ran {
     let mut c = Command::new("sh");
     let script = r#"ulimit -t 20; ulimit -v 2097152; exec "$0" "$@""#;
@@ -81,7 +81,7 @@ fn devices_and_pipes_are_written_to_and_stay() {
     let pipe = dir.join("pipe");
     assert!(mknod(&pipe, &["p"]), "everybody may make pipes");
     let to = pipe.display().to_string();
-    // A command that fails does not wait for a reader.
+    // A failed command does not wait for a reader.
     assert_eq!(
         limited(&["run", "fs-mark", "-d", "none.toml", "-o", &to]).code,
         2
@@ -117,7 +117,7 @@ fn descriptors_are_written_on_from_where_they_are() {
         let text = fs::read_to_string(&file).expect("there");
         assert_eq!(text, format!("before\n{list}behind\n"), "{to}");
     }
-    // Into a pipe, as with `| less`.
+    // To a pipe, as with `| less`.
     assert_eq!(good(&["schedulers", "-o", "/dev/stdout"]), list);
     assert_eq!(good(&["schedulers", "-o", "-"]), list);
     assert_eq!(names(&dir), ["all"]);
@@ -183,8 +183,8 @@ fn every_page_is_replaced_the_same_way() {
     );
 }
 
-/// What takes long looks first where its result goes. Each of these would be ended by its CPU
-/// limit, or would stumble over the bad input named beside, if it did not.
+/// Long commands check their output first. Otherwise the CPU limit would end each of these, or it
+/// would report the bad input.
 #[test]
 fn a_result_that_cannot_be_written_is_told_before_anything_is_measured() {
     let dir = directory("early");
@@ -318,7 +318,7 @@ fn a_device_named_for_a_file_is_not_read() {
     }
 }
 
-/// Lines without end, by a pipe and by a file that unpacks to a thousand times its size.
+/// Endless lines, from a pipe and from a file that unpacks to a thousand times its size.
 #[test]
 fn lines_without_end_are_refused_in_little_memory() {
     let zeros = zstd::encode_all(&vec![b'x'; 64 << 20][..], 3).expect("packed");
@@ -341,7 +341,7 @@ fn lines_without_end_are_refused_in_little_memory() {
     assert_eq!(o.status.code(), Some(2), "{err}");
     assert!(err.contains("is a character device"), "{err}");
     assert!(err.contains("longer than 16 MiB"), "{err}");
-    // Many lines, each of them good.
+    // Many valid lines.
     let case =
         b"{\"case\":\"a\",\"elevator\":\"noop\",\"hz\":1000,\"input\":[[0,1,1,\"R\",8,8]]}\n";
     let many = zstd::encode_all(&case.repeat((33 << 20) / case.len())[..], 3).expect("packed");

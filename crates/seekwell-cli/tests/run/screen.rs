@@ -1,19 +1,19 @@
-//! What a screen shows: the answer first, and no line wider than it.
+//! First screens: the answer first, and no line wider than the screen.
 
 use crate::{command, good, one_seed, project, ran, scratch};
 
-/// Output on a terminal of so many columns, of one seed.
+/// Output on a terminal of this width, for one seed.
 fn at(columns: &str, args: &[&str]) -> String {
     as_it_is(columns, &one_seed(args))
 }
 
-/// The same with as many seeds as usual.
+/// The same with the default number of seeds.
 fn as_it_is(columns: &str, args: &[&str]) -> String {
     let r = ran(command(args)
         .env("COLUMNS", columns)
         .output()
         .expect("it runs"));
-    // What is noted beside it goes elsewhere.
+    // Notes go to stderr.
     assert_eq!(r.code, 0, "{args:?}: {}", r.err);
     r.out
 }
@@ -22,7 +22,7 @@ fn widest(text: &str) -> usize {
     text.lines().map(|l| l.chars().count()).max().unwrap_or(0)
 }
 
-/// Figures of the line of a table that begins like this, one for each scheduler.
+/// Number of figures in the table line with this start, one per scheduler.
 fn figures(line: &str, head: &str) -> usize {
     let rest = line.trim_start().strip_prefix(head).unwrap_or("");
     let number = |w: &&str| w.replace(',', "").parse::<f64>().is_ok();
@@ -78,7 +78,7 @@ fn the_default_answer_of_compare_fits_a_screen() {
     }
 }
 
-/// A list fits a screen and names all there is; what it says of each is behind --details.
+/// A list fits on a screen and names all items; --details has the descriptions.
 #[test]
 fn every_list_fits_a_screen_and_names_all() {
     let names = |of: &[&str]| -> Vec<String> {
@@ -104,13 +104,13 @@ fn every_list_fits_a_screen_and_names_all() {
         for name in names {
             assert!(words.contains(&name.as_str()), "{what}: {name}\n{text}");
         }
-        // Nothing is cut in the middle.
+        // No text is cut.
         let cut = text.replace("parameter=value,...", "");
         assert!(!cut.contains("..."), "{what}\n{text}");
     }
 }
 
-/// A run, a replay and a demo answer on a screen, too; the tables are behind --details.
+/// A run, a replay and a demo fit on a screen too; --details has the tables.
 #[test]
 fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
     let seven = "noop,deadline,cfq,none,mq-deadline,kyber,bfq";
@@ -135,7 +135,7 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
     let files = ["run", "fs-mark:files=10", "-s", seven];
     let replay = ["replay", &trace, "-s", seven];
     let (mut all, mut more) = (vec![&run[..], &files, &replay], Vec::new());
-    // Those that have most to say.
+    // The demos with the longest output.
     let demos = ["none-fast", "flush-path", "array-backlog", "adios-window"];
     let demos = demos.map(|d| ["demo", d, "--seeds", "2"]);
     all.extend(demos.iter().map(|d| &d[..]));
@@ -165,7 +165,7 @@ fn the_answer_of_one_program_trace_or_demo_fits_a_screen() {
     }
 }
 
-/// Tests of several devices share a table. Where all schedulers have no room beside the words, a row
+/// Tests of several devices share a table. If the schedulers do not fit next to the words, a row
 /// has the best figure.
 #[test]
 fn many_tests_fit_a_screen() {
@@ -213,7 +213,7 @@ fn many_tests_fit_a_screen() {
     }
 }
 
-/// What other programs measured: of many cells what holds, of few every one.
+/// Imported results: of many cells only the significant ones, of few every one.
 #[test]
 fn many_imported_cells_fit_a_screen() {
     let file = project("crates/seekwell-lab/tests/imported/published/phoronix-linux-3.4.csv");
@@ -303,7 +303,7 @@ fn tables_fit_80_columns_and_use_200() {
         let (narrow, wide) = (at("100", args), at("200", args));
         assert!(widest(&wide) > 150 && widest(&wide) <= 200, "{wide}");
         assert!(wide.lines().count() < narrow.lines().count());
-        // Nothing is lost on the way.
+        // No column is lost.
         for head in [
             "WAITING",
             "READ LATENCY",
@@ -441,7 +441,7 @@ fn what_uses_no_randomness_is_exact_after_three_seeds() {
     );
 }
 
-/// Steps whose state is long go on below, under their own column.
+/// Steps with a long state continue below, in the same column.
 #[test]
 fn steps_keep_to_the_terminal() {
     let rows: String = (0..40)

@@ -52,13 +52,13 @@ fn everything_asked_for_is_in_the_json() {
     };
     assert_eq!((&*params["files"], &*params["workers"]), ("3", "2"));
     assert_eq!(all[0].spec_hash, spec.hash());
-    // The other differs in its scheduler, and so in its key.
+    // The other run differs in its scheduler, and therefore in its key.
     let other = all[1].spec.clone().expect("embedded");
     assert_eq!(other.scheduler.tunables["slice_idle"], "0");
     assert_ne!(all[0].spec_hash, all[1].spec_hash);
-    // Run again from what it embeds: the same record.
+    // A run of the embedded specification gives the same record.
     let again = seekwell::run(&spec, seekwell::Hooks::default()).expect("it runs again");
-    // Its whole numbers: what went through JSON may differ in a fraction's last digit.
+    // Integers only: JSON may change the last digit of a fraction.
     let figures = |r: &Record| {
         let ways = [&r.read, &r.write].map(|d| (d.ios, d.bytes, d.held_ns));
         let clock = (r.clock_start_ns, r.clock_stop_ns, r.duration_ns);

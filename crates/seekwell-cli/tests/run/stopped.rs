@@ -1,4 +1,4 @@
-//! A bar on a terminal and nothing elsewhere; a signal, or a run that fails, in the middle.
+//! The progress bar appears only on a terminal; a signal or a failed run in the middle.
 
 use crate::watched::{CLEAR, Watched};
 use crate::{Ran, command, good, ran, scratch, seekwell};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Two runs that end at once, then two that would take minutes.
+/// Two short runs, then two that would take minutes.
 const LONG: &[&str] = &[
     "compare",
     "-d",
@@ -22,7 +22,7 @@ const LONG: &[&str] = &[
     "1",
     "--seeds",
     "1",
-    // The order that it draws.
+    // The seed sets this order.
     "--seed",
     "8",
 ];
@@ -31,7 +31,7 @@ const LONG: &[&str] = &[
 fn stopped_in_the_third(more: &[&str], signal: Signal) -> Ran {
     let mut run = Watched::begin(&[LONG, more].concat());
     assert!(run.shows("the second run's end", |f| f.contains("2 of 4 runs")));
-    // The third gets somewhere.
+    // The third run makes progress.
     run.works(0.5);
     run.signal(signal);
     run.end()
@@ -93,8 +93,7 @@ fn an_interrupted_demo_gives_the_demos_that_were_finished() {
     assert!(r.err.contains("demos"), "{}", r.err);
 }
 
-/// What `run` and `replay` had measured of a run that never ends is told; their other runs had not
-/// begun.
+/// `run` and `replay` print the measurements of an endless run; their other runs had not started.
 #[test]
 fn an_interrupted_run_or_replay_tells_what_was_measured() {
     let mut trace = b"t_ns,op,sector,sectors\n".to_vec();
@@ -130,8 +129,7 @@ fn an_interrupted_run_or_replay_tells_what_was_measured() {
     }
 }
 
-/// Cases that had come to their ends are given, as one whole document; and one that cannot be run
-/// leaves the others.
+/// Completed cases are printed as one complete document; a failed case does not affect the others.
 #[test]
 fn an_interrupted_explain_gives_the_cases_that_were_finished() {
     let case = |i: u64, elevator: &str| {
@@ -186,7 +184,7 @@ fn a_newcomer_stands_beside_its_rivals() {
     );
 }
 
-/// Run for real by hand in a terminal, it is `script` that makes one.
+/// `script` provides the terminal.
 fn on_a_terminal(args: &str) -> Option<String> {
     let line = format!("{} {args}", env!("CARGO_BIN_EXE_seekwell"));
     let mut c = Command::new("script");
@@ -217,7 +215,7 @@ fn a_terminal_sees_a_bar_with_the_time_left_and_then_only_the_result() {
     let after = text.rfind(CLEAR).expect("the bar is cleared");
     assert!(after < result, "nothing is drawn behind the result");
     assert!(!text[after + CLEAR.len()..].contains("ETA"), "{text:?}");
-    // The other commands that take their time.
+    // The other long commands.
     for args in [
         "demo deceptive-idleness",
         "devices --validate",
@@ -252,7 +250,7 @@ fn a_pipe_sees_the_result_and_nothing_else() {
 
 #[test]
 fn a_run_that_fails_leaves_the_others() {
-    // Behind the end of the one disk, well within the other.
+    // Beyond the end of one disk, within the other.
     let file = scratch(
         "beyond.csv",
         b"t_ns,op,sector,sectors\n0,R,400,8\n9000000,R,40000000,8\n",
@@ -287,7 +285,7 @@ fn a_run_that_fails_leaves_the_others() {
         fine.contains("hitachi-7k200") && fine.contains("Verdict:"),
         "{fine}"
     );
-    // Where all fail it is the input, and nothing is printed.
+    // If all fail, the input is at fault, and nothing is printed.
     let r = seekwell(&args[..6]);
     assert_eq!((r.code, &*r.out), (2, ""));
     assert!(r.err.contains("choose a larger device"), "{}", r.err);
@@ -295,7 +293,7 @@ fn a_run_that_fails_leaves_the_others() {
     assert!(whole.contains("Verdict:"), "{whole}");
 }
 
-/// It is fed until it stops by itself: however fast it is, it is in the middle.
+/// The input is endless, so the signal comes in the middle on any machine.
 #[test]
 fn an_interrupted_conversion_and_report_give_what_was_read() {
     let out = scratch("cut-short.csv", b"");

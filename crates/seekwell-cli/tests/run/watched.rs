@@ -1,5 +1,5 @@
-//! A run that a test disturbs in the middle. How far it is it tells by what it draws: its standard
-//! error is a terminal of the test's own, so that nothing depends on how fast the machine is.
+//! A run that a test disturbs in the middle. The test follows its progress bar on a
+//! pseudo-terminal, so nothing depends on the speed of the machine.
 
 use crate::{Ran, command};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Only against hanging for ever.
+/// Only prevents an endless wait.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// From one look to the next.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(5);
 /// What clears the bar's line.
 pub const CLEAR: &str = "\r\u{1b}[2K";
 
-/// Waits until something is true, whatever it takes.
+/// Waits until a condition is true.
 pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !true_now() {
@@ -27,10 +27,10 @@ pub fn until(what: &str, mut true_now: impl FnMut() -> bool) {
     }
 }
 
-/// Processor time that a process has used, s.
+/// CPU time that a process has used, s.
 fn used_s(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything: utime and stime are fields 14 and 15, in 1/100 s.
+    // After the name, which may contain anything: utime and stime are fields 14 and 15, in 1/100 s.
     let fields = stat.rsplit_once(')').map_or("", |s| s.1).split_whitespace();
     let ticks = fields
         .skip(11)
@@ -39,7 +39,7 @@ fn used_s(pid: u32) -> f64 {
     ticks.sum::<f64>() / 100.0
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct Watched {
     child: Option<Child>,
     drawn: Arc<Mutex<String>>,
@@ -47,7 +47,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Begins a run.
+    /// Starts a run.
     pub fn begin(args: &[&str]) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&ours).expect("a terminal");
@@ -58,13 +58,13 @@ impl Watched {
         c.stdout(Stdio::piped()).stderr(theirs);
         c.env("TERM", "xterm").env("NO_COLOR", "1");
         let child = c.spawn().expect("the binary runs");
-        // What is left of `c` holds the other end open: its end would never come.
+        // `c` holds the other end open, which would prevent the end of file.
         drop(c);
         let drawn = Arc::new(Mutex::new(String::new()));
         let (to, mut from) = (Arc::clone(&drawn), File::from(ours));
         let reader = std::thread::spawn(move || {
             let (mut bytes, mut some) = (Vec::new(), [0; 4096]);
-            // The last holder of the other end is gone: EIO.
+            // Without another open end: EIO.
             while let Ok(n @ 1..) = from.read(&mut some) {
                 bytes.extend_from_slice(&some[..n]);
                 *to.lock().expect("nobody panicked") = String::from_utf8_lossy(&bytes).into_owned();
@@ -83,7 +83,7 @@ impl Watched {
         let child = self.child.as_mut().expect("it was begun");
         child.try_wait().expect("a child").is_some()
     }
-    /// Waits until a frame of its bar says something. False: it ended before.
+    /// Waits until a frame of its bar matches. Returns false if the run ended before.
     pub fn shows(&mut self, what: &str, frame: impl Fn(&str) -> bool) -> bool {
         let mut over = false;
         until(what, || {
@@ -93,7 +93,7 @@ impl Watched {
         });
         !over
     }
-    /// Waits until it has worked for so many more seconds of its own processor time.
+    /// Waits until it has used this many more seconds of CPU time.
     pub fn works(&mut self, more_s: f64) {
         let (pid, from) = (self.pid(), used_s(self.pid()));
         until("its work", || self.over() || used_s(pid) - from >= more_s);
@@ -103,7 +103,7 @@ impl Watched {
         let pid = Pid::from_raw(self.pid().cast_signed()).expect("a process");
         kill_process(pid, signal).expect("it runs still");
     }
-    /// Waits for its end. What it wrote to stderr is what stands behind the last bar.
+    /// Waits for its end. Its stderr is the text after the last bar.
     pub fn end(mut self) -> Ran {
         let child = self.child.take().expect("it was begun");
         let o = child.wait_with_output().expect("it ends");

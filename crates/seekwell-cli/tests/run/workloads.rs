@@ -1,4 +1,4 @@
-//! `run` and `workloads`: programs in simulation and for real.
+//! `run` and `workloads`: programs in simulation and on real files.
 
 use crate::{good, scratch, seekwell};
 use seekwell_workload::workloads;
@@ -95,7 +95,7 @@ fn a_real_run_leaves_the_directory_as_it_was() {
     assert!(text.out.starts_with("For real, in "), "{}", text.out);
 }
 
-/// What is on a device the user named is the user's: for real a job file may read it only.
+/// Data on a named device belong to the user: a job file may only read a real device.
 #[test]
 fn a_fio_job_file_never_writes_to_a_real_device() {
     let disk = scratch("a-disk.img", &[7u8; 1 << 20]);

@@ -1,8 +1,8 @@
-//! A table of wrong inputs: what is said, with which exit code, within which time and memory.
+//! A table of wrong inputs: message, exit code, time and memory.
 //!
-//! A line of `wrong/table.txt` is an exit code, words that the message must have (`|` between
-//! them) and a command line; the files it names are made here. `SEEKWELL_WRONG=FILE` writes what is
-//! said today, in the same layout, with CPU time and peak memory behind it.
+//! A line of `wrong/table.txt` has an exit code, words required in the message (separated by `|`)
+//! and a command line. The files it names are created here. `SEEKWELL_WRONG=FILE` writes the
+//! current messages in the same format, with CPU time and peak memory.
 
 use super::host::phone;
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Bytes of private memory, KiB, and seconds of a CPU, that a wrong input may cost. Both end the
-/// program.
+/// Limits for a wrong input: private memory in KiB and CPU time in seconds. Exceeding either one
+/// ends the program.
 const MEMORY_KIB: u32 = 256 << 10;
 const CPU_S: u32 = 10;
 const GOOD: &str = "t_ns,op,sector,sectors\n0,R,0,8\n9000000,W,800,8\n";
 
-/// Bytes without sense, the same every time.
+/// Random bytes, the same every time.
 fn noise(bytes: usize) -> Vec<u8> {
     let mut x = 0x9e37_79b9_7f4a_7c15_u64;
     let mut all = Vec::with_capacity(bytes + 8);
@@ -45,12 +45,12 @@ fn zst(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).expect("memory")
 }
 
-/// Rows of a trace behind a right header.
+/// Rows of a trace after a valid header.
 fn rows(text: &str) -> Vec<u8> {
     format!("t_ns,op,sector,sectors\n{text}").into_bytes()
 }
 
-/// All files, in a directory of their own.
+/// All files, in a separate directory.
 fn made(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
@@ -59,7 +59,7 @@ fn made(name: &str) -> PathBuf {
     }
     let whole = GOOD.repeat(400).into_bytes();
     let half = |all: Vec<u8>| all[..all.len() / 2].to_vec();
-    // A line without end, 192 MiB long, in a few hundred kilobytes.
+    // An endless line of 192 MiB, in a few hundred kilobytes.
     let zeros = vec![b'0'; 192 << 20];
     let utf16: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let magic = [&0x6561_7407_u32.to_le_bytes()[..], &[0xff; 60]].concat();
@@ -214,8 +214,8 @@ fn made(name: &str) -> PathBuf {
     dir
 }
 
-/// Words between blanks, or between quotes; `\n` and `\e` are what they are in a shell's $'...',
-/// `%500` stands for five hundred letters.
+/// Words separated by blanks, or in quotes; `\n` and `\e` as in a shell's $'...', `%500` stands for
+/// five hundred letters.
 fn words(line: &str) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut rest = line.trim();
@@ -247,7 +247,7 @@ fn words(line: &str) -> Vec<Vec<u8>> {
 struct Ended {
     code: Option<i32>,
     err: String,
-    /// CPU seconds and peak KiB, where there is a time(1) that tells.
+    /// CPU seconds and peak KiB, if time(1) is installed.
     cost: Option<(f64, u64)>,
 }
 
@@ -283,7 +283,7 @@ fn run(dir: &Path, line: &str) -> Ended {
     }
 }
 
-/// What is wrong with how it ended, if anything.
+/// What is wrong with the end of the run, if anything.
 fn judged(e: &Ended, code: i32, says: &str) -> Option<String> {
     if e.code != Some(code) {
         return Some(format!("exit code {:?}", e.code));
@@ -343,7 +343,7 @@ fn two_hundred_wrong_inputs_are_told_and_cost_little() {
     );
 }
 
-/// A reader that goes away, a file without permission, a name that is no text.
+/// A reader that leaves, a file without permission, a name that is not text.
 #[test]
 fn pipes_permissions_and_names_that_are_no_text() {
     let dir = made("wrong-pipes");
@@ -366,7 +366,7 @@ fn pipes_permissions_and_names_that_are_no_text() {
         let (_, said) = sh(&format!(
             "\"$1\" {command} | head -n 1 >/dev/null; echo ${{PIPESTATUS[0]}}"
         ));
-        // Killed by the pipe, or ended by itself: either way without a word.
+        // Killed by the pipe, or ended by itself: no message in either case.
         assert!(["141\n", "0\n"].contains(&&*said), "{command}: {said}");
     }
     let (code, said) = sh("exec \"$1\" replay $'\\xff\\xfe.csv' -s noop");

@@ -1,4 +1,4 @@
-//! One block device as the kernel describes it under `/sys/block`.
+//! A block device as the kernel describes it under `/sys/block`.
 
 use super::kind::Kind;
 use super::read::{self, Reader, clean};
@@ -6,30 +6,30 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The choice of a scheduler that a queue has.
+/// The I/O schedulers of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Scheduler {
-    /// No such file: the device hands requests on as they are (bio-based), or is none with a queue.
+    /// No such file: the device passes requests on unchanged (bio-based), or has no queue.
     #[default]
     Absent,
-    /// A bare word, as older kernels show for queues that take no scheduler.
+    /// A single word, as older kernels show for queues without schedulers.
     Fixed {
         /// `none`.
         word: String,
     },
-    /// One in force, others on offer.
+    /// One scheduler is active, others are offered.
     Choice {
-        /// In force.
+        /// The active scheduler.
         active: String,
-        /// All that can be written, the one in force among them, as the kernel lists them.
+        /// All that can be selected, the active one included, in the kernel's order.
         offered: Vec<String>,
     },
 }
 
 impl Scheduler {
-    /// From the text of `queue/scheduler`: `none [mq-deadline] kyber`. `None` for one that cannot
-    /// be understood: two brackets, or several words without.
+    /// Parses the text of `queue/scheduler`: `none [mq-deadline] kyber`. `None` for unexpected
+    /// text: two pairs of brackets, or several words without brackets.
     pub fn parse(text: &str) -> Option<Scheduler> {
         let mut active = None;
         let mut offered = Vec::new();
@@ -50,7 +50,7 @@ impl Scheduler {
             (None, _) => None,
         }
     }
-    /// The one in force, if a queue has any.
+    /// The active scheduler, if the queue has one.
     pub fn active(&self) -> Option<&str> {
         match self {
             Scheduler::Absent => None,
@@ -58,7 +58,7 @@ impl Scheduler {
             Scheduler::Choice { active, .. } => Some(active),
         }
     }
-    /// What can be written; empty where nothing can.
+    /// The schedulers that can be selected; empty if there are none.
     pub fn offered(&self) -> &[String] {
         match self {
             Scheduler::Choice { offered, .. } => offered,
@@ -67,54 +67,54 @@ impl Scheduler {
     }
 }
 
-/// A part of a disk.
+/// A partition of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Partition {
     /// Kernel name: `sda2`.
     pub name: String,
     /// Major and minor number.
     pub numbers: Option<(u32, u32)>,
-    /// Size.
+    /// Size, bytes.
     pub size_bytes: Option<u64>,
-    /// Where it is mounted.
+    /// Its mount points.
     pub mounts: Vec<PathBuf>,
-    /// Used for swap.
+    /// Whether it is used for swap.
     pub swap: bool,
-    /// Devices that stand on it, by name.
+    /// Names of the devices stacked on it.
     pub above: Vec<String>,
 }
 
-/// Everything about one. What the kernel does not tell is `None`.
+/// All facts about a device. `None` if the kernel does not report a value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Device {
     /// Kernel name: `sda`, `dm-0`, `cciss!c0d0`.
     pub name: String,
     /// Major and minor number.
     pub numbers: Option<(u32, u32)>,
-    /// What it is.
+    /// Kind of device.
     pub kind: Kind,
-    /// Maker and model, as the device tells.
+    /// Vendor and model, as the device reports them.
     pub model: Option<String>,
-    /// As the device tells, or udev.
+    /// Serial number, from the device or udev.
     pub serial: Option<String>,
     /// World-wide name.
     pub wwid: Option<String>,
-    /// What a udev rule can know this very device by, the surest first: key and value as udev
-    /// compares them (`ENV{ID_SERIAL}`, `ATTR{wwid}`). Empty where nothing survives a boot.
+    /// Keys and values that a udev rule can identify this device by, the most reliable first, as
+    /// udev compares them (`ENV{ID_SERIAL}`, `ATTR{wwid}`). Empty if nothing survives a boot.
     pub identity: Vec<(String, String)>,
-    /// Of a mapped device or an array: its name (`vg-home`), its level (`raid1`).
+    /// For a mapped device its name (`vg-home`), for an array its level (`raid1`).
     pub label: Option<String>,
-    /// Size.
+    /// Size, bytes.
     pub size_bytes: Option<u64>,
-    /// Takes itself for a disk that spins.
+    /// Whether it reports itself as rotational.
     pub rotational: Option<bool>,
-    /// Its medium can be taken out.
+    /// Whether its medium is removable.
     pub removable: bool,
-    /// Cannot be written.
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// Not to be opened by programs (a path of NVMe multipath).
+    /// Whether programs must not open it (a path of NVMe multipath).
     pub hidden: bool,
-    /// Commands the device takes at once, on each of its queues.
+    /// Commands that the device accepts at a time, on each of its queues.
     pub depth: Option<u32>,
     /// Hardware queues.
     pub hw_queues: Option<u32>,
@@ -126,43 +126,43 @@ pub struct Device {
     pub logical_block_bytes: Option<u32>,
     /// The medium's own unit, bytes.
     pub physical_block_bytes: Option<u32>,
-    /// In force and on offer.
+    /// The schedulers of its queue.
     pub scheduler: Scheduler,
-    /// Tunables of the scheduler in force, `queue/iosched`.
+    /// Tunables of the active scheduler, `queue/iosched`.
     pub tunables: BTreeMap<String, String>,
     /// Target of writeback throttling, us; 0: off.
     pub wbt_lat_usec: Option<i64>,
-    /// Requests that may wait.
+    /// Maximum number of allocated requests.
     pub nr_requests: Option<u32>,
     /// Read-ahead, KiB.
     pub read_ahead_kb: Option<u64>,
-    /// Longest request, KiB.
+    /// Maximum size of a request, KiB.
     pub max_sectors_kb: Option<u64>,
-    /// Longest the device takes, KiB.
+    /// Maximum size of a request that the hardware accepts, KiB.
     pub max_hw_sectors_kb: Option<u64>,
     /// 0 merge, 1 simple merges only, 2 none.
     pub nomerges: Option<u32>,
-    /// 0 anywhere, 1 completes on the CPU's group that asked, 2 on that CPU.
+    /// 0: completes on any CPU; 1: in the group of the submitting CPU; 2: on the submitting CPU.
     pub rq_affinity: Option<u32>,
-    /// Are its requests counted?
+    /// Whether I/O statistics are collected.
     pub iostats: Option<bool>,
-    /// The kernel's number of this attachment, never given twice in one boot.
+    /// The kernel's sequence number of this attachment, unique within a boot.
     pub diskseq: Option<u64>,
     /// The file behind a loop device.
     pub backing_file: Option<String>,
-    /// That file past the page cache.
+    /// Whether that file is accessed without the page cache.
     pub direct_io: Option<bool>,
-    /// Its parts.
+    /// Its partitions.
     pub partitions: Vec<Partition>,
-    /// Where the whole is mounted.
+    /// Mount points of the whole device.
     pub mounts: Vec<PathBuf>,
-    /// The whole is used for swap.
+    /// Whether the whole device is used for swap.
     pub swap: bool,
-    /// Devices it stands on, by name; of parts, the part's.
+    /// Devices it is stacked on, by name; the partition's name for a partition.
     pub below: Vec<String>,
-    /// Devices that stand on it.
+    /// Devices stacked on it.
     pub above: Vec<String>,
-    /// What could not be understood, file by file.
+    /// Files that could not be parsed, with reasons.
     pub trouble: Vec<String>,
 }
 
@@ -172,13 +172,13 @@ pub fn numbers(text: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// 512, whatever the device's blocks are: the unit of `size`.
+/// Size in bytes: the unit of `size` is 512 bytes for every block size.
 fn sectors(r: &mut Reader) -> Option<u64> {
     r.number::<u64>("size")?.checked_mul(512)
 }
 
 impl Device {
-    /// Reads the one in `dir`; `udev` is where udev keeps what it found out.
+    /// Reads the device in `dir`; `udev` is the directory of udev's data.
     pub fn read(name: &str, dir: &Path, udev: &Path) -> Device {
         let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         let mut r = Reader::new(dir.to_owned());
@@ -239,7 +239,7 @@ impl Device {
         self.iostats = r.flag("queue/iostats");
         let queues = read::names(&r.dir().join("mq"));
         self.hw_queues = u32::try_from(queues.len()).ok().filter(|n| *n > 0);
-        // SCSI tells the depth of the device; elsewhere it is the number of tags of a queue.
+        // SCSI reports the depth of the device; for others it is the number of tags of a queue.
         self.depth = r.number("device/queue_depth").or_else(|| {
             let first = queues.first()?;
             r.number(&format!("mq/{first}/nr_tags"))
@@ -262,7 +262,7 @@ impl Device {
                     .push((format!("ENV{{{key}}}"), value.to_owned()));
             }
         }
-        // udev compares without the blanks at the end.
+        // udev compares without trailing blanks.
         for file in [
             "wwid",
             "device/wwid",
@@ -276,7 +276,7 @@ impl Device {
                 .push((format!("ATTR{{{file}}}"), value.trim_end().to_owned()));
         }
         self.identity.retain(|i| !i.1.trim().is_empty());
-        // `ATA` stands in a SATA disk's field for the maker.
+        // A SATA disk reports `ATA` as its vendor.
         let vendor = r.label("device/vendor");
         let vendor = vendor.filter(|v| v != "ATA" && !v.starts_with("0x"));
         let model = r.label("device/model").or_else(|| r.label("device/name"));
@@ -306,7 +306,8 @@ impl Device {
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
-    /// An empty one of a kind that is made beforehand: nothing is attached.
+    /// Whether it is an unused device of a kind that is created in advance (see
+    /// [`Kind::idle_by_the_dozen`]).
     pub fn idle(&self) -> bool {
         self.kind.idle_by_the_dozen()
             && self.size_bytes.unwrap_or(0) == 0
@@ -320,7 +321,7 @@ impl Device {
         let word = self.kind.word();
         match (self.kind, self.rotational, &self.label) {
             (Kind::Md, _, Some(level)) => format!("md {level}"),
-            // What a guest is told of its disk is the host's guess at best.
+            // For a guest's disk the rotational flag is at best the host's guess.
             (Kind::VirtioBlk | Kind::VirtioScsi | Kind::Xen, ..) => format!("{word} disk"),
             (Kind::Mmc | Kind::Usb, Some(false), _) => word.to_owned(),
             (k, Some(true), _) if k.disk() => format!("{word} HDD"),
@@ -329,13 +330,13 @@ impl Device {
         }
     }
 
-    /// Is the order of writes a matter of zones?
+    /// Whether it is a zoned device, where the order of writes matters.
     pub fn is_zoned(&self) -> bool {
         self.zoned.as_deref().is_some_and(|z| z != "none")
     }
 }
 
-/// The file behind a loop device. Its name may hold anything, so that it is not put in order.
+/// The file behind a loop device. Its name may hold any characters, so it is not cleaned.
 fn backing(dir: &Path) -> Option<String> {
     let text = read::lossy(&dir.join("loop/backing_file"));
     let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -1,21 +1,22 @@
-//! What a block device is, from its name and the place of its directory in the tree of devices.
+//! Determines the kind of a block device from its name and the place of its directory in the device
+//! tree.
 
 use serde::Serialize;
 use std::path::Path;
 
-/// Kinds of block devices, by what stands behind them.
+/// Kinds of block devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// An NVMe namespace with one way to it.
+    /// An NVMe namespace with a single path.
     Nvme,
-    /// NVMe multipath: the device that programs see; its paths do the work.
+    /// NVMe multipath: the device that programs see; its paths do the I/O.
     NvmeHead,
-    /// NVMe multipath: one way to the namespace, hidden from programs.
+    /// NVMe multipath: a path to the namespace, hidden from programs.
     NvmePath,
-    /// On an ATA port.
+    /// A disk on an ATA port.
     Sata,
-    /// Any other SCSI disk: SAS, Fibre Channel, iSCSI, a controller's volume.
+    /// Any other SCSI disk: SAS, Fibre Channel, iSCSI, a volume of a controller.
     Scsi,
     /// Behind a USB bridge.
     Usb,
@@ -29,11 +30,11 @@ pub enum Kind {
     Xen,
     /// CD, DVD.
     Optical,
-    /// A file as a disk.
+    /// A file used as a disk.
     Loop,
     /// Compressed memory.
     Zram,
-    /// Memory as a disk.
+    /// Memory used as a disk.
     Ram,
     /// Persistent memory.
     Pmem,
@@ -41,7 +42,7 @@ pub enum Kind {
     Nbd,
     /// A Ceph volume.
     Rbd,
-    /// A server in user space.
+    /// A user-space block device.
     Ublk,
     /// A device for tests that does nothing.
     NullBlk,
@@ -55,18 +56,18 @@ pub enum Kind {
     Dm,
     /// Software RAID.
     Md,
-    /// A cache before a disk.
+    /// A cache in front of a disk.
     Bcache,
     /// A mirror over the network.
     Drbd,
     /// A volume of a ZFS pool.
     Zvol,
-    /// Nothing that is known here.
+    /// Unknown.
     #[default]
     Other,
 }
 
-/// Beginnings of names, the longer ones first where one begins another.
+/// Prefixes of names; if one is a prefix of another, the longer one comes first.
 const BY_NAME: &[(&str, Kind)] = &[
     ("loop", Kind::Loop),
     ("zram", Kind::Zram),
@@ -89,7 +90,8 @@ const BY_NAME: &[(&str, Kind)] = &[
 ];
 
 impl Kind {
-    /// By name, by the (canonical) path of its directory, and by the uuid of a dm device.
+    /// Kind by name, by the canonical path of the device's directory, and by the uuid of a dm
+    /// device.
     pub fn of(name: &str, dir: &Path, dm_uuid: Option<&str>) -> Kind {
         if name.starts_with("nvme") {
             return Kind::of_nvme(name, dir);
@@ -117,7 +119,7 @@ impl Kind {
         }
     }
 
-    /// `nvme0c1n1` is a path; a head lies below the subsystem, not below a controller.
+    /// `nvme0c1n1` is a path; a head is below the subsystem, not below a controller.
     fn of_nvme(name: &str, dir: &Path) -> Kind {
         let rest = name.trim_start_matches("nvme");
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -130,7 +132,7 @@ impl Kind {
         }
     }
 
-    /// In a word or two, for a table.
+    /// A word or two for a table.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Nvme => "NVMe",
@@ -164,7 +166,7 @@ impl Kind {
         }
     }
 
-    /// Does it stand on other block devices of this machine?
+    /// Whether it is stacked on other block devices of this machine.
     pub fn stacked(self) -> bool {
         matches!(
             self,
@@ -179,7 +181,8 @@ impl Kind {
         )
     }
 
-    /// Hardware, or what a guest takes for hardware: spinning or not is worth saying.
+    /// Whether it is hardware, or appears as hardware to a guest; then the medium is worth
+    /// reporting.
     pub fn disk(self) -> bool {
         matches!(
             self,
@@ -195,7 +198,8 @@ impl Kind {
         )
     }
 
-    /// How many of its kind there are does not say that they are in use: made beforehand, empty.
+    /// Whether devices of this kind are created in advance, so that their number does not show
+    /// their use.
     pub fn idle_by_the_dozen(self) -> bool {
         matches!(self, Kind::Loop | Kind::Ram | Kind::Nbd | Kind::Zram)
     }

@@ -1,4 +1,4 @@
-//! Machines made up for tests: trees of files as the kernel shows them.
+//! Artificial machines for tests: file trees as the kernel shows them.
 
 use super::{Machine, Tree};
 use crate::place::Scratch;
@@ -6,15 +6,15 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-/// A tree in a directory of its own, removed with the value.
+/// A tree in its own directory, which is removed with the value.
 pub struct MadeUp(Scratch);
 
 impl MadeUp {
-    /// An empty one.
+    /// An empty tree.
     pub fn new(name: &str) -> Self {
         MadeUp(Scratch::new(&std::env::temp_dir(), name).expect("a directory"))
     }
-    /// Where a file of it lies.
+    /// The real path of a file in the tree.
     pub fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
@@ -37,26 +37,26 @@ impl MadeUp {
         symlink(self.at(to), from).expect("linked");
         self
     }
-    /// A disk that lies at `sys/devices/PLACE/NAME`, with what `queue/scheduler` says.
+    /// Adds a disk at `sys/devices/PLACE/NAME`; `scheduler` is the text of `queue/scheduler`.
     pub fn disk(&self, name: &str, place: &str, scheduler: &str) -> &Self {
         let dir = format!("sys/devices/{place}/block/{name}");
         self.put(&format!("{dir}/queue/scheduler"), format!("{scheduler}\n"));
         self.put(&format!("{dir}/size"), "2097152\n");
         self.link(&format!("sys/block/{name}"), &dir)
     }
-    /// An attribute of a device's queue.
+    /// Sets an attribute of a device's queue.
     pub fn queue(&self, device: &str, name: &str, value: &str) -> &Self {
         let path = format!("sys/block/{device}/queue/{name}");
         self.put(&path, format!("{value}\n"))
     }
-    /// A part of a disk.
+    /// Adds a partition.
     pub fn part(&self, disk: &str, name: &str, numbers: &str) -> &Self {
         let dir = format!("sys/block/{disk}/{name}");
         self.put(&format!("{dir}/partition"), "1\n");
         self.put(&format!("{dir}/size"), "1048576\n");
         self.put(&format!("{dir}/dev"), format!("{numbers}\n"))
     }
-    /// A device without a queue over others.
+    /// Adds a bio-based device on top of others.
     pub fn bio(&self, name: &str, numbers: &str, members: &[&str]) -> &Self {
         let dir = format!("sys/devices/virtual/block/{name}");
         self.put(&format!("{dir}/dev"), format!("{numbers}\n"));
@@ -66,11 +66,11 @@ impl MadeUp {
         }
         self.link(&format!("sys/block/{name}"), &dir)
     }
-    /// Where it can be read.
+    /// The tree, for reading.
     pub fn tree(&self) -> Tree {
         Tree::below(self.0.path())
     }
-    /// Read.
+    /// Reads the tree.
     pub fn machine(&self) -> Machine {
         Machine::read(&self.tree())
     }

@@ -1,9 +1,9 @@
-//! The block devices of a machine and what lies on what, found by reading only.
+//! The block devices of a machine and how they are stacked, found by reading only.
 //!
-//! Everything comes from files under `/sys`, `/proc` and `/run/udev`, which anybody may read.
-//! They are looked for below a root that can be set: tests, and copies of other machines' trees.
-//! What is missing is `None`, what cannot be understood is told; nothing here panics, waits or
-//! writes. Left out: what only an ioctl or the device itself would tell (SMART, the seek curve).
+//! Everything comes from files under `/sys`, `/proc` and `/run/udev`, which every user may read.
+//! Their root directory can be changed, for tests and for copies of other machines' trees. A
+//! missing value is `None`, an unexpected one is reported; nothing here panics, waits or writes.
+//! Not covered: facts that need an ioctl or a command to the device (SMART, the seek curve).
 
 mod device;
 mod kind;
@@ -25,7 +25,7 @@ pub use under::{Acts, Role, Step, Under, UnderError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where the files are.
+/// The root directory of the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     root: PathBuf,
@@ -38,24 +38,24 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// The one whose `/sys` is `ROOT/sys`.
+    /// The tree whose `/sys` is `ROOT/sys`.
     pub fn below(root: impl Into<PathBuf>) -> Tree {
         let root = root.into();
-        // Links are resolved, so that what is found below can be recognised as below.
+        // Links are resolved, so that paths below the root can be recognised.
         Tree {
             root: std::fs::canonicalize(&root).unwrap_or(root),
         }
     }
-    /// This machine itself, not a copy.
+    /// Whether it is this machine itself, not a copy.
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
     }
-    /// The file that stands for an absolute path.
+    /// The file in this tree for an absolute path of the machine.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
-    /// The absolute path, links followed, as the machine itself would call it.
+    /// The absolute path on the machine, with links resolved.
     pub fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
         let path = match self.is_live() {
             true => path.to_owned(),
@@ -67,20 +67,21 @@ impl Tree {
             Err(_) => Err(std::io::Error::other("a link leads out of the tree")),
         }
     }
-    /// One device alone.
+    /// Reads a single device.
     pub fn device(&self, name: &str) -> Option<Device> {
         let dir = self.at("/sys/block").join(name);
         dir.is_dir()
             .then(|| Device::read(name, &dir, &self.at("/run/udev/data")))
     }
-    /// Release of the kernel: `6.18.44-generic`; empty where it is not known.
+    /// Release of the kernel: `6.18.44-generic`; empty if unknown.
     pub fn release(&self) -> String {
         read::lossy(&self.at("/proc/sys/kernel/osrelease"))
             .trim()
             .to_owned()
     }
-    /// Is the order of writes to a zone kept under every scheduler? Linux 6.10 introduced zone write
-    /// plugging; before it only mq-deadline kept the order. False where the release is not known.
+    /// Whether the kernel keeps the order of writes to a zone under every scheduler. Linux 6.10
+    /// introduced zone write plugging; before it only mq-deadline kept the order. False if the
+    /// release is unknown.
     pub fn plugs_zone_writes(&self) -> bool {
         release(&self.release()).is_some_and(|r| r >= (6, 10))
     }
@@ -96,26 +97,27 @@ pub fn release(text: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// All block devices, and what is mounted.
+/// All block devices and mounts.
 #[derive(Clone, Debug)]
 pub struct Machine {
     tree: Tree,
-    /// In the order people count; empty loop devices and the like among them.
+    /// In natural order, with unused loop devices and the like.
     pub devices: Vec<Device>,
     /// The table of mounts.
     pub mounts: Vec<Mount>,
-    /// Members of file systems over several devices (btrfs), by the names of devices or parts.
+    /// Members of file systems that span several devices (btrfs), by the names of devices or
+    /// partitions.
     pools: Vec<BTreeSet<String>>,
-    /// `elevator=` on the kernel's command line, which kernels since 5.0 ignore.
+    /// `elevator=` on the kernel's command line; kernels since 5.0 ignore it.
     pub elevator: Option<String>,
 }
 
 impl Machine {
-    /// Reads them.
+    /// Reads all of them.
     pub fn read(tree: &Tree) -> Machine {
         let sys = tree.at("/sys/block");
         let class = tree.at("/sys/class/block");
-        // A path of NVMe multipath may be in the class only.
+        // A path of NVMe multipath may appear only in the class directory.
         let mut dirs: BTreeMap<String, PathBuf> = BTreeMap::new();
         for base in [&class, &sys] {
             for name in read::names(base) {
@@ -153,12 +155,12 @@ impl Machine {
         &self.tree
     }
 
-    /// The whole device of this name.
+    /// The whole device with this name.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|d| d.name == name)
     }
 
-    /// The device of a name, with the part if the name is one's.
+    /// The device with this name; for a partition's name the disk and the partition.
     pub fn named(&self, name: &str) -> Option<(&Device, Option<&Partition>)> {
         if let Some(d) = self.device(name) {
             return Some((d, None));
@@ -169,7 +171,7 @@ impl Machine {
         })
     }
 
-    /// The name behind major and minor number.
+    /// The name of the device with these major and minor numbers.
     pub fn numbered(&self, numbers: (u32, u32)) -> Option<&str> {
         self.devices.iter().find_map(|d| {
             if d.numbers == Some(numbers) {
@@ -180,7 +182,7 @@ impl Machine {
         })
     }
 
-    /// The heads of NVMe multipath stand on their paths: by name where the kernel lists none.
+    /// Links the heads of NVMe multipath to their paths, by name if the kernel lists none.
     fn heads(&mut self) {
         let all = self.devices.iter();
         let paths: Vec<String> = all
@@ -206,14 +208,14 @@ impl Machine {
         }
     }
 
-    /// Names of the devices or parts that a mount lies on.
+    /// Names of the devices or partitions of a mount.
     pub fn sources(&self, mount: &Mount) -> Vec<String> {
         let mut names = Vec::new();
         if mount.numbers.0 != 0 {
             names.extend(self.numbered(mount.numbers).map(str::to_owned));
         }
         if names.is_empty() {
-            // bcachefs names all its devices with colons between.
+            // bcachefs lists its devices separated by colons.
             for source in mount.source.split(':').filter(|s| s.starts_with('/')) {
                 names.extend(self.node(Path::new(source)));
             }
@@ -229,14 +231,14 @@ impl Machine {
         names
     }
 
-    /// The device or part behind a node in `/dev`, by its name there, links followed.
+    /// Name of the device or partition behind a node in `/dev`, with links resolved.
     pub fn node(&self, path: &Path) -> Option<String> {
         let real = self.tree.real(path).unwrap_or_else(|_| path.to_owned());
         let name = real.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");
         if self.named(&name).is_some() {
             return Some(name);
         }
-        // In a copied tree /dev/mapper is often missing: the label tells.
+        // A copied tree often lacks /dev/mapper: the label replaces it.
         let label = path.strip_prefix("/dev/mapper").ok()?.to_str()?;
         let all = self.devices.iter();
         let found = all
@@ -245,7 +247,7 @@ impl Machine {
         found.map(|d| d.name.clone())
     }
 
-    /// Enters mounts and swap with the devices they lie on.
+    /// Records mounts and swap on the devices that hold them.
     fn uses(&mut self) {
         let mut mounted: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
         for m in &self.mounts {
@@ -273,7 +275,7 @@ impl Machine {
         }
     }
 
-    /// Does `/` lie on this device, directly or through layers?
+    /// Whether `/` is on this device, directly or through layers.
     pub fn carries_root(&self, device: &str) -> bool {
         let root = self.mounts.iter().rfind(|m| m.point == Path::new("/"));
         root.is_some_and(|m| self.steps_of(m).iter().any(|s| s.name == device))

@@ -1,4 +1,4 @@
-//! What is mounted: lines of `/proc/self/mountinfo`.
+//! Mounted file systems, from the lines of `/proc/self/mountinfo`.
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     /// The kernel's number of the mount.
     pub id: u64,
-    /// Device of the file system; its major number is 0 where it has none of its own.
+    /// Device of the file system; the major number is 0 if it has none of its own.
     pub numbers: (u32, u32),
-    /// Where.
+    /// Mount point.
     pub point: PathBuf,
     /// `ext4`, `btrfs`, `nfs4`.
     pub filesystem: String,
-    /// What the file system says it lies on: a device, a server's path, any word.
+    /// Source as the file system reports it: a device, a server's path, any word.
     pub source: String,
-    /// Of the mount, then of the file system.
+    /// Options of the mount, then of the file system.
     pub options: String,
 }
 
@@ -43,19 +43,19 @@ impl Mount {
         })
     }
 
-    /// All lines of a table that can be read.
+    /// Parses all valid lines of a table.
     pub fn table(text: &str) -> Vec<Mount> {
         text.lines().filter_map(Mount::parse).collect()
     }
 
-    /// The value of an option (`upperdir=..`); a comma or colon in it stands behind a backslash.
+    /// The value of an option (`upperdir=..`); a backslash escapes a comma or colon in it.
     pub fn option(&self, name: &str) -> Option<String> {
         let mut all = split(&self.options, ',').into_iter();
         all.find_map(|o| Some(o.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
     }
 }
 
-/// Parts of a list, without empty ones; a separator behind a backslash belongs to its part.
+/// Splits a list and drops empty parts; an escaped separator belongs to its part.
 pub fn split(text: &str, by: char) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut kept = false;
@@ -73,8 +73,8 @@ pub fn split(text: &str, by: char) -> Vec<String> {
     parts
 }
 
-/// The mount a path lies on: the longest mount point it starts with; of two on one point, the
-/// later one, which hides the earlier.
+/// The mount of a path: the longest mount point that is a prefix of it. Of two on the same point,
+/// the later one hides the earlier.
 pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     mounts
         .iter()
@@ -82,7 +82,7 @@ pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
         .max_by_key(|m| m.point.as_os_str().len())
 }
 
-/// Blanks and backslashes stand as `\040` and the like.
+/// Decodes blanks and backslashes, which are written as `\040` and the like.
 pub fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let mut rest = text.as_bytes();

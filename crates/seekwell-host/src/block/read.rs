@@ -1,5 +1,5 @@
-//! Small files of the kernel's, read so that nothing they hold, and nothing in their place, does
-//! harm: a pipe, a directory, a loop of links, megabytes, bytes that are no text.
+//! Safe reads of small kernel files. Neither their contents nor objects in their place do harm: a
+//! pipe, a directory, a link loop, megabytes, binary data.
 
 use seekwell_core::foreign;
 use std::fs::OpenOptions;
@@ -7,18 +7,18 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Longest file taken: an attribute is a page at most; tables of mounts are longer.
+/// Maximum number of bytes read: an attribute is a page at most, but mount tables are longer.
 const MOST: u64 = 4 << 20;
-/// Characters of a word shown to people.
+/// Maximum length of a word shown to users, characters.
 const SHOWN: usize = 120;
 
-/// Reads below one directory and remembers what was wrong there.
+/// Reads files of one directory and collects the errors.
 pub struct Reader {
     dir: PathBuf,
     trouble: Vec<String>,
 }
 
-/// What is not there, or does not apply to this device, is no trouble.
+/// A missing file, or one that does not apply to this device, is not an error.
 fn harmless(e: &std::io::Error) -> bool {
     let none = [
         libc::ENOENT,
@@ -33,7 +33,7 @@ fn harmless(e: &std::io::Error) -> bool {
     e.raw_os_error().is_some_and(|n| none.contains(&n))
 }
 
-/// The bytes of a plain file; `None` where there is nothing to read.
+/// The bytes of a plain file; `None` if there is nothing to read.
 pub fn bytes(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -54,13 +54,13 @@ pub fn bytes(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The text of a file, bytes that are none replaced; empty where there is nothing.
+/// The text of a file with invalid bytes replaced; empty if there is none.
 pub fn lossy(path: &Path) -> String {
     let all = bytes(path).ok().flatten().unwrap_or_default();
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// As it may be shown: one line, nothing that acts on a terminal, not too long.
+/// Text that is safe to show: one line, no control characters for a terminal, limited length.
 pub fn clean(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
@@ -76,7 +76,7 @@ pub fn clean(text: &str) -> String {
     words
 }
 
-/// Names in a directory, sorted; none where there is no such directory.
+/// Names in a directory, sorted; empty if it does not exist.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut all: Vec<String> = entries
@@ -97,7 +97,7 @@ pub fn by_number(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 impl Reader {
-    /// Of this directory.
+    /// A reader for this directory.
     pub fn new(dir: PathBuf) -> Self {
         Reader {
             dir,
@@ -108,11 +108,11 @@ impl Reader {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// One that cannot be understood.
+    /// Records a file that could not be parsed.
     pub fn wrong(&mut self, name: &str, what: &str) {
         self.trouble.push(format!("{name}: {what}"));
     }
-    /// A word or a line of words; `None` where there is none.
+    /// A line of text; `None` if the file is missing or empty.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let all = match bytes(&self.dir.join(name)) {
             Ok(all) => all?,
@@ -132,7 +132,7 @@ impl Reader {
             }
         }
     }
-    /// What a maker wrote into his device: shown as far as it is text.
+    /// A vendor's text in the device, as far as it is printable.
     pub fn label(&self, name: &str) -> Option<String> {
         let text = clean(&lossy(&self.dir.join(name)));
         (!text.is_empty()).then_some(text)
@@ -146,11 +146,11 @@ impl Reader {
         }
         number
     }
-    /// 0 or another number.
+    /// A flag: 0 or another number.
     pub fn flag(&mut self, name: &str) -> Option<bool> {
         self.number::<i64>(name).map(|n| n != 0)
     }
-    /// Everything that was wrong.
+    /// All recorded errors.
     pub fn trouble(self) -> Vec<String> {
         self.trouble
     }

@@ -1,4 +1,4 @@
-//! Machines made up from trees of files: what people have, and what nobody should have.
+//! Artificial machines from file trees: common ones and malformed ones.
 
 use super::made_up::MadeUp;
 use super::*;
@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use std::path::Path;
 
 /// A server: two SATA disks in a mirror under encryption under LVM, an NVMe drive, a USB stick, a
-/// shingled disk, a guest's disk, btrfs over two parts, multipath of both kinds, a loop device.
+/// shingled disk, a guest's disk, btrfs over two partitions, both kinds of multipath, a loop
+/// device.
 fn server(name: &str) -> MadeUp {
     let t = MadeUp::new(name);
     let all = "none [mq-deadline] kyber bfq";
@@ -120,7 +121,7 @@ fn told(m: &Machine, path: &str) -> Under {
     m.under(Path::new(path)).expect("there")
 }
 
-/// Names of the steps, as deep as they are.
+/// Names of the steps, indented by depth.
 fn shape(u: &Under) -> String {
     let all = u.steps.iter().map(|s| format!("{}{}", s.depth, s.name));
     all.collect::<Vec<_>>().join(" ")
@@ -278,7 +279,7 @@ fn devices_are_found_by_name_node_and_label() {
     );
 }
 
-/// A phone: one eMMC on a kernel of 2014, single queue, parts by the dozen.
+/// A phone with one eMMC on a kernel of 2014: single queue, dozens of partitions.
 #[test]
 fn a_phone_is_read() {
     let t = MadeUp::new("phone");
@@ -334,7 +335,7 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
         0,
     )
     .expect("a pipe");
-    // Devices that stand on each other, a link to itself, a link out of the tree.
+    // Devices stacked on each other in a loop, a link to itself, a link out of the tree.
     t.bio("dm-0", "253:0", &["dm-1", "gone"])
         .bio("dm-1", "253:1", &["dm-0", "dm-1"]);
     t.link("sys/block/dm-9", "sys/block/dm-9");
@@ -383,7 +384,7 @@ fn an_empty_machine_is_empty() {
     );
 }
 
-/// A chain as deep and a crowd as wide as nobody has ends soon.
+/// The walk of an unrealistically deep chain or wide tree ends soon.
 #[test]
 fn depth_and_width_end() {
     let t = MadeUp::new("deep");
@@ -406,7 +407,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the files hold: no panic, and nothing printed that a terminal would obey.
+    /// For any file contents: no panic, and no control characters in the output.
     #[test]
     fn any_content_is_taken(
         files in proptest::collection::vec((0usize..22, content()), 0..12),

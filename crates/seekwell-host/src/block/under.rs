@@ -1,8 +1,8 @@
-//! What lies under a path, layer by layer, and where a scheduler can act.
+//! The layers under a path, and where a scheduler can act.
 //!
-//! A path leads to its mount, a mount to devices (btrfs to several, overlay to other paths), a
-//! part to its disk, mapped devices and arrays to their members, a loop device to the file system
-//! of its file. Where requests are made anew (bio-based layers) nothing is scheduled.
+//! A path leads to its mount, and a mount to devices (btrfs to several, overlay to other paths). A
+//! partition leads to its disk, mapped devices and arrays to their members, a loop device to the
+//! file system of its file. Bio-based layers create new requests and schedule nothing.
 
 use super::device::{Device, Scheduler};
 use super::kind::Kind;
@@ -16,16 +16,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Layers below layers, at most: what is deeper is a loop.
+/// Maximum depth of layers; a deeper stack is a loop.
 const DEEPEST: u32 = 64;
 
-/// What a layer is.
+/// Role of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// A mount.
     FileSystem,
-    /// A part of the device that follows.
+    /// A partition of the next device.
     Partition,
     /// A block device.
     Device,
@@ -35,84 +35,84 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "acts")]
 pub enum Acts {
-    /// It has no queue of requests: hands on what comes.
+    /// No request queue: passes bios on.
     Passes,
-    /// A queue that takes no scheduler.
+    /// A queue without schedulers.
     Fixed,
-    /// A queue with a scheduler that can be changed.
+    /// A queue whose scheduler can be changed.
     Chooses {
-        /// In force.
+        /// The active scheduler.
         active: String,
     },
-    /// Its queue has a scheduler, past which requests come from the layer above.
+    /// Its queue has a scheduler, but requests from the layer above bypass it.
     Bypassed,
-    /// Told above, where it was met first.
+    /// Reported above, at its first occurrence.
     AsAbove,
-    /// It cannot be seen from here.
+    /// Not visible from here.
     Unseen,
 }
 
-/// One layer.
+/// A layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Below how many others.
+    /// Number of layers above it.
     pub depth: u32,
-    /// Kernel name of a device or part; type of a file system.
+    /// Kernel name of a device or partition; type of a file system.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: Role,
-    /// What it does.
+    /// Its effect on requests.
     #[serde(flatten)]
     pub acts: Acts,
-    /// In words.
+    /// Description.
     pub says: String,
 }
 
 /// All layers under a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Under {
-    /// As it was asked for.
+    /// The path as requested.
     pub asked: String,
-    /// The path, links followed; of a device, its node.
+    /// The path with links resolved; for a device, its node.
     pub path: PathBuf,
-    /// The device or part, if one was named itself.
+    /// The device or partition, if the request named one.
     pub device: Option<String>,
-    /// Type of the file system, if a path in one was named.
+    /// Type of the file system, if the request named a path.
     pub filesystem: Option<String>,
-    /// Where that is mounted.
+    /// Mount point of that file system.
     pub mount_point: Option<PathBuf>,
-    /// From the top down; members of one layer behind each other, each with what is below it.
+    /// From top to bottom; members of a layer follow each other, each with the layers below it.
     pub steps: Vec<Step>,
-    /// Devices whose scheduler meets the path's requests first.
+    /// Devices whose scheduler gets the path's requests first.
     pub deciding: Vec<String>,
-    /// Devices further down that schedule once more (the disk under a loop device's file).
+    /// Devices further down that schedule them again (the disk under a loop device's file).
     pub again: Vec<String>,
-    /// All of it in a sentence or two.
+    /// Summary in a sentence or two.
     pub verdict: String,
 }
 
-/// Why there is nothing to tell about a path.
+/// Why a path has no answer.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum UnderError {
-    /// It is not there.
+    /// It does not exist.
     #[error("{asked}: no such device, file or directory{hint}")]
     Missing {
-        /// As asked for.
+        /// The path as requested.
         asked: String,
         /// What may have been meant.
         hint: String,
     },
-    /// It is there, and no requests go through it.
+    /// It exists, but no block requests go through it.
     #[error("{asked}: {what}")]
     Unfit {
-        /// As asked for.
+        /// The path as requested.
         asked: String,
         /// Why, and what to name instead.
         what: String,
     },
 }
 
-/// A walk under way.
+/// State of a walk.
 #[derive(Default)]
 struct Walk {
     steps: Vec<Step>,
@@ -123,13 +123,13 @@ struct Walk {
     why_none: Option<String>,
 }
 
-/// Where a walk is.
+/// Position of a walk.
 #[derive(Clone, Copy)]
 struct At {
     depth: u32,
-    /// A scheduler was met already.
+    /// Whether a scheduler was met already.
     decided: bool,
-    /// Requests come past the scheduler of what is next.
+    /// Whether requests bypass the scheduler of the next device.
     bypassed: bool,
 }
 
@@ -161,7 +161,7 @@ impl Walk {
 }
 
 impl Machine {
-    /// Looks it up for a device by name (`sda2`), its node, or any file or directory.
+    /// Looks up the layers for a device name (`sda2`), a node, a file or a directory.
     pub fn under(&self, asked: &Path) -> Result<Under, UnderError> {
         let shown = read::clean(&asked.to_string_lossy());
         let mut under = Under {
@@ -199,7 +199,7 @@ impl Machine {
         walk.steps
     }
 
-    /// The device that was named, by the name of the kernel or by a node.
+    /// The requested device, by its kernel name or its node.
     fn asked_device(&self, asked: &Path, shown: &str) -> Result<Option<String>, UnderError> {
         let bare = asked.to_str().filter(|t| !t.contains('/'));
         if let Some(name) = bare.filter(|n| self.named(n).is_some()) {
@@ -264,7 +264,7 @@ impl Machine {
             .flat_map(|d| d.partitions.iter().map(|p| &*p.name));
         let names = self.devices.iter().map(|d| &*d.name).chain(parts);
         let hint = match name.contains('/') {
-            // The nearest directory that is there has the same layers, if the rest is made in it.
+            // For a path that does not exist, its nearest existing directory has the same layers.
             true => {
                 let mut up = asked.ancestors().skip(1);
                 let up = up.find(|a| !a.as_os_str().is_empty() && self.tree().real(a).is_ok());
@@ -280,7 +280,7 @@ impl Machine {
         }
     }
 
-    /// The mount of a path: the kernel's own answer where this is its machine.
+    /// The mount of a path; on a live machine the kernel answers.
     pub fn mount_of(&self, path: &Path) -> Option<&Mount> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
         if self.tree().is_live()
@@ -293,7 +293,7 @@ impl Machine {
         mounts::of(&self.mounts, path)
     }
 
-    /// The layers of a mount; `why` says what of it is meant, if not all.
+    /// Adds the layers of a mount; `why` says which part of it is meant, if not all.
     fn mount(&self, walk: &mut Walk, mount: &Mount, at: At, why: &str) {
         let point = mount.point.display();
         if at.depth >= DEEPEST {
@@ -328,11 +328,11 @@ impl Machine {
         );
     }
 
-    /// Changed files are in one directory, the others in the directories below.
+    /// Changed files are in the upper directory, the others in the lower directories.
     fn overlay(&self, walk: &mut Walk, mount: &Mount, at: At) {
         let upper = mount.option("upperdir");
         let lower = mount.option("lowerdir").unwrap_or_default();
-        // `lowerdir=a:b::data`, or `lowerdir+=a` each.
+        // `lowerdir=a:b::data`, or one `lowerdir+=a` per directory.
         let lowers = split(&lower, ':');
         let all = upper
             .into_iter()
@@ -366,7 +366,7 @@ impl Machine {
         }
     }
 
-    /// A device or part by name, and what is below it.
+    /// Adds a device or partition by name, and the layers below it.
     fn walk(&self, walk: &mut Walk, name: &str, at: At) {
         if at.depth >= DEEPEST {
             return;
@@ -404,7 +404,7 @@ impl Machine {
         let next = At {
             depth: at.depth + 1,
             decided: at.decided || chooses,
-            // Request-based multipath hands whole requests to its paths.
+            // Request-based multipath passes whole requests to its paths.
             bypassed: chooses && device.kind == Kind::Multipath,
         };
         for below in &device.below {
@@ -415,10 +415,10 @@ impl Machine {
         }
     }
 
-    /// The file system that holds a loop device's file.
+    /// Adds the file system that holds a loop device's file.
     fn backing(&self, walk: &mut Walk, file: &str, at: At) {
         let file = file.strip_suffix(" (deleted)").unwrap_or(file);
-        // A file that was deleted is gone from its directory, which is still there.
+        // A deleted file has no directory entry, but its directory may still exist.
         let path = Path::new(file);
         let dir = path.parent().unwrap_or(path);
         let real = self.tree().real(path).or_else(|_| self.tree().real(dir));
@@ -476,7 +476,7 @@ impl Machine {
     }
 }
 
-/// What a device is and does, in words.
+/// Describes a device and its effect.
 fn words(d: &Device, bypassed: bool) -> String {
     let mut text = d.what();
     if let Some(label) = d.label.as_ref().filter(|_| d.kind != Kind::Md) {
@@ -526,7 +526,7 @@ fn words(d: &Device, bypassed: bool) -> String {
     text
 }
 
-/// Why a mount has no block device, and who decides instead.
+/// Why a mount has no block device, and what decides instead.
 fn no_device(mount: &Mount) -> String {
     let fs = mount.filesystem.as_str();
     let text = match fs {

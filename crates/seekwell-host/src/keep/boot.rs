@@ -1,4 +1,5 @@
-//! `elevator=` on the kernel's command line: heeded before 5.0 for all devices, ignored since.
+//! `elevator=` on the kernel's command line: kernels before 5.0 apply it to all devices, later ones
+//! ignore it.
 
 use super::{KeepError, word};
 use crate::block::{Tree, release};
@@ -11,14 +12,14 @@ const FILES: &[&str] = &[
     "/boot/cmdline.txt",
     "/boot/firmware/cmdline.txt",
 ];
-/// Directories of entries of systemd-boot.
+/// Directories of systemd-boot entries.
 const ENTRIES: &[&str] = &["/boot/loader/entries", "/efi/loader/entries"];
 
 /// The parameter for the command line of a kernel of this release: `elevator=deadline`, for all
 /// devices.
 ///
 /// # Errors
-/// A kernel since 5.0 heeds none.
+/// Kernels since 5.0 ignore it.
 pub fn parameter(of: &str, scheduler: &str) -> Result<String, KeepError> {
     match release(of) {
         Some((major, _)) if major >= 5 => Err(KeepError::Ignored {
@@ -29,7 +30,7 @@ pub fn parameter(of: &str, scheduler: &str) -> Result<String, KeepError> {
     }
 }
 
-/// Where a line for the next boot says `elevator=`, with the value.
+/// Files whose command line for the next boot has `elevator=`, with the value.
 pub fn existing(tree: &Tree) -> Vec<(PathBuf, String)> {
     let mut files: Vec<PathBuf> = FILES.iter().map(PathBuf::from).collect();
     for dir in ENTRIES {

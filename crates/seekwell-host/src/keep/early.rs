@@ -1,5 +1,5 @@
-//! A file that appears whole: it is written under another name first. What a kill leaves under such a
-//! name is found by it, and removed.
+//! Writes a file atomically, under a temporary name first. Temporary files that a killed process
+//! left are recognised by their names and removed.
 
 use crate::block::{Tree, names};
 use crate::place::ours;
@@ -8,29 +8,29 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where notes are kept.
+/// Directory of the notes.
 pub(super) const NOTES: &str = "/var/lib/seekwell/applied";
-/// Directories of files of ours: with what their names end, and what is within them.
+/// Directories of Seekwell's files, with the suffix of their names, and the text inside.
 const PLACES: &[(&str, &str, &str)] = &[
     (NOTES, ".json", ""),
     ("/etc/udev/rules.d", ".rules", "-seekwell-"),
     ("/etc/systemd/system", ".service", "seekwell-"),
 ];
-/// Where profiles of tuned have directories of their own.
+/// The directory that contains tuned's profile directories.
 const TUNED: &str = "/etc/tuned";
 const PROFILE: &str = "seekwell-";
-/// What ends a file's first name.
+/// Suffix of temporary names.
 const END: &str = ".seekwell";
-/// New files that may be taken for left behind before they are locked.
+/// Maximum of new files that a cleanup may remove before they are locked.
 const TRIES: u32 = 20;
 
-/// udev, systemd and tuned look at no file of such a name.
+/// The temporary name; udev, systemd and tuned ignore files with such names.
 fn early_name(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}{END}"))
 }
 
-/// Is a path one that we write files at, besides notes?
+/// Whether Seekwell writes files at this path, notes excepted.
 pub(super) fn is_of_ours(path: &Path) -> bool {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return false;
@@ -44,7 +44,7 @@ pub(super) fn is_of_ours(path: &Path) -> bool {
     (profile && name == "tuned.conf") || PLACES[1..].iter().any(of)
 }
 
-/// Whole, on the medium, then under its name. Bits of setuid and the like are never set.
+/// Writes the complete file to the medium, then renames it. Never sets setuid and similar bits.
 pub(super) fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let early = early_name(path);
     let mode = mode & 0o777;
@@ -61,7 +61,7 @@ pub(super) fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     })
 }
 
-/// A new file, locked as long as it is written: nobody else takes it for left behind.
+/// Creates a file that is locked while it is written, so that no cleanup takes it for a leftover.
 fn begun(early: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..TRIES {
         let mut how = OpenOptions::new();
@@ -73,7 +73,7 @@ fn begun(early: &Path, mode: u32) -> io::Result<File> {
                 }
             }
             Err(e) => return Err(e),
-            // Whoever sweeps in this moment may have taken it for left behind.
+            // A concurrent cleanup may have removed it.
             Ok(file) => {
                 let own = file.metadata()?.ino();
                 let there = || fs::symlink_metadata(early).is_ok_and(|m| m.ino() == own);
@@ -86,7 +86,7 @@ fn begun(early: &Path, mode: u32) -> io::Result<File> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes a file that nobody writes any more, if it is ours.
+/// Removes a temporary file of this user, if no process writes it.
 fn removed(early: &Path) -> bool {
     let mut how = OpenOptions::new();
     how.write(true)
@@ -100,8 +100,8 @@ fn removed(early: &Path) -> bool {
     own && file.try_lock().is_ok() && fs::remove_file(early).is_ok()
 }
 
-/// Removes what killed runs had begun to write, and gives the paths. Directories of notes that are
-/// empty go, too.
+/// Removes temporary files of killed runs and returns the paths. Also removes empty directories of
+/// notes.
 pub fn sweep(tree: &Tree) -> Vec<PathBuf> {
     let mut gone = Vec::new();
     let mut within = |dir: &Path, end: &str, part: &str| {

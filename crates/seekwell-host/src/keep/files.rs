@@ -1,8 +1,8 @@
-//! Files written so that all of it can be taken away again, byte for byte.
+//! Files that can be removed again completely, so that the earlier state returns byte for byte.
 //!
-//! Before the first file a note of what is to be written, what was there before and which
-//! directories are new is on the medium; each file then appears whole under its name. Undone are
-//! only files that still hold what was written: what somebody has changed since is his.
+//! A note is written to the medium before the first file. It lists the new files, the previous
+//! contents and the new directories. Each file then appears atomically. An undo only affects files
+//! that still have the written contents; a file that somebody has changed since stays.
 
 use super::Kept;
 pub use super::early::sweep;
@@ -17,102 +17,103 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why nothing was written, or taken away.
+/// Why nothing was written or removed.
 #[derive(Debug, Error)]
 pub enum FilesError {
-    /// A file.
+    /// Access to a file failed.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody else's.
+    /// The file exists and is not Seekwell's.
     #[error(
         "{}: is there already, and seekwell did not write it: look at it, and remove it or keep \
          the choice in another way", .0.display()
     )]
     Foreign(PathBuf),
-    /// A file that would be followed elsewhere.
+    /// A link or another special file.
     #[error("{}: is not a plain file: look at it and remove it", .0.display())]
     NotPlain(PathBuf),
-    /// No longer ours.
+    /// The file was changed since it was written.
     #[error(
         "{}: was changed since seekwell wrote it, and is left as it is: remove what you do not \
          want of it, or put back what was written and try again", .0.display()
     )]
     Changed(PathBuf),
-    /// Another user's, or others could have written it.
+    /// It belongs to another user, or others could have written it.
     #[error(
         "{}: belongs to another user, or others may write to it, so nothing is done by its word: look \
          at it, and remove it or make it its owner's alone (chown, chmod go-w)", .0.display()
     )]
     Untrusted(PathBuf),
-    /// Nothing to take away.
+    /// There is nothing to remove.
     #[error("nothing that seekwell wrote for {0} is there")]
     Nothing(String),
-    /// Not a note of ours.
+    /// The file is not a valid note.
     #[error("{}: cannot be understood; look at it, and remove it if it is of no use", .0.display())]
     Note(PathBuf),
 }
 
-/// A file of a note.
+/// A written file in a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Written {
     path: PathBuf,
     text: String,
-    /// What it held before; absent: it was not there.
+    /// Its previous content; absent if it did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<String>,
-    /// Its mode before.
+    /// Its previous mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<u32>,
 }
 
-/// What was done for one device.
+/// What was written for a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     schema: u32,
-    /// The device's name then.
+    /// The device's name at that time.
     pub device: String,
-    /// What it was known by then: keys and values as udev has them.
+    /// Its identity at that time: keys and values as udev has them.
     identity: Vec<(String, String)>,
-    /// Its number of this attachment, in this boot.
+    /// Sequence number of its attachment in that boot.
     diskseq: Option<u64>,
     boot_id: String,
-    /// Set.
+    /// The scheduler that was set.
     pub scheduler: String,
-    /// The settings before; none if only files were written.
+    /// The previous settings; `None` if only files were written.
     pub before: Option<Settings>,
     files: Vec<Written>,
-    /// Directories that were made, the outermost first.
+    /// Directories that were created, the outermost first.
     made: Vec<PathBuf>,
-    /// Commands for root once it is undone.
+    /// Commands for root after an undo.
     after_undo: Vec<String>,
-    /// Everything was written, and what is in force set: until then a cut undoes it.
+    /// Whether all files were written and the settings set; if not, the change counts as
+    /// interrupted and is undone.
     #[serde(default = "yes")]
     done: bool,
 }
 
-/// Notes of before there was such a word were of what had been done.
+/// Notes of older versions lack this field and describe complete changes.
 fn yes() -> bool {
     true
 }
 
 impl Note {
-    /// Files that were written.
+    /// The written files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|f| f.path.as_path())
     }
 }
 
-/// What became of an undo.
+/// Result of an undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undone {
-    /// Files removed, or put back as they were.
+    /// Files that were removed or restored.
     pub files: Vec<PathBuf>,
-    /// The settings to put back now, if they are still those of that boot and device.
+    /// The settings to restore, if the note is from this boot and device.
     pub before: Option<Settings>,
     /// Commands for root.
     pub after: Vec<String>,
@@ -125,7 +126,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
     }
 }
 
-/// The name of a device's note: by what survives a boot, where there is such a thing.
+/// The name of a device's note, from its persistent identity if it has one.
 fn note_name(d: &Device) -> String {
     let known = d.identity.first().map(|i| i.1.as_str());
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -134,7 +135,8 @@ fn note_name(d: &Device) -> String {
     format!("{}.json", &all[skip..])
 }
 
-/// Is the directory of notes, and the one above it, this user's alone? Absent ones are.
+/// Checks that only this user can write the directory of notes and its parent. Missing directories
+/// are accepted.
 fn trusted(tree: &Tree) -> Result<(), FilesError> {
     for dir in Path::new(NOTES).ancestors().take(2).map(|d| tree.at(d)) {
         match fs::symlink_metadata(&dir) {
@@ -147,7 +149,7 @@ fn trusted(tree: &Tree) -> Result<(), FilesError> {
     Ok(())
 }
 
-/// A note as it is, or why it is not believed, and its file.
+/// The file of a note with the note, or with the reason why it is not trusted.
 type Found = (PathBuf, Result<Note, FilesError>);
 
 /// All notes, by name.
@@ -161,7 +163,7 @@ fn notes(tree: &Tree) -> Result<Vec<Found>, FilesError> {
         .collect())
 }
 
-/// The note about a device: by what it is; if it is not there, by the name it had.
+/// The note of a device, by its identity; if the device is absent, by its earlier name.
 fn find(
     tree: &Tree,
     name: &str,
@@ -186,7 +188,7 @@ fn boot(tree: &Tree) -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// Missing directories above a path, the outermost first, as paths of the tree.
+/// Missing parent directories of a path, the outermost first, as paths of the tree.
 fn missing(tree: &Tree, path: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = path
         .ancestors()
@@ -198,7 +200,7 @@ fn missing(tree: &Tree, path: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// A plain file's text and mode; `None`: it is not there.
+/// A plain file's text and mode; `None` if it does not exist.
 fn plain(path: &Path) -> Result<Option<(String, u32)>, FilesError> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -211,8 +213,8 @@ fn plain(path: &Path) -> Result<Option<(String, u32)>, FilesError> {
     }
 }
 
-/// A note; `None`: it is not there any more. One that others could have written is not believed, and
-/// neither is one about files that are not of our kind.
+/// Loads a note; `None` if it does not exist. Rejects a note that others could have written, and a
+/// note about files of another kind.
 fn load(path: &Path) -> Result<Option<Note>, FilesError> {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -254,7 +256,7 @@ fn keep(path: &Path, note: &Note) -> Result<(), FilesError> {
     put(path, &format!("{text}\n"), 0o600).map_err(failed(path))
 }
 
-/// Makes directories, for their owner to write.
+/// Creates directories that only their owner may write.
 fn make(tree: &Tree, dir: &Path) -> Result<(), FilesError> {
     let at = tree.at(dir);
     let mut how = DirBuilder::new();
@@ -262,7 +264,7 @@ fn make(tree: &Tree, dir: &Path) -> Result<(), FilesError> {
     made.map_err(failed(&at))
 }
 
-/// A file as it was before: gone, or with its old content.
+/// Restores the earlier state of a file: removes it, or restores its content.
 fn take_away(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     let at = tree.at(&f.path);
     match &f.before {
@@ -274,8 +276,8 @@ fn take_away(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     }
 }
 
-/// Has somebody changed a file since it was written? It may be gone, or as it was before: a kill came
-/// in between.
+/// Checks that nobody has changed a file since it was written. After a kill it may also be missing,
+/// or have its earlier content.
 fn unchanged(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     match plain(&tree.at(&f.path))? {
         Some((text, _)) if text != f.text && f.before.as_ref() != Some(&text) => {
@@ -285,7 +287,7 @@ fn unchanged(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     }
 }
 
-/// What was written for a device before, if anything was.
+/// The note of an earlier change for a device, if there is one.
 ///
 /// # Errors
 /// The note cannot be read.
@@ -293,10 +295,10 @@ pub fn noted(tree: &Tree, d: &Device) -> Result<Option<Note>, FilesError> {
     Ok(find(tree, &d.name, Some(d))?.map(|found| found.1))
 }
 
-/// Whether files could be written: nothing of somebody else is in their place.
+/// Checks that files can be written: no foreign file is in their place.
 ///
 /// # Errors
-/// What stands in the way.
+/// The obstacle.
 pub fn check(tree: &Tree, d: &Device, files: &[Kept]) -> Result<(), FilesError> {
     let note = noted(tree, d)?;
     let ours = |p: &Path| note.iter().flat_map(|n| &n.files).any(|f| f.path == p);
@@ -309,11 +311,12 @@ pub fn check(tree: &Tree, d: &Device, files: &[Kept]) -> Result<(), FilesError> 
     Ok(())
 }
 
-/// Writes files for a device and notes it down. What an earlier call noted is kept as what was
-/// before: undoing leads to the beginning. Until [`confirm`] is called it counts as cut short.
+/// Writes files for a device, and the note. Previous contents from an earlier note are kept, so
+/// that an undo restores the original state. Until [`confirm`] is called, the change counts as
+/// interrupted.
 ///
 /// # Errors
-/// What stands in the way; then nothing is left but what a note tells how to undo.
+/// The obstacle; then only changes that a note can undo are left.
 pub fn write(
     tree: &Tree,
     d: &Device,
@@ -347,7 +350,7 @@ pub fn write(
         (note.files, note.made) = (old.files, old.made);
         note.after_undo = old.after_undo;
     }
-    // A file of the same kind under an earlier name gives way to the new one.
+    // The new file replaces a file of the same kind with an earlier name.
     let same_kind = |f: &Written, k: &Kept| f.path.parent() == k.path.parent();
     let stale: Vec<Written> = note
         .files
@@ -386,7 +389,7 @@ pub fn write(
             note.made.push(dir.clone());
         }
     }
-    // The note comes before everything that it tells of.
+    // The note is written before everything that it lists.
     make(tree, Path::new(NOTES))?;
     keep(&path, &note)?;
     for dir in &dirs[own.len()..] {
@@ -404,7 +407,7 @@ pub fn write(
     Ok(())
 }
 
-/// What [`write()`] wrote is to stay.
+/// Makes the files of [`write()`] permanent.
 ///
 /// # Errors
 /// The note cannot be written.
@@ -415,8 +418,8 @@ pub fn confirm(tree: &Tree, d: &Device) -> Result<(), FilesError> {
     keep(&path, &note)
 }
 
-/// Devices, as they were called, for which a kill or a power cut came between the first file and
-/// the last: to be undone. And what stands in the way of knowing.
+/// Devices, by their earlier names, whose change was interrupted by a kill or a power cut and must
+/// be undone. Also returns the errors of reading notes.
 pub fn cut_short(tree: &Tree) -> (Vec<String>, Vec<FilesError>) {
     let (mut devices, mut errors) = (Vec::new(), Vec::new());
     match notes(tree) {
@@ -435,11 +438,10 @@ pub fn cut_short(tree: &Tree) -> (Vec<String>, Vec<FilesError>) {
     (devices, errors)
 }
 
-/// Takes away what was written for a device. With a file that somebody has changed since, nothing
-/// is done.
+/// Removes the files of a device. If somebody has changed one of them, does nothing.
 ///
 /// # Errors
-/// There is nothing, or it is not ours any more.
+/// There is nothing to undo, or a file was changed.
 pub fn undo(tree: &Tree, device: &str, now: Option<&Device>) -> Result<Undone, FilesError> {
     let found = find(tree, device, now)?;
     let (path, note) = found.ok_or_else(|| FilesError::Nothing(device.to_owned()))?;
@@ -457,7 +459,7 @@ pub fn undo(tree: &Tree, device: &str, now: Option<&Device>) -> Result<Undone, F
         undone.before.clone_from(&note.before);
     }
     fs::remove_file(&path).map_err(failed(&path))?;
-    // The innermost first; what others have put into one stays, and it with them.
+    // The innermost first; a directory with other contents stays.
     for dir in note.made.iter().rev() {
         let _ = fs::remove_dir(tree.at(dir));
     }

@@ -1,10 +1,10 @@
-//! What makes a choice last beyond the next boot: files with the disk's own identity in them, how
-//! they are written, and how all of it is taken away again.
+//! Makes a choice permanent: files that name the disk by its identity, the way they are written,
+//! and their removal.
 //!
-//! [`udev`] and [`tuned`] give files, [`nixos`] gives lines for a file that is its owner's,
-//! [`boot`] knows which kernels heed a word on their command line. [`files`] writes, and undoes
-//! byte for byte. Left out: what other services (TLP, a distribution's own rules) set later; a
-//! rule stands behind those of a distribution by its number, not behind a service.
+//! [`udev`] and [`tuned`] create files, [`nixos`] creates lines for a file of the user, and
+//! [`boot`] knows which kernels read `elevator=`. [`files`] writes files and undoes the change byte
+//! for byte. Not covered: later changes by other services (TLP, a distribution's own rules). The
+//! number of a rule sorts it after those of a distribution, but not after a service.
 
 pub mod at_boot;
 pub mod boot;
@@ -23,55 +23,55 @@ use crate::switch::settings::ATTRIBUTES;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A file to write, what makes it work now, and how to be rid of it.
+/// A file to write, with the commands that activate it and that follow its removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Where it belongs.
+    /// Its path.
     pub path: PathBuf,
     /// Its content.
     pub text: String,
-    /// Commands for root that make it work without a boot.
+    /// Commands for root that activate it without a boot.
     pub activate: Vec<String>,
-    /// Commands for root, after it was taken away.
+    /// Commands for root after its removal.
     pub after_undo: Vec<String>,
 }
 
-/// What a device is to have.
+/// The settings wanted for a device.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// Which.
+    /// The device.
     pub device: &'a Device,
-    /// As the kernel calls it.
+    /// The kernel's name of the scheduler.
     pub scheduler: &'a str,
     /// Tunables of the scheduler, and attributes of the queue.
     pub tunables: &'a [(String, String)],
-    /// Is the order of writes to a zone kept under every scheduler
-    /// ([`crate::block::Tree::plugs_zone_writes`])?
+    /// Whether the kernel keeps the order of writes to a zone under every scheduler
+    /// ([`crate::block::Tree::plugs_zone_writes`]).
     pub zones_keep_order: bool,
 }
 
-/// Why there is no such text.
+/// Why no file can be created.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum KeepError {
-    /// Nothing to set.
+    /// The device has no scheduler.
     #[error("{0} takes no scheduler: there is nothing to keep")]
     NoScheduler(String),
-    /// udev could not tell it from others.
+    /// udev could not distinguish it from other devices.
     #[error(
         "{0} has no serial number or other name that survives a boot: a rule could only take its \
          kernel name, which may be another device's next time"
     )]
     Nameless(String),
-    /// Order within zones.
+    /// The order of writes within zones would be lost.
     #[error(
         "{0} is zoned: nothing is kept for it before Linux 6.10, where another scheduler than \
          mq-deadline can cost writes their order"
     )]
     Zoned(String),
-    /// A word that a rule cannot hold.
+    /// A word that is not allowed in a rule.
     #[error("`{0}` cannot stand in a rule: letters, digits, `-`, `_` and `.` only")]
     Word(String),
-    /// The kernel would not look at it.
+    /// The kernel ignores the parameter.
     #[error(
         "Linux {release} ignores elevator= on its command line, as all do since 5.0: keep it by \
          udev instead (--persist=udev)"
@@ -83,12 +83,12 @@ pub enum KeepError {
     /// Not a release of Linux.
     #[error("`{0}` is no release of Linux (write 4.19.0)")]
     Release(String),
-    /// A way that cannot say it.
+    /// This way cannot express the settings.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// A word of a scheduler, tunable or value.
+/// Checks a word: a scheduler, tunable or value.
 fn word(text: &str) -> Result<&str, KeepError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !text.is_empty() && text.chars().all(plain) && text != ".." {
@@ -97,8 +97,8 @@ fn word(text: &str) -> Result<&str, KeepError> {
     }
 }
 
-/// As a pattern of udev's that matches it: signs that mean something in a pattern stand for any one
-/// sign. `None` for what a rule cannot hold.
+/// A udev pattern that matches the value: special characters are replaced by `?`. `None` if a rule
+/// cannot contain the value.
 fn pattern(value: &str) -> Option<String> {
     let bad = |c: char| c.is_control() || c == '"' || c == '\\' || c == '\u{fffd}';
     if value.contains(bad) {
@@ -109,7 +109,7 @@ fn pattern(value: &str) -> Option<String> {
 }
 
 impl Wanted<'_> {
-    /// Is it a device that something can be kept for?
+    /// Checks that the device supports a permanent choice.
     fn fit(&self) -> Result<(), KeepError> {
         let d = self.device;
         if !matches!(d.scheduler, Scheduler::Choice { .. }) {
@@ -121,7 +121,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Key and value that udev knows this very device by, and the value as it is.
+    /// Key and pattern that identify this device in udev, and the plain value.
     fn identity(&self) -> Result<(&str, String, &str), KeepError> {
         let d = self.device;
         let mut known = d.identity.iter();
@@ -130,8 +130,8 @@ impl Wanted<'_> {
             .ok_or_else(|| KeepError::Nameless(d.name.clone()))
     }
 
-    /// Files below `queue/` with their values, in the order a switch sets them: `nr_requests`
-    /// resets a tunable, so that it stands before them.
+    /// Files below `queue/` with their values, in the order of a switch: `nr_requests` resets a
+    /// tunable, so it comes first.
     fn settings(&self) -> Result<Vec<(String, &str)>, KeepError> {
         let queue = |name: &str| ATTRIBUTES.contains(&name);
         let (of_queue, own): (Vec<_>, Vec<_>) = self.tunables.iter().partition(|t| queue(&t.0));
@@ -144,7 +144,7 @@ impl Wanted<'_> {
         all.map(|t| Ok((file(t)?, t.1.as_str()))).collect()
     }
 
-    /// The device in a comment: a model's name is any text.
+    /// The device for a comment; a model name may contain any text.
     fn said(&self) -> String {
         let what = self.device.model.as_deref();
         let what = what.unwrap_or(self.device.kind.word());
@@ -152,12 +152,12 @@ impl Wanted<'_> {
         format!("{what}, {} when this was written", self.device.name)
     }
 
-    /// A part of a file's name that is this device's.
+    /// The part of a file name that identifies the device.
     fn slug(&self) -> Result<String, KeepError> {
         let (_, _, raw) = self.identity()?;
         let plain = raw.chars().filter(char::is_ascii_alphanumeric);
         let all: String = plain.collect();
-        // The end of a path or serial number tells more than its beginning.
+        // The end of a path or serial number is more specific than its beginning.
         let skip = all.len().saturating_sub(40);
         Ok(all[skip..].to_owned())
     }

@@ -1,18 +1,18 @@
-//! Lines for a NixOS configuration. Shown and never written: the file is its owner's, and is
-//! written in a language.
+//! Lines for a NixOS configuration. They are shown and never written, because the configuration is
+//! the user's own program text.
 
 use super::{KeepError, Wanted, udev};
 
-/// An option that holds the rule: `hardware.block.scheduler` knows disks by kernel name alone,
-/// which may be another device's next time.
+/// An option that contains the udev rule. `hardware.block.scheduler` would match kernel names only,
+/// which may denote another device after a boot.
 ///
 /// # Errors
-/// As for a rule.
+/// The errors of a rule.
 pub fn option(w: &Wanted<'_>) -> Result<String, KeepError> {
     let rule = udev::rule(w, "")?;
     let mut text = "services.udev.extraRules = ''\n".to_owned();
     for line in rule.text.lines() {
-        // Two apostrophes end the text, `${` begins an expression.
+        // Two apostrophes end the text, `${` starts an expression.
         let line = line.replace("''", "'''").replace("${", "''${");
         text += &format!("  {line}\n");
     }

@@ -60,7 +60,8 @@ fn a_rule_knows_the_disk_by_its_serial_number() {
     }
 }
 
-/// Without udev's word the attributes do: with the blanks inside that a maker put there.
+/// Without udev's properties the attributes identify a disk, with the blanks that a vendor put
+/// inside.
 #[test]
 fn attributes_do_where_udev_is_silent() {
     let wwid = (
@@ -72,7 +73,7 @@ fn attributes_do_where_udev_is_silent() {
     let text = udev::rule(&w, "").expect("a rule").text;
     let matched = "ATTR{device/wwid}==\"t10.ATA     WDC WD40  ?x?\", ";
     assert!(text.contains(matched), "{text}");
-    // tuned sees udev's properties alone.
+    // tuned sees only udev's properties.
     let none = tuned::profile(&w, None).expect_err("no property");
     assert!(none.to_string().contains("keep it by udev"), "{none}");
 }
@@ -97,7 +98,7 @@ fn what_cannot_be_kept_is_said() {
         rule(&zoned, "bfq", &[]),
         Err(KeepError::Zoned("sda".into()))
     );
-    // Since 6.10 it is allowed, by a rule that does nothing on an older kernel.
+    // Allowed since 6.10, by a rule that has no effect on an older kernel.
     let new = Wanted {
         zones_keep_order: true,
         ..wanted(&zoned, "bfq", &[])
@@ -215,7 +216,7 @@ fn an_undo_leaves_the_tree_byte_for_byte() {
     let before = all_of(&at);
     let tree = t.tree();
     let d = machine_disk(&tree);
-    // Twice: the second is another choice; undone is all of it.
+    // Two writes with different choices; the undo covers both.
     for s in ["bfq", "none"] {
         let w = wanted(&d, s, &[]);
         let mut all = vec![udev::rule(&w, "").expect("a rule")];
@@ -262,7 +263,7 @@ fn what_others_wrote_is_left_alone() {
         fs::read_to_string(t.at(&rule)).expect("there"),
         "# changed\n"
     );
-    // Removed by hand: undone all the same.
+    // Removed by hand: the undo still succeeds.
     fs::remove_file(t.at(&rule)).expect("ours");
     files::undo(&tree, "sda", Some(&d)).expect("undone");
     assert!(!t.at("var").exists());
@@ -283,7 +284,7 @@ fn a_note_belongs_to_a_disk_not_to_a_name() {
     let d = machine_disk(&tree);
     let k = udev::rule(&wanted(&d, "bfq", &[]), "").expect("a rule");
     files::write(&tree, &d, "bfq", None, &[k]).expect("written");
-    // They have changed places.
+    // The two disks have exchanged their names.
     t.put("run/udev/data/b8:0", "E:ID_SERIAL=OTHER_1\n");
     t.put("run/udev/data/b8:16", UDEV.1);
     let (a, b) = (machine_disk(&tree), tree.device("sdb").expect("there"));
@@ -300,7 +301,7 @@ fn note_of(t: &MadeUp) -> std::path::PathBuf {
     first.expect("one").path()
 }
 
-/// As a kill between a file's first name and its last leaves it.
+/// Like a kill between the temporary and the final name of a file.
 #[test]
 fn half_written_files_are_found_and_removed() {
     let t = tree(&[UDEV]);
@@ -323,7 +324,7 @@ fn half_written_files_are_found_and_removed() {
     for e in early {
         t.put(e, "half");
     }
-    // Somebody else's, one that is being written, and a link.
+    // A foreign file, one that is being written, and a link.
     let foreign = "etc/udev/rules.d/.50-mine.rules.seekwell";
     let held = "etc/udev/rules.d/.62-seekwell-B.rules.seekwell";
     t.put(foreign, "x").put(held, "x");
@@ -357,7 +358,7 @@ fn half_written_files_are_found_and_removed() {
     fs::remove_dir_all(t.at("var")).expect("ours");
     fs::remove_dir_all(t.at("etc")).expect("ours");
     assert_eq!(all_of(&t.at("")), before);
-    // What is in the way of a new file is no error, either.
+    // An object in place of a new file is not an error either.
     let d = machine_disk(&t.tree());
     let k = udev::rule(&wanted_bfq(&d), "").expect("a rule");
     let rule = k
@@ -422,7 +423,7 @@ fn a_note_that_others_could_have_written_is_not_believed() {
     } else {
         println!("skipped: notes of another user: needs root");
     }
-    // One about a file of another kind.
+    // A note about a file of another kind.
     let text = fs::read_to_string(t.at(&note)).expect("there");
     t.put(
         &note,
@@ -434,7 +435,7 @@ fn a_note_that_others_could_have_written_is_not_believed() {
     files::undo(&tree, "sda", Some(&d)).expect("undone");
 }
 
-/// Bits of setuid and setgid are never set, whatever a note says.
+/// Setuid and setgid bits are never set, whatever a note contains.
 #[test]
 fn an_undo_gives_no_file_more_than_plain_permissions() {
     use std::os::unix::fs::MetadataExt;
@@ -455,7 +456,7 @@ fn an_undo_gives_no_file_more_than_plain_permissions() {
     assert_eq!(meta.mode() & 0o7777, 0o755);
 }
 
-/// The rule takes another name where it has to come later; the old one goes.
+/// The rule gets another name if it must come later; the old file is removed.
 #[test]
 fn a_rule_that_is_named_anew_leaves_no_second_one() {
     let t = tree(&[UDEV]);

@@ -1,10 +1,10 @@
-//! A profile of tuned. Its `[disk]` plugin finds the disk by what udev knows of it and sets the
-//! scheduler; tunables go by `[sysfs]`, which knows kernel names only: said in the profile.
+//! A profile of tuned. Its `[disk]` plugin finds the disk by udev's properties and sets the
+//! scheduler. Tunables are set by `[sysfs]`, which knows kernel names only; the profile says so.
 
 use super::{KeepError, Kept, Wanted, word};
 use std::path::PathBuf;
 
-/// Signs that mean something in a regular expression, with a backslash before them.
+/// Escapes the special characters of a regular expression.
 fn escaped(text: &str) -> String {
     let mut all = String::new();
     for c in text.chars() {
@@ -16,10 +16,10 @@ fn escaped(text: &str) -> String {
     all
 }
 
-/// A profile that includes `base`, the one in force; without one it stands alone.
+/// A profile that includes the active profile `base`, or a standalone profile without one.
 ///
 /// # Errors
-/// As for a rule; and tuned matches by udev's properties only.
+/// The errors of a rule; also, tuned matches udev's properties only.
 pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     w.fit()?;
     if w.device.is_zoned() {

@@ -1,25 +1,25 @@
-//! A udev rule for one very disk, in the shape of SUSE's `60-io-scheduler.rules`: whole disks only,
-//! mapped devices on change only, nothing where a queue takes no scheduler, nothing for zoned
-//! disks before Linux 6.10. It stands behind the distribution's own (62), and behind others of which
-//! it is known that they would override it.
+//! A udev rule for a single disk, in the form of SUSE's `60-io-scheduler.rules`: whole disks only,
+//! mapped devices only on change events, no effect on queues without schedulers or, before Linux
+//! 6.10, on zoned disks. Its number 62 sorts it after the distribution's rules; it moves further
+//! back if a later rule is known to override it.
 
 use super::{KeepError, Kept, Wanted, word};
 use std::path::PathBuf;
 
-/// Releases of Linux from 6.10 on, as a pattern of udev's.
+/// Releases of Linux from 6.10 on, as a udev pattern.
 const SINCE_6_10: &str = "6.1[0-9]*|6.[2-9][0-9]*|[7-9].*|[1-9][0-9].*";
 
-/// What the names of rules may begin with, in udev's order.
+/// Possible prefixes of rule names, in udev's order.
 fn beginnings() -> impl Iterator<Item = String> {
     let numbers = (62..=99).map(|n: u32| n.to_string());
     numbers.chain(["zz".to_owned(), "zzzz".to_owned()])
 }
 
 /// A rule that sets scheduler and tunables (attributes of `queue/` or `queue/iosched/`) whenever
-/// this device appears. Its name sorts behind `behind`, as far as names can.
+/// this device appears. Its name sorts after `behind`, if that is possible.
 ///
 /// # Errors
-/// The device has no name that survives a boot, takes no scheduler, or a word cannot stand there.
+/// The device has no persistent identity or no scheduler, or a word is not allowed in a rule.
 pub fn rule(w: &Wanted<'_>, behind: &str) -> Result<Kept, KeepError> {
     w.fit()?;
     let (key, value, _) = w.identity()?;
@@ -30,7 +30,7 @@ pub fn rule(w: &Wanted<'_>, behind: &str) -> Result<Kept, KeepError> {
     for (file, value) in w.settings()? {
         set.push(format!("ATTR{{queue/{file}}}=\"{value}\""));
     }
-    // Of a zoned disk another kernel may be booted later, which takes it under mq-deadline only.
+    // An older kernel may be booted later, and it supports zoned disks under mq-deadline only.
     let older = match w.device.is_zoned() {
         true => format!("SYSCTL{{kernel.osrelease}}!=\"{SINCE_6_10}\", "),
         false => String::new(),

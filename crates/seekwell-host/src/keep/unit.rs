@@ -1,7 +1,7 @@
-//! A unit of systemd that puts back, at every boot, what an interrupted run left.
+//! A systemd unit that, at every boot, restores what an interrupted run left.
 //!
-//! Settings do not survive a boot; what does are experiments half made and files half written. It
-//! runs only where there is something of the kind.
+//! Settings do not survive a boot, but unfinished experiments and incomplete files do. The unit
+//! runs only if such leftovers exist.
 
 use super::Kept;
 use crate::block::Device;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Its name.
 pub const NAME: &str = "seekwell-restore.service";
 
-/// What notes know it by, in a disk's place.
+/// Identifies the unit in notes, in place of a disk.
 pub fn subject() -> Device {
     Device {
         name: NAME.to_owned(),
@@ -19,7 +19,7 @@ pub fn subject() -> Device {
     }
 }
 
-/// A path as ExecStart takes it.
+/// Quotes a path for ExecStart.
 fn quoted(path: &Path) -> String {
     let mut word = String::from("\"");
     for c in path.display().to_string().chars() {
@@ -34,7 +34,7 @@ fn quoted(path: &Path) -> String {
     word
 }
 
-/// The unit, which runs this program.
+/// The unit, which runs `program`.
 pub fn unit(program: &Path) -> Kept {
     let text = format!(
         "[Unit]\n\

@@ -1,4 +1,4 @@
-//! Opening: what can be probed, what may be written, and everything that is refused, with reason
+//! Opens a device: which devices can be probed, which may be written, and all refusals with reason
 //! and remedy.
 
 use super::sysfs::{self, Counts, Dirs};
@@ -10,7 +10,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a path is not probed. The text names the path, the fault and the remedy.
+/// Why a path is not probed. The text has the path, the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}; {remedy}")]
 pub struct Refusal {
@@ -21,7 +21,7 @@ pub struct Refusal {
 
 type Opened = (File, Facts, Option<(PathBuf, Counts)>);
 
-/// Opens `path`, or says why not.
+/// Opens `path`, or returns the reason for a refusal.
 pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
     let no = |what: &str, remedy: &str| Refusal {
         path: path.display().to_string(),
@@ -69,7 +69,7 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
     }
     let mut flags = OFlags::DIRECT;
     if allow_write && block {
-        // The kernel's own word on whether anybody uses the device.
+        // The kernel itself reports whether the device is in use.
         flags |= OFlags::EXCL;
     }
     let mut file = OpenOptions::new()
@@ -127,7 +127,7 @@ fn dirs_of(meta: &Metadata) -> Option<Dirs> {
     sysfs::dirs(rustix::fs::major(dev), rustix::fs::minor(dev))
 }
 
-/// What a file shows: the device below it with a file system in between.
+/// Facts about a file: those of the device below its file system.
 fn file_facts(meta: &Metadata, facts: &mut Facts) {
     facts
         .identity
@@ -141,7 +141,7 @@ fn file_facts(meta: &Metadata, facts: &mut Facts) {
     }
 }
 
-/// Least sectors a direct read takes: 1 or 8.
+/// Smallest direct read, sectors: 1 or 8.
 fn smallest(file: &File) -> Option<u32> {
     let mut b = Aligned::default();
     let reads = |b: &mut Aligned, n: usize| file.read_exact_at(b.room(n), 0).is_ok();

@@ -1,12 +1,12 @@
-//! A real block device or file behind the calibration's probe: O_DIRECT, one thread, times of
-//! CLOCK_MONOTONIC_RAW taken right before a call goes out and right after it is back.
+//! The calibration's probe on a real block device or file: O_DIRECT, one thread, times of
+//! CLOCK_MONOTONIC_RAW taken right before and right after each call.
 //!
-//! One at a time goes through pread, which costs least; more through io_uring, or, where the
-//! system does not let us have a ring, through threads. Nothing is ever written without permission,
-//! and then only what was read from the same place just before. Opening changes nothing that
-//! outlives the process: the hold on deep CPU idle states ends with its file descriptor.
+//! Single I/Os use pread, which has the least overhead. Several use io_uring, or threads if
+//! io_uring is not available. Nothing is written without permission, and then only data just read
+//! from the same place. Opening changes nothing that outlives the process: the request against deep
+//! CPU idle states ends with its file descriptor.
 //!
-//! It lives here, not with the estimators, because they know no clock and no system call.
+//! The module is here, not with the estimators, because they use no clock and no system call.
 
 mod check;
 mod ring;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use threads::Threads;
 
-/// Longest I/O, bytes.
+/// Maximum length of an I/O, bytes.
 const LONGEST: usize = 1 << 20;
 
 /// Length of an I/O, bytes.
@@ -41,7 +41,7 @@ fn now() -> u64 {
     (t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// How more than one at a time is sent.
+/// How several I/Os at a time are sent.
 #[derive(Debug)]
 enum Many {
     Ring(Box<Ring>),
@@ -57,15 +57,15 @@ pub struct RealProbe {
     stop: Arc<Asked>,
     one: Aligned,
     many: Option<Many>,
-    /// Where the kernel counts I/O, and what it had counted at the start.
+    /// The file with the kernel's I/O counters, and their values at the start.
     counted: Option<(PathBuf, sysfs::Counts)>,
     own: sysfs::Counts,
-    /// Held open: keeps the CPUs out of deep sleep.
+    /// Held open to keep the CPUs out of deep idle states.
     _awake: Option<File>,
 }
 
 impl RealProbe {
-    /// Opens a block device or a regular file. `stop`, once raised, ends the probing.
+    /// Opens a block device or a regular file. `stop` ends the probing when it is raised.
     pub fn open(path: &Path, allow_write: bool, stop: Arc<Asked>) -> Result<Self, Refusal> {
         let (file, mut facts, counted) = check::open(path, allow_write)?;
         facts.identity.push(sysfs::today());
@@ -130,7 +130,7 @@ impl RealProbe {
         }
     }
 
-    /// What is written is what was there: reads it first. Flushes and reads get an empty buffer.
+    /// Reads the data that writes will write back. Flushes and reads get an empty buffer.
     fn contents(&self, ios: &[Io]) -> Result<Vec<Option<Aligned>>, Stop> {
         ios.iter()
             .map(|io| {
@@ -180,8 +180,8 @@ impl Probe for RealProbe {
             ));
         }
         if depth == 1 {
-            // What is written one at a time is read just before as well, but not while the clock
-            // of the write runs; of many, all are read first, or the reads would be in their way.
+            // A single write reads its data just before, outside the timed interval. Several writes
+            // read all data first, so that the reads do not disturb them.
             let mut contents = if ios.len() > 1 && writes {
                 self.contents(ios)?
             } else {
@@ -239,10 +239,10 @@ impl Probe for RealProbe {
     }
 }
 
-/// Why a run at depth ended early.
+/// Why a run with several I/Os ended early.
 #[derive(Debug)]
 enum Failed {
-    /// The user's wish.
+    /// Stopped by the user.
     Stopped,
     /// This I/O failed.
     Io(usize, io::Error),
@@ -252,7 +252,7 @@ enum Failed {
 mod tests {
     use super::*;
 
-    /// A file of 32 MiB in the directory cargo keeps for tests, removed when it goes.
+    /// A file of 32 MiB in cargo's directory for tests, removed when dropped.
     struct Image(PathBuf);
 
     impl Image {

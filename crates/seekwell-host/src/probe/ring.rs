@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Entries: as many as any depth that is probed.
+/// Number of entries: the maximum depth of a probe.
 const ENTRIES: u32 = 256;
 
-/// A ring and memory for its reads.
+/// A ring with memory for its reads.
 pub(super) struct Ring {
     ring: IoUring,
-    /// One for each I/O outstanding.
+    /// One buffer per outstanding I/O.
     buffers: Vec<Aligned>,
 }
 
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// What the kernel says if it has no io_uring or does not allow it.
+    /// Errors: the kernel has no io_uring or does not allow it.
     pub fn new() -> Result<Ring, Errno> {
         Ok(Ring {
             ring: IoUring::new(ENTRIES).map_err(crate::errno)?,
@@ -35,8 +35,9 @@ impl Ring {
         })
     }
 
-    /// Keeps `depth` outstanding until all are done. However it ends, nothing is left outstanding:
-    /// the kernel writes into the buffers until then, so they and `contents` stay as they are.
+    /// Keeps `depth` I/Os outstanding until all complete. No I/O is outstanding on return, also
+    /// after an error: until then the kernel may write to the buffers, so they and `contents` must
+    /// stay in place.
     pub fn run(
         &mut self,
         file: &File,
@@ -47,7 +48,7 @@ impl Ring {
         out: &mut Vec<Timed>,
     ) -> Result<(), Failed> {
         out.resize(ios.len(), Timed::default());
-        // Slots of buffers that are free, and the slot of each I/O.
+        // Free buffer slots, and the slot of each I/O.
         let mut free: Vec<usize> = (0..depth.min(ENTRIES as usize)).rev().collect();
         let mut slot = vec![0usize; ios.len()];
         let (mut next, mut outstanding) = (0, 0);
@@ -62,8 +63,8 @@ impl Ring {
                 let entry = entry(file, &ios[next], own, &mut self.buffers[s]);
                 out[next].sent = now();
                 #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
-                // SAFETY: the buffer is the slot's or the I/O's own; neither is used again, moved
-                // or dropped before its completion was seen, and both are given up if it never is.
+                // SAFETY: the slot or the I/O owns the buffer. It is not reused, moved or dropped
+                // before its completion was seen; without a completion it is leaked.
                 let pushed = unsafe { self.ring.submission().push(&entry.user_data(next as u64)) };
                 if pushed.is_err() {
                     free.push(s);
@@ -74,14 +75,14 @@ impl Ring {
                 outstanding += 1;
             }
             if let Err(e) = self.ring.submit_and_wait(usize::from(outstanding > 0)) {
-                // Interrupted, or the kernel is short of something just now.
+                // Interrupted, or the kernel lacks a resource at the moment.
                 if !matches!(e.raw_os_error(), Some(4 | 11 | 12 | 16)) {
                     failed = failed.or(Some(Failed::Io(next.saturating_sub(1), e)));
                     refused += 1;
                 }
                 if refused > 100 {
-                    // The ring takes no calls any more. What the kernel may still write to must
-                    // not be used again: it is given up.
+                    // The ring accepts no more calls. The kernel may still write to the buffers, so
+                    // they must not be reused: they are leaked.
                     std::mem::forget(std::mem::take(&mut self.buffers));
                     contents.iter_mut().for_each(|b| std::mem::forget(b.take()));
                     break;
@@ -109,7 +110,7 @@ impl Ring {
     }
 }
 
-/// What is sent for an I/O; a read goes to the slot's buffer, a write has its own.
+/// The entry for an I/O; a read uses the slot's buffer, a write has its own.
 fn entry(
     file: &File,
     io: &Io,
@@ -125,7 +126,7 @@ fn entry(
         (What::Read, _) => opcode::Read::new(fd, buffer.room(len).as_mut_ptr(), len as u32)
             .offset(off)
             .build(),
-        // A write without contents is never sent: `contents` reads one for each.
+        // A write without contents is never sent: `contents` has data for each write.
         (What::Flush | What::Write, _) => {
             opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build()
         }

@@ -1,4 +1,4 @@
-//! What the host knows of a device: its files under /sys and /proc.
+//! Facts about a device from its files in /sys and /proc.
 
 use seekwell_calibrate::{Facts, Io, What};
 use std::fs::{self, File, OpenOptions};
@@ -22,7 +22,7 @@ pub(super) struct Dirs {
     pub disk: PathBuf,
 }
 
-/// Where the kernel describes the device with these numbers.
+/// The sysfs directories of the device with these numbers.
 pub(super) fn dirs(major: u32, minor: u32) -> Option<Dirs> {
     let own = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let disk = if own.join("partition").exists() {
@@ -33,7 +33,7 @@ pub(super) fn dirs(major: u32, minor: u32) -> Option<Dirs> {
     Some(Dirs { own, disk })
 }
 
-/// Adds what is known of a block device.
+/// Adds the facts about a block device.
 pub(super) fn describe(d: &Dirs, facts: &mut Facts) {
     let queue = d.disk.join("queue");
     let flag = |name: &str| number::<u32>(queue.join(name)).map(|n| n > 0);
@@ -76,7 +76,7 @@ pub(super) fn describe(d: &Dirs, facts: &mut Facts) {
     }
 }
 
-/// Why a device of this kind is no single disk or drive that could be fitted.
+/// Why a device of this kind is not a single disk or drive that can be fitted.
 pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     let name = d.disk.file_name()?.to_string_lossy().into_owned();
     let zoned = line(d.disk.join("queue/zoned"));
@@ -110,11 +110,11 @@ pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Who uses the device: mounts, swap, holders such as arrays and volumes.
+/// Users of the device: mounts, swap, holders such as arrays and volumes.
 pub(super) fn users(d: &Dirs) -> Vec<String> {
     let mut out = vec![];
     let mut all = vec![d.own.clone()];
-    // Its partitions are used through it.
+    // The use of its partitions counts too.
     all.extend(children(&d.own).filter(|c| c.join("partition").exists()));
     for dir in &all {
         let Some(name) = dir.file_name().map(|n| n.to_string_lossy().into_owned()) else {
@@ -179,7 +179,7 @@ pub(super) fn host() -> String {
     )
 }
 
-/// The date, for the record.
+/// The current date, for the record.
 pub(super) fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let days = since.map_or(0, |d| d.as_secs() / 86_400) as i64;
@@ -194,7 +194,7 @@ pub(super) fn today() -> String {
     format!("measured {year}-{month:02}-{day:02} (UTC)")
 }
 
-/// Asks for no sleep of the CPUs deeper than none while the file is open.
+/// Requests that the CPUs enter no idle state while the file is open.
 pub(super) fn stay_awake() -> Option<File> {
     let mut f = OpenOptions::new()
         .write(true)
@@ -204,7 +204,7 @@ pub(super) fn stay_awake() -> Option<File> {
     Some(f)
 }
 
-/// Sectors moved.
+/// Sectors transferred.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub read: u64,
@@ -212,7 +212,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds one of ours.
+    /// Adds an I/O of this process.
     pub fn add(&mut self, io: &Io) {
         match io.what {
             What::Read => self.read += u64::from(io.sectors),
@@ -220,7 +220,7 @@ impl Counts {
             What::Flush => {}
         }
     }
-    /// What was moved since `start` beyond `own`, in words, if it is more than a trifle.
+    /// Transfers since `start` beyond `own`, described, unless they are negligible.
     pub fn beyond(self, start: Counts, own: Counts) -> Option<String> {
         let read = (self.read - start.read).saturating_sub(own.read);
         let written = (self.written - start.written).saturating_sub(own.written);
@@ -235,7 +235,7 @@ impl Counts {
     }
 }
 
-/// What the kernel has counted for a device.
+/// The kernel's counters of a device.
 pub(super) fn counts(stat: &Path) -> Option<Counts> {
     let text = line(stat)?;
     let mut f = text.split_whitespace().map(|n| n.parse::<u64>());

@@ -9,15 +9,15 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Threads at most.
+/// Maximum number of threads.
 pub(super) const MOST: usize = 64;
 
-/// Sends from threads; they live for a run.
+/// Sends I/Os from threads, which live for a run.
 #[derive(Debug)]
 pub(super) struct Threads;
 
 impl Threads {
-    /// Keeps `depth` outstanding until all are done.
+    /// Keeps `depth` I/Os outstanding until all complete.
     pub fn run(
         &mut self,
         file: &File,
@@ -34,7 +34,7 @@ impl Threads {
             let mut slot = failed.lock().unwrap_or_else(PoisonError::into_inner);
             slot.get_or_insert(f);
         };
-        // Contents and results, each taken by the one thread that has its index.
+        // Contents and results; each is accessed only by the thread with its index.
         let cells: Vec<Mutex<(Option<Aligned>, Timed)>> = contents
             .iter_mut()
             .map(|b| Mutex::new((b.take(), Timed::default())))

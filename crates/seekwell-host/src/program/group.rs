@@ -1,21 +1,21 @@
-//! A control group of our own for the share of a program's I/O: a weight, and limits.
+//! A control group for a program's share of I/O: a weight, and limits.
 //!
-//! Version 1 where `blkio` is there: a single thread of ours can stand in a group. Else version 2
-//! with `io`, where only whole processes can: programs, not scripts, which are threads of ours.
-//! Weights are heeded by bfq (and, in version 2, by io.cost if somebody has set it up); limits by
-//! the block layer, whatever the scheduler.
+//! Uses version 1 if `blkio` is mounted: there a single thread can join a group. Otherwise uses
+//! version 2 with `io`, where only whole processes can join: that works for programs, not for
+//! scripts, which are threads of this process. Weights have an effect with bfq (and, in version 2,
+//! with io.cost if it is configured). The block layer applies limits under every scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// What each thread of a group is written to.
+/// The file that a thread's number is written to.
 const TASKS: &str = "tasks";
-/// What each process is written to.
+/// The file that a process's number is written to.
 const PROCS: &str = "cgroup.procs";
 
-/// Names of limits with their files in version 1; in version 2 they stand in `io.max`.
+/// Names of limits with their files in version 1; in version 2 they are in `io.max`.
 pub const LIMITS: &[(&str, &str)] = &[
     ("rbps", "blkio.throttle.read_bps_device"),
     ("wbps", "blkio.throttle.write_bps_device"),
@@ -23,33 +23,33 @@ pub const LIMITS: &[(&str, &str)] = &[
     ("wiops", "blkio.throttle.write_iops_device"),
 ];
 
-/// What a group is to have.
+/// The settings of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// 1 to 1000.
     pub weight: Option<u32>,
-    /// Most of each kind a second: bytes or requests, by the names of [`LIMITS`].
+    /// Maximum rate of each kind, bytes or requests per second, by the names of [`LIMITS`].
     pub limits: Vec<(&'static str, u64)>,
 }
 
 impl Share {
-    /// Nothing is asked for.
+    /// Whether no setting is requested.
     pub fn is_empty(&self) -> bool {
         self.weight.is_none() && self.limits.is_empty()
     }
 }
 
-/// Removed when it is dropped; what runs in it must have ended.
+/// A control group, removed when dropped; its tasks must have ended.
 #[derive(Debug)]
 pub struct Group {
     dir: PathBuf,
-    /// What a thread or process is written to.
+    /// The file that a thread or process is written to.
     entry: &'static str,
-    /// Where the controller was switched on for its children, to be switched off again.
+    /// The file where the controller was enabled for child groups; it is disabled again at the end.
     enabled: Option<PathBuf>,
 }
 
-/// The directory with version 2's `io`.
+/// The version 2 directory with the controller `io`.
 fn unified(root: &Path) -> Option<PathBuf> {
     let all = [root.to_owned(), root.join("unified")];
     all.into_iter().find(|d| {
@@ -59,10 +59,11 @@ fn unified(root: &Path) -> Option<PathBuf> {
 }
 
 impl Group {
-    /// Makes one; limits are for the devices of these numbers.
+    /// Creates a group; limits apply to the devices with these numbers.
     ///
     /// # Errors
-    /// There is no such controller here, it is not ours to use, or nothing would heed it.
+    /// There is no such controller, no permission to use it, or no scheduler that applies the
+    /// weight.
     pub fn make(share: &Share, devices: &[(u32, u32)]) -> Result<Group, String> {
         Group::below(Path::new(ROOT), share, devices)
     }
@@ -103,7 +104,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Has the kernel offer the controller in the children of its parent.
+    /// Enables the controller in the children of the parent group.
     fn enable(&mut self) -> std::io::Result<()> {
         let Some(parent) = self.dir.parent() else {
             return Ok(());
@@ -143,7 +144,7 @@ impl Group {
                 self.put("io.bfq.weight", &weight.to_string())?;
             }
             if cost {
-                // 100 is what each has by itself, in both.
+                // 100 is the default in both.
                 self.put("io.weight", &format!("default {weight}"))?;
             }
             if !bfq && !cost {
@@ -163,25 +164,25 @@ impl Group {
         Ok(())
     }
 
-    /// What a thread's number is written to (version 1), or a process's (version 2: its name is
+    /// The file for a thread's number (version 1) or a process's number (version 2,
     /// `cgroup.procs`).
     pub fn file(&self) -> PathBuf {
         self.dir.join(self.entry)
     }
-    /// Does it take whole processes only?
+    /// Whether it accepts whole processes only.
     pub fn whole_processes(&self) -> bool {
         self.entry == PROCS
     }
 }
 
-/// Is it a file that whole processes are written to?
+/// Whether the file accepts whole processes only.
 pub(super) fn takes_processes(file: &Path) -> bool {
     file.ends_with(PROCS)
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Processes that were killed stand in it for a moment.
+        // Killed processes stay in the group for a moment.
         for _ in 0..100 {
             match fs::remove_dir(&self.dir) {
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
@@ -191,7 +192,8 @@ impl Drop for Group {
             }
         }
         if let Some(file) = &self.enabled {
-            // Refused while another group has it; then it is not ours to switch off.
+            // The kernel refuses while another group uses the controller; then it must stay
+            // enabled.
             let _ = fs::write(file, "-io");
         }
     }
@@ -209,8 +211,8 @@ mod tests {
         }
     }
 
-    /// A directory in the kernel's place: it makes no files in new groups, so that the weight's has
-    /// to be missing, and limits are written as they are asked for.
+    /// A plain directory instead of the kernel's: new groups get no files, so the weight's file is
+    /// missing, and limits stay as written.
     #[test]
     fn version_2_is_switched_on_filled_and_switched_off() {
         let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");
@@ -237,7 +239,7 @@ mod tests {
         drop(g);
         assert!(!dir.exists());
         assert_eq!(fs::read_to_string(&control).expect("there"), "-io");
-        // What was on before stays on.
+        // A controller that was enabled before stays enabled.
         fs::write(&control, "io cpu\n").expect("written");
         drop(Group::below(&root, &Share::default(), &[]).expect("made"));
         assert_eq!(fs::read_to_string(&control).expect("there"), "io cpu\n");

@@ -1,21 +1,21 @@
-//! Where a program's number is: in what it printed, or the time it took.
+//! A program's metric: a number in its output, or its run time.
 
 use regex_lite::Regex;
 use seekwell_core::result::Metric;
 use serde::Deserialize;
 
-/// Which direction is good.
+/// Which direction is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// More.
+    /// A higher value is better.
     #[default]
     Higher,
-    /// Less.
+    /// A lower value is better.
     Lower,
 }
 
-/// A number of a program.
+/// A metric of a program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricOf {
@@ -24,20 +24,20 @@ pub struct MetricOf {
     /// Its unit.
     #[serde(default)]
     pub unit: String,
-    /// Which direction is good.
+    /// Which direction is better.
     #[serde(default)]
     pub better: Better,
-    /// Finds it: the first group is the number; of several matches the last counts. Without one it
-    /// is the time that the run took, in seconds.
+    /// Finds the number: the first group of the last match counts. Without an expression the metric
+    /// is the run time in seconds.
     #[serde(default)]
     pub regex: Option<String>,
-    /// What the number is multiplied by, to be in the unit.
+    /// Factor that converts the number to the unit.
     #[serde(default)]
     pub factor: Option<f64>,
 }
 
 impl MetricOf {
-    /// What a program takes, in seconds.
+    /// The run time of a program, in seconds.
     pub fn duration() -> Self {
         MetricOf {
             name: "duration".to_owned(),
@@ -48,10 +48,10 @@ impl MetricOf {
         }
     }
 
-    /// Can it be found at all?
+    /// Checks the expression.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// The error in the expression.
     pub fn check(&self) -> Result<(), String> {
         let Some(regex) = &self.regex else {
             return Ok(());
@@ -65,7 +65,7 @@ impl MetricOf {
         }
     }
 
-    /// The number in what was printed; `None`: it is not there.
+    /// The number in the output; `None` if there is none.
     pub fn find(&self, printed: &str, took_s: f64) -> Option<f64> {
         let value = match &self.regex {
             None => took_s,
@@ -78,7 +78,7 @@ impl MetricOf {
         Some(value * self.factor.unwrap_or(1.0)).filter(|v| v.is_finite())
     }
 
-    /// As a record has it.
+    /// The metric in the form of a record.
     pub fn metric(&self, value: f64) -> Metric {
         Metric {
             name: self.name.clone(),
@@ -98,7 +98,7 @@ fn number(text: &str) -> Option<f64> {
         'M' => (&text[..text.len() - 1], "e6"),
         _ => (text.as_str(), ""),
     };
-    // As an exponent, so that 32.7k is 32700 and no neighbour of it.
+    // As an exponent, so that 32.7k is exactly 32700.
     format!("{digits}{times}").parse().ok()
 }
 

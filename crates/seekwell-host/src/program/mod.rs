@@ -1,10 +1,11 @@
-//! Real programs as workloads: what each needs, how it is prepared and run, and where its number
-//! is. One TOML file each ([`Recipe`]), which a user can copy and change.
+//! Real programs as workloads: requirements, preparation, run, and where the metric is. Each has
+//! one TOML file ([`Recipe`]), which a user can copy and change.
 //!
-//! A recipe's scripts run in a directory of our own, in process groups of their own, and what they
-//! started is ended with them: by its clean-up, else by a mark in its environment. Programs say of
-//! themselves what they did; beside it stand the counters of the block device, and a run that did
-//! no I/O there is marked. Left out: what a program's own configuration does beyond the recipe.
+//! A recipe's scripts run in a directory of their own and in process groups of their own. Processes
+//! that they started are ended with them: by the recipe's clean-up, else by a mark in their
+//! environment. Programs report their own results. The record also has the counters of the block
+//! device, and marks a run that did no I/O there. Not covered: effects of a program's own
+//! configuration beyond the recipe.
 
 mod group;
 mod metric;
@@ -18,7 +19,7 @@ pub use recipe::{Cache, Recipe, RecipeError, find, recipes};
 
 use thiserror::Error;
 
-/// Why a program gave no number.
+/// Why a program gave no metric.
 #[derive(Debug, Error)]
 pub enum ProgramError {
     /// It was stopped.
@@ -27,36 +28,36 @@ pub enum ProgramError {
     /// A program is missing.
     #[error("{recipe}: no program {program} here: install the package {package}")]
     Missing {
-        /// Which recipe.
+        /// Name of the recipe.
         recipe: String,
-        /// What it needs.
+        /// The missing program.
         program: String,
-        /// Of which package.
+        /// The package that contains it.
         package: String,
     },
     /// A phase failed.
     #[error("{recipe}, {phase}: {why}")]
     Failed {
-        /// Which recipe.
+        /// Name of the recipe.
         recipe: String,
         /// Prepare, run or clean up.
         phase: &'static str,
-        /// Its last words.
+        /// The end of its output.
         why: String,
     },
-    /// It did not print what was looked for.
+    /// Its output does not contain the metric.
     #[error(
         "{recipe}: printed nothing that matches `{regex}`, where its {metric} should be; its last \
          words: {last}"
     )]
     NoMetric {
-        /// Which recipe.
+        /// Name of the recipe.
         recipe: String,
-        /// Which metric.
+        /// Name of the metric.
         metric: String,
-        /// Looked for.
+        /// The regular expression.
         regex: String,
-        /// Printed at the end.
+        /// The end of its output.
         last: String,
     },
 }

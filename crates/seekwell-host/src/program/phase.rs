@@ -1,5 +1,5 @@
-//! A recipe's scripts run one after the other, ended in order or by force, with what the block
-//! device did meanwhile.
+//! Runs a recipe's scripts one after the other and ends them, normally or by force. Counts the
+//! block device's I/O meanwhile.
 
 use super::group::takes_processes;
 use super::recipe::{Cache, Recipe, expand};
@@ -18,47 +18,48 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The variable that marks what was started for a run: its value tells whose.
+/// The environment variable that marks the processes of a run; its value identifies the run.
 pub const MARK: &str = "SEEKWELL_MARK";
-/// How often a run looks whether it is to stop.
+/// How often a run checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time to end in after SIGTERM.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Longest a clean-up may take.
+/// Time limit of a clean-up.
 const CLEAN_UP: Duration = Duration::from_secs(60);
-/// Most that is read of what a program printed, from its end.
+/// Maximum read of a program's output, from its end, bytes.
 const PRINTED_MAX: u64 = 4 << 20;
 
 /// Where and how a recipe runs.
 pub struct Where<'a> {
-    /// A directory of the user's; ours is made inside.
+    /// The user's directory; the run creates its own inside.
     pub dir: &'a Path,
     /// The node of the block device below it, for programs that read it themselves.
     pub device: Option<PathBuf>,
-    /// Its counters, `/sys/block/NAME/stat`; none: there is no device.
+    /// The device's counters, `/sys/block/NAME/stat`; `None` without a device.
     pub stat: Option<PathBuf>,
     /// Seed of the run.
     pub seed: u64,
-    /// Cores.
+    /// Number of cores.
     pub threads: usize,
-    /// Asked now and then: why it is to stop.
+    /// Called regularly; returns why the run must stop.
     pub stop: &'a (dyn Fn() -> Option<String> + Sync),
-    /// Set when what is measured begins.
+    /// Set when the measured phase begins.
     pub began: &'a AtomicBool,
-    /// Numbers in what it printed, where no expression finds them: the first takes the place of
-    /// the recipe's. None: the recipe's count.
+    /// Parses metrics from the output where no expression finds them; the first replaces the
+    /// recipe's. An empty list: the recipe's metrics count.
     pub numbers: &'a (dyn Fn(&str) -> Result<Vec<Metric>, String> + Sync),
-    /// Niceness of the programs, if another than ours.
+    /// Nice value of the programs, if it differs from this process's.
     pub nice: Option<i32>,
-    /// Class and level of their I/O.
+    /// I/O priority class and level.
     pub ioprio: Option<(u8, u8)>,
-    /// The file that a process is put into a control group by.
+    /// The file that adds a process to a control group.
     pub cgroup: Option<PathBuf>,
     /// Value of [`MARK`].
     pub mark: &'a str,
 }
 
-/// PATH with what a recipe adds; administrators' directories are not in everybody's.
+/// PATH with the recipe's additions and the administrators' directories, which not every user's
+/// PATH has.
 pub(super) fn search_path(more: &[String]) -> OsString {
     let mut all: Vec<PathBuf> = more.iter().flat_map(|p| expand(p)).collect();
     let own = std::env::var_os("PATH").unwrap_or_default();
@@ -68,7 +69,7 @@ pub(super) fn search_path(more: &[String]) -> OsString {
     std::env::join_paths(all).unwrap_or(own)
 }
 
-/// Number of a user and group in `/etc/passwd`.
+/// User and group number from `/etc/passwd`.
 fn user(name: &str) -> Option<(u32, u32)> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     let line = text.lines().find(|l| l.split(':').next() == Some(name))?;
@@ -98,7 +99,7 @@ impl Counters {
         })
     }
 
-    /// What came since `before`, into a record.
+    /// Writes the increments since `before` to a record.
     fn fill(self, before: Counters, r: &mut Record) {
         let d = |i: usize| self.of[i].saturating_sub(before.of[i]);
         let side = |i: usize| Direction {
@@ -113,19 +114,19 @@ impl Counters {
     }
 }
 
-/// What a block device does from one moment on.
+/// I/O of a block device from a starting point on.
 pub struct Counted {
     stat: Option<PathBuf>,
     before: Option<Counters>,
 }
 
 impl Counted {
-    /// From now on, by the file of its counters.
+    /// Starts counting; `stat` is the file of the device's counters.
     pub fn begin(stat: Option<PathBuf>) -> Self {
         let before = Counters::read(stat.as_deref());
         Counted { stat, before }
     }
-    /// Until now, into a record; a run without any I/O is marked.
+    /// Writes the counts so far to a record; marks a run without any I/O.
     pub fn fill(&self, record: &mut Record) {
         let after = Counters::read(self.stat.as_deref());
         let (Some(before), Some(after)) = (self.before, after) else {
@@ -142,7 +143,7 @@ impl Counted {
     }
 }
 
-/// Everything that one run has.
+/// State of a run.
 struct Running<'a> {
     recipe: &'a Recipe,
     at: &'a Where<'a>,
@@ -156,7 +157,7 @@ struct Ended {
     status: ExitStatus,
     printed: String,
     took: Duration,
-    /// Why it was ended.
+    /// Why it was stopped.
     stopped: Option<String>,
 }
 
@@ -183,11 +184,11 @@ impl Running<'_> {
         Ok(c)
     }
 
-    /// Runs a script to its end, or ends it.
+    /// Runs a script to its end, or stops it.
     fn script(&self, script: &str, limit: Option<Duration>) -> std::io::Result<Ended> {
         let mut output = memory()?;
         let mut command = self.command(script, &output)?;
-        // Priorities are those of the thread that starts it, and of nobody else of ours.
+        // Only the thread that starts the script gets its priorities.
         let (nice, ioprio) = (self.at.nice, self.at.ioprio);
         let (processes, threads): (Option<&Path>, Option<&Path>) = match self.at.cgroup.as_deref() {
             Some(f) if takes_processes(f) => (Some(f), None),
@@ -202,7 +203,7 @@ impl Running<'_> {
             start.join().unwrap_or_else(|_| Err(broken()))
         })?;
         if let Some(file) = processes {
-            // The shell has hardly begun: what it starts is in the group with it.
+            // The shell has hardly started, so its child processes are in the group too.
             let placed = fs::write(file, child.id().to_string());
             if let Err(e) = placed {
                 let _ = child.kill();
@@ -254,7 +255,7 @@ impl Running<'_> {
         })
     }
 
-    /// Runs a phase; what fails is told with its last words.
+    /// Runs a phase; a failure reports the end of the output.
     fn phase(&self, phase: &'static str, script: &str) -> Result<Ended, ProgramError> {
         let failed = |why: String| ProgramError::Failed {
             recipe: self.recipe.name.clone(),
@@ -300,7 +301,8 @@ impl Running<'_> {
         if self.recipe.cache == Cache::Keep {
             return;
         }
-        // Once for all, and not for each file: a server that goes on writing must not hold it up.
+        // One syncfs for all files: a server that keeps writing must not delay the sync of each
+        // file.
         if let Ok(dir) = File::open(self.dir) {
             let _ = rustix::fs::syncfs(dir);
         }
@@ -310,7 +312,7 @@ impl Running<'_> {
                 match e.file_type() {
                     Ok(t) if t.is_dir() => dirs.push(e.path()),
                     Ok(t) if t.is_file() => {
-                        // A file that just went, or a socket, has none to drop.
+                        // A file that was just removed, or a socket, has no pages to drop.
                         let _ = File::open(e.path()).map(drop_clean);
                     }
                     _ => {}
@@ -320,11 +322,11 @@ impl Running<'_> {
     }
 }
 
-/// Sets niceness, I/O priority (class and level) and control group of the calling thread; what it
-/// starts inherits them.
+/// Sets nice value, I/O priority (class and level) and control group of the calling thread;
+/// processes it starts inherit them.
 ///
 /// # Errors
-/// What the kernel refuses.
+/// The kernel's error.
 pub fn place_thread(
     nice: Option<i32>,
     ioprio: Option<(u8, u8)>,
@@ -352,7 +354,7 @@ pub fn place_thread(
     Ok(())
 }
 
-/// Memory with a file's ways: what a program prints does not load the disk that is measured.
+/// A file in memory: the program's output does not load the measured disk.
 fn memory() -> std::io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     Ok(File::from(rustix::fs::memfd_create(
@@ -369,10 +371,10 @@ fn end_of_file(file: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last lines of what was printed, in one.
+/// The last lines of the output, in one line.
 fn last_words(printed: &str) -> String {
     let lines: Vec<&str> = printed.lines().filter(|l| !l.trim().is_empty()).collect();
-    // Of many the first and the last two: a usage that is printed whole begins with what is wrong.
+    // Of many lines the first and the last two: a full usage text begins with the error.
     let told: Vec<&str> = match lines.as_slice() {
         [first, .., last, end] if lines.len() > 3 => vec![first, "...", last, end],
         few => few.to_vec(),
@@ -384,12 +386,12 @@ fn last_words(printed: &str) -> String {
     }
 }
 
-/// Is there no room left?
+/// Whether the file system is full.
 fn full(dir: &Path) -> bool {
     rustix::fs::statvfs(dir).is_ok_and(|s| s.f_bavail * s.f_frsize < 1 << 20 || s.f_favail == 0)
 }
 
-/// Ends what still runs with this mark, or one below it (`MARK/...`), and gives how many there were.
+/// Ends processes with this mark or one below it (`MARK/...`), and returns their number.
 pub fn end_of(mark: &str) -> usize {
     let marked = format!("{MARK}={mark}");
     let is = |v: &[u8]| {
@@ -423,11 +425,11 @@ pub fn end_of(mark: &str) -> usize {
     ended
 }
 
-/// Runs a recipe once: prepare, run, clean up. The record has its numbers and what the device did.
+/// Runs a recipe once: prepare, run, clean up. The record has its metrics and the device's I/O.
 ///
 /// # Errors
-/// It was stopped, a phase failed, or its number is not in what it printed. Nothing of it is left
-/// running or in the directory then, either.
+/// It was stopped, a phase failed, or the metric is not in the output. On an error too, no process
+/// and no file is left.
 pub fn run(
     recipe: &Recipe,
     params: &BTreeMap<String, String>,

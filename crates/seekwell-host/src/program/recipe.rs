@@ -1,4 +1,4 @@
-//! A recipe: one TOML file that says how a program is measured.
+//! A recipe: a TOML file that describes how a program is measured.
 
 use super::metric::MetricOf;
 use super::{ProgramError, phase};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What becomes of the pages of our own files between prepare and run.
+/// What happens to the cached pages of the recipe's files between prepare and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// Written back and dropped: the run begins cold.
+    /// Written back and dropped: the run starts with a cold cache.
     #[default]
     Drop,
-    /// Left as they are.
+    /// Kept.
     Keep,
 }
 
@@ -23,24 +23,24 @@ pub enum Cache {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// What it is asked for by.
+    /// Name on the command line.
     pub name: String,
-    /// In a sentence.
+    /// Description in a sentence.
     #[serde(default)]
     pub about: String,
-    /// Programs it needs, each with the (Debian) package that has it.
+    /// Programs it needs, each with its (Debian) package.
     #[serde(default)]
     pub needs: BTreeMap<String, String>,
-    /// Where programs are, beside PATH; `*` stands for one directory's name, the last one counts.
+    /// Directories of programs besides PATH. `*` stands for one name; the last match counts.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// Who runs it, when root asks: some programs refuse root.
+    /// User who runs it if root starts it: some programs refuse to run as root.
     #[serde(default)]
     pub user: Option<String>,
     /// Parameters with their defaults: variables of the scripts.
     #[serde(default)]
     pub params: BTreeMap<String, toml::Value>,
-    /// It reads the block device itself, `$device`.
+    /// Whether it reads the block device itself, `$device`.
     #[serde(default)]
     pub device: bool,
     /// A script that prints the version.
@@ -49,15 +49,15 @@ pub struct Recipe {
     /// A script before the run, not measured.
     #[serde(default)]
     pub prepare: String,
-    /// The pages of our files after it.
+    /// Cached pages of the recipe's files after that script.
     #[serde(default)]
     pub cache: Cache,
-    /// The script that is measured.
+    /// The measured script.
     pub run: String,
-    /// A script after the run, whatever became of it.
+    /// A script after the run, also after a failure.
     #[serde(default)]
     pub clean_up: String,
-    /// Its numbers, the one it is about first; none: the time that the run takes.
+    /// Its metrics, the main one first; if empty, the run time.
     #[serde(default, rename = "metric")]
     pub metrics: Vec<MetricOf>,
 }
@@ -65,15 +65,15 @@ pub struct Recipe {
 /// Why a recipe cannot be used.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum RecipeError {
-    /// It is no recipe.
+    /// The text is not a valid recipe.
     #[error("{0}: {1}")]
     Text(String, String),
-    /// It has no such parameter.
+    /// The recipe has no such parameter.
     #[error("{recipe} has no parameter `{name}`{hint}")]
     Param {
-        /// Which recipe.
+        /// Name of the recipe.
         recipe: String,
-        /// As asked for.
+        /// Name as requested.
         name: String,
         /// What may have been meant.
         hint: String,
@@ -98,23 +98,23 @@ const TEXTS: &[(&str, &str)] = &[
     ("compile", include_str!("../../recipes/compile.toml")),
 ];
 
-/// All recipes that come with the program.
+/// All built-in recipes.
 pub fn recipes() -> Vec<Recipe> {
     let all = TEXTS.iter();
     all.filter_map(|(name, text)| Recipe::parse(name, text).ok())
         .collect()
 }
 
-/// The text of a recipe that comes with the program, to be copied.
+/// The text of a built-in recipe, for copying.
 pub fn find(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|t| t.0 == name).map(|t| t.1)
 }
 
 impl Recipe {
-    /// Reads one; `from` names it in errors.
+    /// Parses a recipe; `from` names it in errors.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The error in the text.
     pub fn parse(from: &str, text: &str) -> Result<Recipe, RecipeError> {
         let bad = |why: String| RecipeError::Text(from.to_owned(), why);
         let mut recipe: Recipe =
@@ -145,7 +145,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// A command line whose time counts, or what a regular expression finds in its output.
+    /// A recipe for a command line; the metric is its run time, or a number in its output.
     pub fn command(line: &str, metric: Option<MetricOf>) -> Recipe {
         Recipe {
             name: "cmd".to_owned(),
@@ -164,10 +164,10 @@ impl Recipe {
         }
     }
 
-    /// All parameters, those that are given in place of defaults.
+    /// All parameters: the given values, and defaults for the others.
     ///
     /// # Errors
-    /// One that it does not have.
+    /// The recipe has no such parameter.
     pub fn params(
         &self,
         given: &BTreeMap<String, String>,
@@ -201,7 +201,7 @@ impl Recipe {
         Ok(all)
     }
 
-    /// Is everything there that it needs?
+    /// Checks that all required programs exist.
     ///
     /// # Errors
     /// The first program that is missing, with its package.
@@ -221,7 +221,7 @@ impl Recipe {
     }
 }
 
-/// Directories that a pattern with `*` for one name stands for, the last ones first.
+/// Directories that match a pattern with `*` for one name, the last ones first.
 pub(super) fn expand(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else {
         return vec![PathBuf::from(pattern)];
@@ -246,7 +246,7 @@ mod tests {
             let r = Recipe::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(r.name, *name);
             assert!(!r.about.is_empty(), "{name}");
-            // Every variable that a script asks for is a parameter or one of ours.
+            // Every variable in a script is a parameter or one that Seekwell sets.
             for script in [&r.prepare, &r.run, &r.clean_up] {
                 for word in script.split('$').skip(1) {
                     let name: String = word

@@ -1,4 +1,4 @@
-//! One run after the other on the same devices, each under settings of its own.
+//! Several runs on the same devices, each with its own settings.
 
 use super::journal::Records;
 use super::settings::{ATTRIBUTES, Queue};
@@ -7,11 +7,11 @@ use super::{Change, SwitchError, Switched, Wish, apply};
 use crate::block::{Device, Tree};
 
 impl Switched {
-    /// Takes devices and writes down how they are, and changes nothing yet: they are put back
-    /// when this is dropped, whatever [`Switched::again`] made of them.
+    /// Takes devices and records their settings without changing them. The settings are restored
+    /// when this is dropped, after any number of calls of [`Switched::again`].
     ///
     /// # Errors
-    /// Another run has one of them, or how they are cannot be kept.
+    /// Another run holds one of them, or the settings cannot be recorded.
     pub fn hold(
         tree: &Tree,
         records: &Records,
@@ -38,13 +38,13 @@ impl Switched {
         Ok(all)
     }
 
-    /// Sets each device that is held to what is wished for it now. The scheduler is left and
-    /// entered again even if it is in force: only that brings its tunables to their defaults and
-    /// forgets what it has learnt. What an earlier call set, and this one does not, is as before;
-    /// writeback throttling is as the kernel has it under that scheduler.
+    /// Sets each held device to the requested settings. Leaves and re-enters the scheduler even if
+    /// it is active: only that resets its tunables and its learned state. Restores settings that an
+    /// earlier call changed and this one does not. Writeback throttling gets the kernel's value for
+    /// that scheduler.
     ///
     /// # Errors
-    /// What the kernel refuses, or makes something else of.
+    /// The kernel refuses a value, or changes it.
     pub fn again(&mut self, wishes: &[Wish<'_>]) -> Result<(), SwitchError> {
         for w in wishes {
             let Some(c) = self.changes.iter_mut().find(|c| c.device == w.device.name) else {
@@ -65,7 +65,7 @@ impl Switched {
             queue.put("scheduler", w.scheduler)?;
             for name in &c.asked {
                 let wished = w.tunables.iter().any(|t| t.0 == *name);
-                // The number of requests came back with the scheduler.
+                // The switch of the scheduler has reset the number of requests.
                 let own =
                     ATTRIBUTES.contains(&name.as_str()) && name != "nr_requests" && name != WBT;
                 if let Some(value) = c.before.attributes.get(name).filter(|_| own && !wished)
@@ -77,8 +77,8 @@ impl Switched {
             if !throttle {
                 self.throttles.as_usual(&c.device, &queue, w.scheduler)?;
             }
-            // What reads so already is not written: some values mean something else once they
-            // were set by hand.
+            // Values that are already set are not written: some have another meaning after a manual
+            // write.
             let mut left = Vec::new();
             for t in w.tunables {
                 let attribute = ATTRIBUTES.contains(&t.0.as_str());

@@ -1,12 +1,12 @@
-//! A command run while signals are held: those that reach us are handed on to it, and nothing ends
-//! us before it has ended.
+//! Runs a command while signals are held: signals to this process are forwarded to the command, and
+//! none ends this process before the command ends.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-/// Signals that would end a program, and the one that tells of a child's end.
+/// Signals that would end a program, and SIGCHLD.
 const HELD: [libc::c_int; 7] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -17,17 +17,18 @@ const HELD: [libc::c_int; 7] = [
     libc::SIGCHLD,
 ];
 
-/// While this lives, signals of [`HELD`] wait; those that are still waiting take effect when it is
-/// dropped. For the thread that makes it, and those it starts: make it before any other.
+/// While this lives, the signals of [`HELD`] are blocked; pending ones take effect when it is
+/// dropped. It works for the thread that creates it and the threads it starts: create it before any
+/// other thread.
 pub struct Held {
     held: libc::sigset_t,
     before: libc::sigset_t,
 }
 
-/// A signal that came.
+/// A signal that arrived.
 struct Came {
     number: libc::c_int,
-    /// From the terminal, which gives it to the whole group: the command has it, too.
+    /// Whether it came from the terminal, which signals the whole group, including the command.
     group: bool,
 }
 
@@ -58,7 +59,7 @@ fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
 }
 
 impl Held {
-    /// Holds them back.
+    /// Blocks the signals.
     pub fn new() -> io::Result<Held> {
         let held = set_of(&HELD);
         let mut before = set_of(&[]);
@@ -66,7 +67,7 @@ impl Held {
         Ok(Held { held, before })
     }
 
-    /// The next one that waits or comes within a second.
+    /// The next signal that is pending or arrives within a second.
     fn next(&self) -> Option<Came> {
         let second = libc::timespec {
             tv_sec: 1,
@@ -74,8 +75,8 @@ impl Held {
         };
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         #[expect(unsafe_code, reason = "no crate in use tells who sent a signal")]
-        // SAFETY: the set and the time are initialised, `info` is room for what is told; all bits
-        // zero is a siginfo_t.
+        // SAFETY: the set and the time are initialised, `info` has room for the result; all bits
+        // zero is a valid siginfo_t.
         let (number, info) = unsafe {
             let n = libc::sigtimedwait(&self.held, info.as_mut_ptr(), &second);
             (n, info.assume_init())
@@ -87,7 +88,7 @@ impl Held {
         })
     }
 
-    /// Runs a command to its end.
+    /// Runs a command until it ends.
     pub fn run(&self, command: &[OsString]) -> io::Result<ExitStatus> {
         let Some((program, args)) = command.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -117,7 +118,7 @@ impl Held {
                 continue;
             }
             if let Some(signal) = rustix::process::Signal::from_named_raw(came.number) {
-                // Gone in this moment: its end is seen above.
+                // The command may have just ended; the loop sees that.
                 let _ = rustix::process::kill_process(pid, signal);
             }
         }
@@ -130,7 +131,7 @@ impl Drop for Held {
     }
 }
 
-/// The exit code to pass on: the command's, or 128 and the number of the signal that ended it.
+/// The exit code to return: the command's, or 128 plus the number of the signal that ended it.
 pub fn code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|s| 128 + s);
     let code = status.code().or(signal);

@@ -1,8 +1,8 @@
-//! The record of what a device's settings were, written before the first of them changes, and the
-//! lock that tells whether its writer lives.
+//! The record of a device's settings, written before the first change, and the lock that shows
+//! whether its writer is alive.
 //!
-//! One directory, below `/run` unless the environment says otherwise: settings do not survive a
-//! boot, and neither do the files there. A file is believed only if it belongs to the user who
+//! All records are in one directory, below `/run` unless the environment names another: like the
+//! settings, its files do not survive a boot. A file is trusted only if it belongs to the user who
 //! reads it and nobody else could have written it.
 
 use super::settings::{Queue, Settings};
@@ -16,11 +16,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The environment variable that names another directory.
+/// The environment variable that replaces the directory.
 pub const VARIABLE: &str = "SEEKWELL_RUN_DIR";
 const DEFAULT: &str = "/run/seekwell";
 
-/// Where records are kept.
+/// The directory of the records.
 #[derive(Clone, Debug)]
 pub struct Records {
     dir: PathBuf,
@@ -33,7 +33,7 @@ impl Default for Records {
     }
 }
 
-/// What is written.
+/// Contents of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     schema: u32,
@@ -46,7 +46,7 @@ struct Entry {
     before: Settings,
 }
 
-/// Held as long as a change is under way.
+/// Held as long as a device is switched.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -55,12 +55,13 @@ pub struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Under the lock: who waits for it finds that the name is another file's, and begins anew.
+        // Removed under the lock: a waiting process notices that the name belongs to another file,
+        // and starts again.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A record that was written, or that a killed run left.
+/// A record of this process, or of a killed run.
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
@@ -68,21 +69,21 @@ pub struct Record {
     _lock: Lock,
 }
 
-/// What became of a record that a killed run left.
+/// What happened to a record of a killed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Put back as it was before.
+    /// Its settings were restored.
     Restored {
-        /// Which device.
+        /// The device.
         device: String,
-        /// Its scheduler again.
+        /// The restored scheduler.
         scheduler: String,
-        /// What was run.
+        /// The command that was run.
         words: String,
     },
-    /// Nothing to put back: why.
+    /// There was nothing to restore.
     Moot {
-        /// Which device.
+        /// The device.
         device: String,
         /// Why.
         why: String,
@@ -90,11 +91,11 @@ pub enum Found {
 }
 
 impl Records {
-    /// In this directory, which is made when it is needed.
+    /// Records in this directory, which is created when needed.
     pub fn at(dir: PathBuf) -> Self {
         Records { dir }
     }
-    /// Where.
+    /// The directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -104,7 +105,7 @@ impl Records {
             source,
         }
     }
-    /// Makes the directory, for its owner alone.
+    /// Creates the directory with access for its owner only.
     fn make(&self) -> Result<(), SwitchError> {
         let made = DirBuilder::new()
             .mode(0o755)
@@ -120,7 +121,7 @@ impl Records {
         }
     }
 
-    /// The lock of a device; refused while another run has it.
+    /// Locks a device; fails if another run holds it.
     fn lock(&self, device: &str) -> Result<Lock, SwitchError> {
         let path = self.dir.join(format!("{device}.lock"));
         let mut how = OpenOptions::new();
@@ -129,7 +130,7 @@ impl Records {
         let mut tries = 0;
         loop {
             let file = match how.open(&path) {
-                // Another run that ended has removed the directory in this moment.
+                // Another run that ended has just removed the directory.
                 Err(e) if e.kind() == io::ErrorKind::NotFound && tries < 10 => {
                     tries += 1;
                     self.make()?;
@@ -150,7 +151,7 @@ impl Records {
         }
     }
 
-    /// Who holds a device, as far as its record tells.
+    /// Description of the holder of a device, from its record.
     fn words(&self, device: &str) -> String {
         match self.load(device) {
             Some(e) => format!("process {} ({})", e.pid, e.words),
@@ -182,7 +183,7 @@ impl Records {
         (plain && safe && entry.device == device && entry.schema == 1).then_some(entry)
     }
 
-    /// Locks a device and writes down how it is. Must come before the first change.
+    /// Locks a device and records its settings. Must precede the first change.
     pub fn begin(
         &self,
         tree: &Tree,
@@ -212,7 +213,7 @@ impl Records {
         Ok((record, before))
     }
 
-    /// Whole, on the medium, then under its name.
+    /// Writes the complete file to the medium, then renames it.
     fn write(&self, path: &Path, entry: &Entry) -> io::Result<()> {
         let early = path.with_extension("new");
         let mut how = OpenOptions::new();
@@ -224,8 +225,8 @@ impl Records {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// Devices with a record whose writer is gone, by name. Nothing is changed; for those who may
-    /// not read the directory there are none.
+    /// Names of devices with a record whose writer has ended. Changes nothing; empty for users who
+    /// may not read the directory.
     pub fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut all: Vec<String> = entries
@@ -239,14 +240,14 @@ impl Records {
         all
     }
 
-    /// Does a run that lives hold the device?
+    /// Whether a live run holds the device.
     pub fn is_held(&self, device: &str) -> bool {
         let lock = File::open(self.dir.join(format!("{device}.lock")));
         lock.is_ok_and(|l| l.try_lock_shared().is_err())
     }
 
-    /// Puts back what killed runs left; `only` names one device. One after the other; an error
-    /// leaves its record for the next time.
+    /// Restores the settings that killed runs left, in turn; `only` names one device. After an
+    /// error the record stays for the next attempt.
     pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {
         let left = self.left();
         let wanted = left.iter().filter(|d| only.is_none_or(|o| o == *d));
@@ -257,9 +258,9 @@ impl Records {
         done
     }
 
-    /// Puts back what the process `pid`, which has ended or is about to, left. Its lock may outlive
-    /// the pipe by which its end was noticed, as an ending process closes one file after the
-    /// other: waited for, up to `patience`.
+    /// Restores the settings that process `pid` left. The process has ended or is about to end: its
+    /// pipe is closed, but its lock may be held for a moment, since an ending process closes its
+    /// files in turn. Waits for the lock up to `patience`.
     pub fn restore_of(
         &self,
         tree: &Tree,
@@ -290,8 +291,8 @@ impl Records {
         }
     }
 
-    /// Removes what those left who were killed before they had written anything down: a lock, and
-    /// half a record. Who is about to end may hold its lock a moment longer than its pipe.
+    /// Removes the leftovers of processes that were killed before they wrote a record: a lock, or
+    /// an incomplete record. An ending process may hold its lock a moment longer than its pipe.
     fn tidy(&self) {
         for _ in 0..20 {
             let mut busy = false;
@@ -306,12 +307,13 @@ impl Records {
                     continue;
                 }
                 match self.lock(device) {
-                    // Under the lock nobody writes it; the lock goes with the value.
+                    // Under the lock no other process writes it; dropping the value removes the
+                    // lock.
                     Ok(_lock) => drop(half.map(|_| fs::remove_file(e.path()))),
                     Err(_) => busy = true,
                 }
             }
-            // The last one out.
+            // Removes the directory after the last file.
             let _ = fs::remove_dir(&self.dir);
             if !busy {
                 return;
@@ -323,7 +325,7 @@ impl Records {
     fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {
         let lock = match self.lock(device) {
             Ok(lock) => lock,
-            // Somebody else restores it at this moment.
+            // Another process restores it at this moment.
             Err(SwitchError::Busy { .. }) => return Ok(None),
             Err(e) => return Err(e),
         };
@@ -349,17 +351,17 @@ fn boot(tree: &Tree) -> String {
 }
 
 impl Record {
-    /// The settings before.
+    /// The settings before the change.
     pub fn before(&self) -> &Settings {
         &self.entry.before
     }
-    /// Nothing is to be put back any more.
+    /// Removes the record: nothing needs to be restored.
     pub fn forget(self) -> Result<(), SwitchError> {
         let dir = self.path.parent().map(Path::to_owned);
         let gone = fs::remove_file(&self.path);
         drop(self._lock);
         if let Some(dir) = dir {
-            // The last one out; it stays while others are in it.
+            // Removes the directory if it is empty.
             let _ = fs::remove_dir(dir);
         }
         match gone {
@@ -371,7 +373,7 @@ impl Record {
         }
     }
 
-    /// Why what is attached now is not what was then.
+    /// Why the attached device is not the recorded one.
     fn other(&self, tree: &Tree) -> Option<String> {
         if self.entry.boot_id != boot(tree) {
             return Some(
@@ -381,16 +383,16 @@ impl Record {
         let Some(d) = tree.device(&self.entry.device) else {
             return Some("it is gone".to_owned());
         };
-        // Serial numbers come from udev, too, which may not have known it then.
+        // Serial numbers also come from udev, which may not have had it at that time.
         let other = match (self.entry.diskseq, d.diskseq) {
-            // A loop device that was detached has nothing behind it: the same queue, free again.
+            // A detached loop device has no backing file: it is the same queue, unused.
             (Some(then), Some(now)) => then != now && !d.idle(),
             _ => matches!((&self.entry.serial, &d.serial), (Some(a), Some(b)) if a != b),
         };
         other.then(|| "it is another device now under the same name".to_owned())
     }
 
-    /// Puts everything back and forgets; on an error the record stays.
+    /// Restores all settings and removes the record; on an error the record stays.
     pub fn settle(self, tree: &Tree) -> Result<Found, SwitchError> {
         let device = self.entry.device.clone();
         if let Some(why) = self.other(tree) {

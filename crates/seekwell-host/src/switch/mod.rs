@@ -1,12 +1,13 @@
-//! A device's scheduler and settings changed, checked, and put back on every path.
+//! Changes a device's scheduler and settings, checks them, and restores them on every exit path.
 //!
-//! Before the first change the settings are written down ([`journal`]); a value of [`Switched`]
-//! puts them back when it is dropped: at the end, on an error, while a panic unwinds. A signal must
-//! not end the program meanwhile ([`command::Held`]). After `kill -9` the record is left, and the
-//! next start puts back what it says. What was changed is read back; what reads otherwise is an
-//! error, or, of times that the kernel counts in ticks, a note.
+//! The settings are recorded before the first change ([`journal`]). Dropping [`Switched`] restores
+//! them: at the end, on an error, while a panic unwinds. A signal must not end the program
+//! meanwhile ([`command::Held`]). After `kill -9` the record is left, and the next start restores
+//! it. Changed values are read back. A different value is an error, or a note for times that the
+//! kernel counts in ticks.
 //!
-//! Left out: what sysfs does not show (tags under `none`, whose number is never written here).
+//! Not covered: values that sysfs does not show (tags under `none`, whose number is never written
+//! here).
 
 mod again;
 pub mod command;
@@ -28,129 +29,129 @@ use std::path::PathBuf;
 use thiserror::Error;
 use throttle::{Throttles, WBT};
 
-/// Why a device is not switched, or not put back.
+/// Why a device cannot be switched or restored.
 #[derive(Debug, Error)]
 pub enum SwitchError {
     /// A file cannot be opened or read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel does not take a value.
+    /// The kernel rejects a value.
     #[error("{}: the kernel refuses `{value}`: {source}", path.display())]
     Refused {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Written.
+        /// The rejected value.
         value: String,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// It took the value and shows another.
+    /// The kernel accepted a value and shows another.
     #[error("{name}: `{wrote}` was written and the kernel made `{reads}` of it")]
     Otherwise {
-        /// Which setting.
+        /// The setting.
         name: String,
-        /// Written.
+        /// The value written.
         wrote: String,
-        /// Found afterwards.
+        /// The value read back.
         reads: String,
     },
-    /// Not the text that belongs there.
+    /// A file with unexpected text.
     #[error("{}: cannot be understood: `{text}`", path.display())]
     Strange {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What it says.
+        /// The text.
         text: String,
     },
-    /// No such tunable.
+    /// There is no such tunable.
     #[error("{0}")]
     Tunable(String),
-    /// Another run changes it.
+    /// Another run holds the device.
     #[error("{device} is being switched by {by}; wait for its end")]
     Busy {
-        /// Which device.
+        /// The device.
         device: String,
-        /// Who does.
+        /// The holder.
         by: String,
     },
-    /// No place to write down how it was.
+    /// The settings cannot be recorded.
     #[error(
         "{}: what the settings were cannot be kept there: {source}; {} names another directory",
         path.display(),
         journal::VARIABLE
     )]
     State {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A record that says nothing, or that others could have written.
+    /// A record that is invalid, or that other users could have written.
     #[error(
         "{}: cannot be read as a record of settings, or others than its owner could write it: look \
          at it and remove it",
         path.display()
     )]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// Put back, but not everything.
+    /// Restored, but not completely.
     #[error("{}: not everything could be put back: {left}", dir.display())]
     NotRestored {
-        /// Whose.
+        /// The queue's directory.
         dir: PathBuf,
-        /// What is not as it was.
+        /// The settings that differ.
         left: String,
     },
 }
 
-/// What is wanted of one device.
+/// The requested settings of a device.
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
-    /// Which.
+    /// The device.
     pub device: &'a Device,
-    /// A name that its queue offers.
+    /// The scheduler, one that its queue offers.
     pub scheduler: &'a str,
     /// Tunables of the scheduler, and attributes of the queue, with their values.
     pub tunables: &'a [(String, String)],
 }
 
-/// What was done to one device.
+/// The change of a device.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Which.
+    /// The device.
     pub device: String,
-    /// How it was.
+    /// The settings before.
     pub before: Settings,
-    /// How it is.
+    /// The settings after.
     pub after: Settings,
-    /// Set because it was asked for.
+    /// Names of the settings that were requested.
     pub asked: Vec<String>,
-    /// Values that the kernel rounded.
+    /// Notes about values that the kernel rounded.
     pub notes: Vec<String>,
 }
 
 impl Change {
-    /// What changed beside what was asked for.
+    /// What changed besides the requested settings.
     pub fn beside(&self) -> Vec<settings::Difference> {
         let mut all = differences(&self.before, &self.after);
         all.retain(|d| d.name != "scheduler" && !self.asked.contains(&d.name));
         all
     }
-    /// Tunables of the scheduler before that were not at their defaults, and are lost.
+    /// Tunables of the previous scheduler that differed from their defaults, and are lost.
     pub fn lost(&self) -> Vec<(String, String)> {
         let s = &self.before.scheduler;
         let all = self.before.tunables.iter();
         let own = |t: &(&String, &String)| match (names::default_of(s, t.0), names::tunables_of(s))
         {
             (Some(default), _) => default != t.1,
-            // async_depth follows nr_requests; a name that is not known at all is kept.
+            // async_depth follows nr_requests; all tunables of an unknown scheduler are kept.
             (None, Some(_)) => t.0 != "async_depth",
             (None, None) => true,
         };
@@ -160,7 +161,7 @@ impl Change {
             false => all.collect(),
         }
     }
-    /// Scheduler and settings that make it as it was: arguments of another switch.
+    /// Scheduler and settings that undo the change: arguments for another switch.
     pub fn back(&self) -> (String, Vec<(String, String)>) {
         let mut set = Vec::new();
         let same = self.before.scheduler == self.after.scheduler;
@@ -187,8 +188,8 @@ impl Change {
         }
         (self.before.scheduler.clone(), set)
     }
-    /// Is the number of requests before what a switch back gives by itself? With a scheduler twice
-    /// the tags, of which 128 count at most.
+    /// Whether a switch back restores the number of requests by itself: with a scheduler it is
+    /// twice the number of tags, of which at most 128 count.
     fn follows(&self) -> bool {
         let number = |s: &Settings| s.attributes.get("nr_requests")?.parse::<u32>().ok();
         let asked = self.asked.iter().any(|a| a == "nr_requests");
@@ -200,7 +201,7 @@ impl Change {
     }
 }
 
-/// Devices that are switched; put back when this is dropped.
+/// Switched devices; their settings are restored when this is dropped.
 #[derive(Debug)]
 pub struct Switched {
     tree: Tree,
@@ -210,8 +211,8 @@ pub struct Switched {
 }
 
 impl Switched {
-    /// Switches them. If one cannot be, all are as before. `words`: what it is for, for others who
-    /// meet the lock.
+    /// Switches devices. If one fails, all are restored. `words`: the purpose, for other processes
+    /// that find the lock.
     pub fn begin(
         tree: &Tree,
         records: &Records,
@@ -224,7 +225,7 @@ impl Switched {
             changes: Vec::new(),
             throttles: Throttles::default(),
         };
-        // Every lock and record before any change.
+        // All locks and records come before any change.
         for w in wishes {
             let (record, _) = records.begin(tree, w.device, words)?;
             all.records.push(record);
@@ -244,12 +245,12 @@ impl Switched {
         Ok(all)
     }
 
-    /// What was done.
+    /// The changes.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// It is to stay.
+    /// Makes the changes permanent.
     pub fn keep(mut self) -> Result<Vec<Change>, SwitchError> {
         for record in std::mem::take(&mut self.records) {
             record.forget()?;
@@ -257,7 +258,7 @@ impl Switched {
         Ok(std::mem::take(&mut self.changes))
     }
 
-    /// What somebody else has set meanwhile, in words.
+    /// Settings that another program has changed meanwhile, described.
     pub fn disturbed(&self) -> Vec<String> {
         let mut all = Vec::new();
         for c in &self.changes {
@@ -275,7 +276,7 @@ impl Switched {
         all
     }
 
-    /// Puts everything back, the last first, and says how that went with each.
+    /// Restores everything in reverse order, and returns each result.
     pub fn restore(mut self) -> Vec<Result<journal::Found, SwitchError>> {
         self.settle()
     }
@@ -294,13 +295,13 @@ impl Drop for Switched {
     }
 }
 
-/// A word of a record as it may be shown.
+/// Text of a record, safe to show.
 fn said(words: &str) -> String {
     crate::block::clean(words)
 }
 
-/// Sets the scheduler, then `nr_requests`, then tunables, then the rest; everything is read back at
-/// the end. Gives notes about values that were rounded.
+/// Sets the scheduler, then `nr_requests`, then tunables, then the rest, and reads everything back
+/// at the end. Returns notes about rounded values.
 fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
     if queue.scheduler()? != w.scheduler {
         queue.put("scheduler", w.scheduler)?;
@@ -354,8 +355,8 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
     Ok(notes)
 }
 
-/// A target of throttling that a scheduler which switches it off keeps off: the kernel remembers the
-/// same value, and takes the write for no change.
+/// Note about a throttling target that has no effect. The scheduler disables throttling, and the
+/// kernel ignores a write of the value that it remembers.
 fn no_change(scheduler: &str, value: &str) -> String {
     let next = value.parse::<u64>().map_or(String::new(), |v| {
         format!("; to switch it on write {}", v + 1)
@@ -366,7 +367,8 @@ fn no_change(scheduler: &str, value: &str) -> String {
     )
 }
 
-/// Times are counted in ticks of up to 10 ms, read-ahead in pages of up to 64 KiB.
+/// Whether the kernel rounded a value: times are counted in ticks of up to 10 ms, read-ahead in
+/// pages of up to 64 KiB.
 fn rounded(name: &str, wrote: &str, reads: &str) -> bool {
     let (Ok(a), Ok(b)) = (wrote.parse::<i64>(), reads.parse::<i64>()) else {
         return false;
@@ -380,7 +382,7 @@ fn rounded(name: &str, wrote: &str, reads: &str) -> bool {
     a.abs_diff(b) < by
 }
 
-/// Words for a tunable that a scheduler does not have.
+/// Message for a tunable that a scheduler does not have.
 fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
     let words = own.iter().map(|o| &**o).chain(ATTRIBUTES.iter().copied());
     let meant = match suggest::did_you_mean(name, words, &[]) {
@@ -406,7 +408,7 @@ fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
     format!("{scheduler} has no tunable `{name}`{whose}{meant}")
 }
 
-/// What can be said against a wish before anything is touched.
+/// Checks a request before anything is changed.
 pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
     let d = w.device;
     if !d.scheduler.offered().iter().any(|o| o == w.scheduler) {
@@ -435,7 +437,8 @@ pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
                 d.name
             ));
         }
-        // Known beforehand where the scheduler's tunables are; others the kernel tells.
+        // Checked in advance where the scheduler's tunables are known; otherwise the kernel rejects
+        // them.
         let elsewhere = names::owners(name);
         let own = names::tunables_of(w.scheduler);
         let own: Vec<String> = own.into_iter().flatten().map(str::to_owned).collect();

@@ -1,11 +1,12 @@
-//! Names of schedulers: what a queue that lacks one has instead, and where a module would be.
+//! Names of schedulers: what a queue offers instead of one, and the module that has it.
 
 use crate::block::{Device, Tree};
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::path::Path;
 
-/// A name that many kernels lack, the nearest ones of others, and the difference in a sentence.
+/// A name that many kernels lack, the nearest names of other kernels, and the difference in a
+/// sentence.
 struct Retired {
     name: &'static str,
     when: &'static str,
@@ -139,7 +140,7 @@ const RETIRED: &[Retired] = &[
     ),
 ];
 
-/// What people write for a name.
+/// Common names for schedulers.
 const ALIASES: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("mq", "mq-deadline"),
@@ -148,12 +149,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("noqueue", "none"),
 ];
 
-/// Is the name one that kernels of some time have, or had?
+/// Whether the name belongs to the scheduler of any kernel version.
 pub fn known(name: &str) -> bool {
     RETIRED.iter().any(|r| r.name == name)
 }
 
-/// A module that could be loaded, by the name modprobe takes.
+/// The loadable module of a scheduler, by its name for modprobe.
 pub fn module(tree: &Tree, name: &str) -> Option<String> {
     let read = |path: &str| std::fs::read_to_string(tree.at(path)).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");
@@ -166,7 +167,7 @@ pub fn module(tree: &Tree, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Why a scheduler cannot be set on a device whose queue takes others, and what could be.
+/// Why a scheduler cannot be set on a device, and which ones can.
 pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     let offered = d.scheduler.offered();
     let has = |name: &str| offered.iter().any(|o| o == name);
@@ -204,8 +205,8 @@ pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     }
 }
 
-/// Tunables of the schedulers of Linux 6.18 with their values after a switch (at HZ=250, where
-/// they are counted in ticks), read from a running kernel.
+/// Tunables of the schedulers of Linux 6.18 with their values after a switch, read from a running
+/// kernel (HZ=250 for those counted in ticks).
 const DEFAULTS: &[(&str, &[(&str, &str)])] = &[
     (
         "mq-deadline",
@@ -239,19 +240,19 @@ const DEFAULTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The value a tunable has after a switch to its scheduler, where that is known.
+/// The value of a tunable after a switch to its scheduler, if known.
 pub fn default_of(scheduler: &str, tunable: &str) -> Option<&'static str> {
     let all = DEFAULTS.iter().find(|d| d.0 == scheduler)?.1;
     all.iter().find(|t| t.0 == tunable).map(|t| t.1)
 }
 
-/// Schedulers that have a tunable, of those whose tunables are known.
+/// Schedulers that have a tunable, among those with known tunables.
 pub fn owners(tunable: &str) -> Vec<&'static str> {
     let has = |d: &&(&str, &[(&str, &str)])| d.1.iter().any(|t| t.0 == tunable);
     DEFAULTS.iter().filter(has).map(|d| d.0).collect()
 }
 
-/// Names of a scheduler's tunables, where they are known.
+/// Names of a scheduler's tunables, if known.
 pub fn tunables_of(scheduler: &str) -> Option<Vec<&'static str>> {
     let all = DEFAULTS.iter().find(|d| d.0 == scheduler)?.1;
     Some(all.iter().map(|t| t.0).collect())

@@ -1,4 +1,4 @@
-//! The settings of a queue that a switch touches or that are put back after it.
+//! The settings of a queue that a switch changes or restores.
 
 use super::SwitchError;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Attributes beside the scheduler and its tunables that may be set, in the order they are.
-/// `nr_requests` first: it resets a tunable (mq-deadline's async_depth).
+/// Attributes besides the scheduler and its tunables that may be set, in the order of writing.
+/// `nr_requests` is first: it resets a tunable (mq-deadline's async_depth).
 pub const ATTRIBUTES: &[&str] = &[
     "nr_requests",
     "wbt_lat_usec",
@@ -21,10 +21,10 @@ pub const ATTRIBUTES: &[&str] = &[
     "add_random",
 ];
 
-/// What was read at one moment.
+/// The settings of a queue at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// In force.
+    /// The active scheduler.
     pub scheduler: String,
     /// Those of [`ATTRIBUTES`] that the queue has.
     pub attributes: BTreeMap<String, String>,
@@ -39,15 +39,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// In this directory.
+    /// The queue in this directory.
     pub fn new(dir: PathBuf) -> Self {
         Queue { dir }
     }
-    /// Is it there still?
+    /// Whether it still exists.
     pub fn exists(&self) -> bool {
         self.dir.join("scheduler").exists()
     }
-    /// A file of it.
+    /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         match ATTRIBUTES.contains(&name) || name == "scheduler" {
             true => self.dir.join(name),
@@ -65,7 +65,7 @@ impl Queue {
     pub fn value(&self, name: &str) -> Result<String, SwitchError> {
         self.get(&self.file(name))
     }
-    /// The scheduler in force.
+    /// The active scheduler.
     pub fn scheduler(&self) -> Result<String, SwitchError> {
         let path = self.file("scheduler");
         let text = self.get(&path)?;
@@ -75,8 +75,8 @@ impl Queue {
             .map(str::to_owned)
             .ok_or(SwitchError::Strange { path, text })
     }
-    /// Writes a word. Never makes a file. In a copy of a tree, whose files keep what is written, it
-    /// then stands as a kernel would show it.
+    /// Writes a value; never creates a file. In a copied tree, whose files keep the written text,
+    /// stores the text as a kernel would show it.
     pub fn put(&self, name: &str, value: &str) -> Result<(), SwitchError> {
         let path = self.file(name);
         let before = fs::read_to_string(&path).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Queue {
                 source,
             })
     }
-    /// Names of the tunables of the scheduler in force.
+    /// Names of the active scheduler's tunables.
     pub fn tunables(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.join("iosched")).into_iter().flatten();
         let mut all: Vec<String> = entries
@@ -114,14 +114,14 @@ impl Queue {
         all.sort();
         all
     }
-    /// Everything.
+    /// Reads all settings.
     pub fn read(&self) -> Result<Settings, SwitchError> {
         let mut s = Settings {
             scheduler: self.scheduler()?,
             ..Settings::default()
         };
         for name in ATTRIBUTES {
-            // Some queues lack some, and show that by an error on reading.
+            // Some queues lack an attribute, which shows as an error on reading.
             if let Ok(value) = self.value(name) {
                 s.attributes.insert((*name).to_owned(), value);
             }
@@ -134,14 +134,14 @@ impl Queue {
         Ok(s)
     }
 
-    /// Makes everything as it was: what is so already is not written, for some values mean
-    /// something else once they were set by hand (writeback throttling, tags under `none`).
+    /// Restores all settings. Values that are already right are not written, because some have
+    /// another meaning after a manual write (writeback throttling, tags under `none`).
     pub fn restore(&self, before: &Settings) -> Result<(), SwitchError> {
         if self.scheduler()? != before.scheduler {
             self.put("scheduler", &before.scheduler)?;
         }
-        // A second time for what another value has changed meanwhile: slice_idle and
-        // slice_idle_us are one; nr_requests sets async_depth.
+        // A second pass for values that another one changed meanwhile: slice_idle and slice_idle_us
+        // are the same value; nr_requests sets async_depth.
         for _ in 0..2 {
             let now = self.read()?;
             if now == *before {
@@ -169,7 +169,7 @@ impl Queue {
         }
     }
 
-    /// Writes one that differs; the comparison at the end tells whether it helped.
+    /// Writes a value that differs; the final comparison shows whether it worked.
     fn again(&self, name: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) {
         if let Some(value) = before.get(name)
             && now.get(name) != Some(value)
@@ -179,8 +179,8 @@ impl Queue {
     }
 }
 
-/// What a file that showed `before` shows once `value` was written to it: the brackets of a list
-/// stand around it, and a line ends as it ended.
+/// The text of a file that showed `before`, after a write of `value`: brackets mark the value in a
+/// list, and the line ending stays.
 fn shown(before: &str, value: &str) -> String {
     let text = before.trim_end();
     let end = &before[text.len()..];
@@ -201,16 +201,16 @@ fn shown(before: &str, value: &str) -> String {
 /// A setting with two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Of which setting.
+    /// The setting.
     pub name: String,
-    /// First; `-` where it was not there.
+    /// Value before; `-` if the setting was missing.
     pub before: String,
-    /// Then.
+    /// Value after.
     pub after: String,
 }
 
-/// What differs between two moments: the scheduler, attributes, and, under one scheduler, its
-/// tunables.
+/// Differences between two moments: the scheduler, attributes, and tunables if the scheduler is the
+/// same.
 pub fn differences(before: &Settings, after: &Settings) -> Vec<Difference> {
     let mut all = Vec::new();
     let mut add = |name: &str, a: Option<&String>, b: Option<&String>| {

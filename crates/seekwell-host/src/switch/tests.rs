@@ -1,5 +1,5 @@
-//! Switching on made-up trees, whose files keep what is written: the order of things, locks,
-//! records. What a kernel makes of it is tested on loop devices, with the binary.
+//! Switches on artificial trees, whose files keep the written text: order of writes, locks,
+//! records. The effect on a kernel is tested on loop devices, with the binary.
 
 use super::journal::{Found, Records};
 use super::*;
@@ -118,7 +118,7 @@ fn two_at_once_refuse_each_other() {
     assert!(begin(&m, &records, "kyber", &[]).is_ok());
 }
 
-/// As kill -9 leaves it: the record is there, and nobody holds the lock.
+/// Like kill -9: the record exists, and nobody holds the lock.
 fn killed(m: &Machine, records: &Records) {
     let s = begin(m, records, "bfq", &[]).expect("switched");
     let record = records.dir().join("sda.json");
@@ -146,7 +146,7 @@ fn what_a_killed_run_left_is_put_back_once() {
     assert!(records.restore(&t.tree(), None).is_empty() && !records.dir().exists());
 }
 
-/// A process that ends closes its pipe before its lock: the guardian waits for both.
+/// An ending process closes its pipe before its lock: the guard process waits for both.
 #[test]
 fn the_guardian_waits_for_the_lock() {
     let (t, records) = disk("guardian");
@@ -256,7 +256,7 @@ fn change(before: Settings, after: Settings, asked: &[&str]) -> Change {
     }
 }
 
-/// What the kernel does by itself is not repeated; what the user had set is.
+/// Settings that the kernel restores by itself are not repeated; those that the user set are.
 #[test]
 fn the_way_back_names_what_would_not_come_by_itself() {
     let deadline = [
@@ -344,7 +344,7 @@ fn wishes_are_checked_before_anything_is_touched() {
     assert!(no(said("sda", "cfq", "", "")).contains("`bfq`"));
 }
 
-/// Zone write plugging came with Linux 6.10.
+/// Zone write plugging was introduced in Linux 6.10.
 #[test]
 fn a_zoned_disk_takes_any_scheduler_since_6_10() {
     let (t, _) = disk("zoned");
@@ -388,7 +388,7 @@ fn ticks_and_pages_round() {
     assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
 }
 
-/// Of a copy of another machine's tree, too: its files keep what is written.
+/// Also in a copy of another machine's tree, whose files keep the written text.
 #[test]
 fn a_tunable_that_is_not_there_leaves_the_tree_byte_for_byte() {
     let (t, records) = disk("unknown-tunable");
@@ -448,7 +448,7 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
     assert_eq!(wbt(), "75000", "a copy has no kernel to switch it off");
     set("none", &[("wbt_lat_usec", "0")]);
     assert_eq!(wbt(), "0");
-    // Not what another run asked for.
+    // Not the value that another run requested.
     set("bfq", &[]);
     assert_eq!(wbt(), "75000");
     set("bfq", &[("wbt_lat_usec", "2001")]);
@@ -462,7 +462,8 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
     );
 }
 
-/// bfq has it off, and a write of the remembered value changes nothing: noted, and no error.
+/// bfq disables throttling, and a write of the remembered value has no effect: a note, not an
+/// error.
 #[test]
 fn a_target_that_changes_nothing_is_noted() {
     assert_eq!(

@@ -1,32 +1,32 @@
-//! Writeback throttling over several runs: what the kernel does for each scheduler, also after a
-//! value was written by hand for one of them.
+//! Writeback throttling over several runs: keeps the kernel's default for each scheduler, even
+//! after a manual write of the value for one of them.
 //!
-//! The kernel switches throttling off and on with bfq only as long as nobody has written
-//! `wbt_lat_usec`. Before the first write each scheduler is entered once, and what it reads then is
-//! what later runs get that ask for nothing.
+//! The kernel switches throttling off and on with bfq only until `wbt_lat_usec` is first written.
+//! So each scheduler is entered once before the first write, and later runs without a request get
+//! the value read there.
 
 use super::{Queue, SwitchError};
 use std::collections::BTreeMap;
 
-/// Its attribute.
+/// Name of the attribute.
 pub(super) const WBT: &str = "wbt_lat_usec";
 
-/// Values by scheduler, and whether one was written.
+/// Values by scheduler, and whether a value was written.
 #[derive(Debug, Default)]
 struct Throttle {
     untouched: BTreeMap<String, String>,
     written: bool,
 }
 
-/// That of each device, by name.
+/// The values of each device, by name.
 #[derive(Debug, Default)]
 pub(super) struct Throttles(BTreeMap<String, Throttle>);
 
 impl Throttles {
-    /// A value is going to be written: each scheduler is entered to see what it has without.
+    /// Before a value is written: enters each scheduler and reads its default.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel refuses a scheduler.
     pub fn before_write(
         &mut self,
         device: &str,
@@ -46,10 +46,10 @@ impl Throttles {
         of.written = true;
         Ok(())
     }
-    /// Nothing is asked for: as the kernel has it under that scheduler.
+    /// Without a request: sets the kernel's default for that scheduler.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel refuses the value.
     pub fn as_usual(
         &self,
         device: &str,

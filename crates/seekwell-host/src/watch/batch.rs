@@ -1,5 +1,5 @@
-//! A batch of requests on a raw block device of our own, submitted in one call by a thread with a
-//! class of its own: what a scheduler is held against.
+//! A batch of requests on a raw block device owned by the run. A thread with its own I/O class
+//! submits it in one call. Its order of dispatch is compared with the scheduler model.
 
 use crate::files::{OpenFile, open_raw};
 use crate::ring::Ring;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// A write, synchronous as all direct ones are; else a read.
+    /// Whether it is a write (synchronous, as all direct writes are); else a read.
     pub write: bool,
     /// First sector.
     pub sector: u64,
@@ -20,22 +20,22 @@ pub struct Asked {
     pub sectors: u32,
 }
 
-/// Requests that are under way; waits for them when it is dropped.
+/// Outstanding requests; dropping it waits for them.
 pub struct Batch {
     ring: Ring,
     left: usize,
 }
 
-/// Opens a device for batches, past the page cache.
+/// Opens a device for batches, without the page cache.
 ///
 /// # Errors
-/// What the kernel said; EBUSY if somebody uses it.
+/// The kernel's error; EBUSY if the device is in use.
 pub fn open(device: &Path) -> Result<Arc<OpenFile>, Errno> {
     open_raw(device, OpenFlags::DIRECT).map(Arc::new)
 }
 
-/// Keeps the calling thread on one of the CPUs that it may use, counted round and round; on all of
-/// them if the kernel will not.
+/// Binds the calling thread to one of its allowed CPUs, `nth` modulo their number. If the kernel
+/// refuses, the thread may use all of them.
 pub fn stay_on(nth: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(allowed) = sched_getaffinity(None) else {
@@ -47,16 +47,16 @@ pub fn stay_on(nth: usize) {
     let mut one = CpuSet::new();
     if let Some(cpu) = all.get(nth % all.len().max(1)) {
         one.set(*cpu);
-        // Where it is refused the batch is the scheduler's of the CPUs to place.
+        // On a refusal the kernel places the batch.
         let _ = sched_setaffinity(None, &one);
     }
 }
 
 impl Batch {
-    /// Submits them in one call, from the calling thread, with its class from now on.
+    /// Submits the requests in one call from the calling thread, whose I/O class becomes `prio`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn submit(file: &Arc<OpenFile>, prio: IoPrio, all: &[Asked]) -> Result<Batch, Errno> {
         set_ioprio(prio)?;
         let ring = Ring::new(all.len().next_power_of_two() as u32)?;
@@ -85,10 +85,10 @@ impl Batch {
         })
     }
 
-    /// Waits for the end of all.
+    /// Waits until all requests complete.
     ///
     /// # Errors
-    /// That of a request that failed.
+    /// The error of a failed request.
     pub fn wait(mut self) -> Result<(), Errno> {
         let mut done: Vec<AioDone> = Vec::new();
         while self.left > 0 {

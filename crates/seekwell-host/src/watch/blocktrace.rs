@@ -1,9 +1,9 @@
-//! The kernel's block tracepoints of one device, through an instance of tracefs of our own.
+//! The kernel's block tracepoints of a device, through a separate instance of tracefs.
 //!
-//! An instance has its own buffer, filter and switches: nothing of the machine's tracing changes,
-//! and it goes when the value is dropped. If tracefs is not mounted it is mounted in a directory
-//! of our own and unmounted again. The buffer is emptied while the run lasts, so that its size is a
-//! matter of a second's events and not of the run's.
+//! An instance has its own buffer, filter and switches, so the machine's tracing does not change.
+//! Dropping the value removes it. If tracefs is not mounted, it is mounted in a temporary directory
+//! and unmounted again. The buffer is drained during the run, so it only has to hold the events of
+//! about a second.
 
 use super::{Pipe, WatchError, call, get, put};
 use crate::left::{PREFIX, of_a_dead_one};
@@ -12,7 +12,7 @@ use seekwell_trace::formats::ftrace::{Line, parse};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The events recorded.
+/// The recorded events.
 pub const EVENTS: [&str; 8] = [
     "block_bio_queue",
     "block_getrq",
@@ -24,23 +24,23 @@ pub const EVENTS: [&str; 8] = [
     "block_rq_complete",
 ];
 
-/// Buffer of each CPU, KiB: about 200,000 events.
+/// Buffer size per CPU, KiB: about 200,000 events.
 const BUFFER_KIB: u32 = 16 << 10;
 const NO_EVENTS: &str = "a kernel with block tracepoints is needed (CONFIG_BLK_DEV_IO_TRACE)";
 
-/// What was recorded.
+/// A recording.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
     /// In order of time.
     pub events: Vec<BlkEvent>,
-    /// Events the kernel had no room for: the record is then not to be trusted.
+    /// Events that did not fit in the buffer; if there are any, the record is unreliable.
     pub lost: u64,
-    /// The text, as the kernel printed it.
+    /// The text as the kernel printed it.
     pub text: String,
 }
 
 impl Recorded {
-    /// Of text as the kernel prints it, and a count of what it lacks.
+    /// Parses the kernel's text; `lost` is the number of missing events.
     pub(super) fn read(text: String, lost: u64) -> Result<Recorded, WatchError> {
         let mut recorded = Recorded {
             text,
@@ -60,9 +60,9 @@ impl Recorded {
                 }
             }
         }
-        // What one CPU wrote while another's buffer was read comes a little late.
+        // Events of one CPU may come late if another's buffer was being read.
         recorded.events.sort_by_key(|e| e.t_ns);
-        // The places in the text stand for these.
+        // Gaps marked in the text are part of this number.
         recorded.lost = recorded.lost.max(lost);
         Ok(recorded)
     }
@@ -71,13 +71,13 @@ impl Recorded {
 /// A recorder of one device.
 #[derive(Debug)]
 pub struct BlockTrace {
-    // The instance goes before what it is in.
+    // Fields are dropped in this order: the instance before its mount.
     instance: PathBuf,
     pipe: Option<Pipe>,
     _tracefs: Tracefs,
 }
 
-/// Where tracefs is mounted; unmounted when dropped, if it was mounted here.
+/// The mount point of tracefs; unmounted when dropped, if it was mounted here.
 #[derive(Debug)]
 pub(super) struct Tracefs {
     /// Its directory.
@@ -86,7 +86,7 @@ pub(super) struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds it, or mounts it in a directory of our own.
+    /// Finds tracefs, or mounts it in a temporary directory.
     pub fn find() -> Result<Self, WatchError> {
         let (root, mounted) = tracefs()?;
         Ok(Tracefs { root, own: mounted })
@@ -103,9 +103,9 @@ impl Drop for Tracefs {
     }
 }
 
-/// tracefs where it is mounted, or mounted by us (second value).
+/// The mount point of tracefs, and whether it was mounted here.
 fn tracefs() -> Result<(PathBuf, bool), WatchError> {
-    // Two recorders of one process have a mount each.
+    // Each recorder of a process may need its own mount.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     for path in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
         if Path::new(path).join("events/block").is_dir() {
@@ -134,7 +134,7 @@ fn tracefs() -> Result<(PathBuf, bool), WatchError> {
     Ok((own, true))
 }
 
-/// What in `dir` is named `prefix`, then the number of a process that is no more.
+/// Entries in `dir` named `prefix` plus the number of a process that has ended.
 fn of_dead_runs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries
@@ -144,7 +144,7 @@ fn of_dead_runs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 }
 
 impl BlockTrace {
-    /// Prepares; nothing is recorded yet. `device` is `major << 20 | minor`.
+    /// Prepares a recorder without starting it. `device` is `major << 20 | minor`.
     pub fn open(device: u32) -> Result<Self, WatchError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let tracefs = Tracefs::find()?;
@@ -183,7 +183,7 @@ impl BlockTrace {
         Ok(trace)
     }
 
-    /// Records from now on, afresh.
+    /// Starts a new recording.
     pub fn start(&mut self) -> Result<(), WatchError> {
         self.pipe = None;
         put(&self.instance.join("trace"), "\n")?;
@@ -191,7 +191,7 @@ impl BlockTrace {
         put(&self.instance.join("tracing_on"), "1")
     }
 
-    /// Stops and gives what was recorded; nothing, if it was not started.
+    /// Stops and returns the recording; empty if it was not started.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         put(&self.instance.join("tracing_on"), "0")?;
         let text = match self.pipe.take() {
@@ -201,7 +201,7 @@ impl BlockTrace {
         Recorded::read(text, self.overruns())
     }
 
-    /// Events overwritten or dropped, over all CPUs.
+    /// Events overwritten or dropped, on all CPUs.
     fn overruns(&self) -> u64 {
         let Ok(cpus) = std::fs::read_dir(self.instance.join("per_cpu")) else {
             return 0;
@@ -225,7 +225,7 @@ impl Drop for BlockTrace {
     fn drop(&mut self) {
         let _ = put(&self.instance.join("tracing_on"), "0");
         let _ = put(&self.instance.join("events/enable"), "0");
-        // An instance that is read from cannot be removed.
+        // An instance cannot be removed while it is read.
         self.pipe = None;
         let _ = std::fs::remove_dir(&self.instance);
     }

@@ -1,18 +1,18 @@
-//! A fresh ext4 on a device of our own, and where its journal lies.
+//! A new ext4 on a device owned by the run, and the location of its journal.
 
 use super::{WatchError, call};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Sectors in a block of 4 KiB.
+/// Sectors per block of 4 KiB.
 const BLOCK_SECTORS: u64 = 8;
 const PACKAGE: &str = "root and the package e2fsprogs are needed";
 
-/// A file system made here.
+/// A file system created here.
 #[derive(Clone, Debug)]
 pub struct Ext4 {
     device: PathBuf,
-    /// Sectors of the journal.
+    /// Sector ranges of the journal.
     pub journal: Vec<RangeInclusive<u64>>,
 }
 
@@ -23,7 +23,7 @@ pub fn extents_of(text: &str) -> Vec<RangeInclusive<u64>> {
     };
     let mut found = Vec::new();
     for part in list.split([',', '\n']) {
-        // Blocks of the tree itself (ETB) hold no data.
+        // Blocks of the extent tree itself (ETB) hold no data.
         let Some((logical, physical)) = part.trim().split_once(':') else {
             continue;
         };
@@ -39,7 +39,8 @@ pub fn extents_of(text: &str) -> Vec<RangeInclusive<u64>> {
 }
 
 impl Ext4 {
-    /// Makes one with nothing left to initialise later, 4 KiB blocks and the default journal.
+    /// Creates a file system without lazy initialisation, with 4 KiB blocks and the default
+    /// journal.
     pub fn make(device: &Path) -> Result<Self, WatchError> {
         let dev = device.display().to_string();
         let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
@@ -73,7 +74,7 @@ impl Ext4 {
         Ok(Mounted(at.to_owned()))
     }
 
-    /// Is it clean? What e2fsck says if not. Not while mounted.
+    /// Runs e2fsck and returns its findings, if any. Not while mounted.
     pub fn check(&self) -> Result<(), WatchError> {
         let dev = self.device.display().to_string();
         call("e2fsck", &["-f", "-n", &dev], "the file system is damaged").map(|_| ())
@@ -85,7 +86,7 @@ impl Ext4 {
 pub struct Mounted(PathBuf);
 
 impl Mounted {
-    /// Where.
+    /// The mount point.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -95,7 +96,7 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let dir = self.0.display().to_string();
         if call("umount", &[&dir], "").is_err() {
-            // Somebody is still in there: out of sight now, gone when they are.
+            // Still in use: detached now, unmounted when the last user leaves.
             let _ = call("umount", &["--lazy", &dir], "");
         }
     }

@@ -1,34 +1,35 @@
-//! A loop device of our own over a file, with the queue settings of a disk.
+//! A loop device owned by the run over a file, with the queue settings of a disk.
 //!
-//! The number of requests it takes at once is that of its driver's tags. It follows `nr_requests`
-//! under scheduler `none` and stays when a scheduler is chosen; so a device of depth 31 can be had
-//! whose kernel scheduler holds the backlog. That number outlives the file, so it is put back.
-//! (Back in `none` the file reads 128 although the tags are still few, and writing what it reads
-//! changes nothing: another number first, then 128.)
+//! The device accepts as many requests at a time as its driver has tags. That number follows
+//! `nr_requests` under scheduler `none`, and stays when a scheduler is selected. So a device of
+//! depth 31 is possible whose backlog is in the kernel's scheduler. The number outlives the
+//! attached file, so it is restored. (Back in `none`, `nr_requests` reads 128 although the number
+//! of tags is still small, and writing 128 has no effect. So another number is written first, then
+//! 128.)
 
 use super::{WatchError, call, get, put};
 use std::path::{Path, PathBuf};
 
-/// Tags of a loop device as the kernel makes it.
+/// Default number of tags of a loop device.
 const TAGS: u32 = 128;
 
-/// How its queue is to be.
+/// The wanted settings of its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Scheduler by the kernel's name; as found if not given.
+    /// Kernel name of the scheduler; `None` keeps the current one.
     pub scheduler: Option<String>,
-    /// Commands at once, 4..=128; as found if not given.
+    /// Commands at a time, 4..=128; `None` keeps the current value.
     pub depth: Option<u32>,
-    /// A spinning disk, to those who look.
+    /// Whether it reports itself as rotational.
     pub rotational: bool,
     /// Read-ahead, KiB.
     pub read_ahead_kb: u32,
-    /// Writeback throttling: 0 is off.
+    /// Target of writeback throttling, us; 0 is off.
     pub wbt_lat_usec: u32,
 }
 
 impl Default for Queue {
-    /// A disk's read-ahead, no writeback throttling, everything else as found.
+    /// A disk's read-ahead, no writeback throttling, everything else unchanged.
     fn default() -> Self {
         Queue {
             scheduler: None,
@@ -40,8 +41,8 @@ impl Default for Queue {
     }
 }
 
-/// Takes down what stands on a file: file systems on loop devices over it, then the devices.
-/// For a server whose client is gone.
+/// Unmounts file systems on loop devices over a file, then detaches the devices. For a server whose
+/// client has ended.
 pub fn abandon(file: &Path) {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return;
@@ -57,7 +58,7 @@ pub fn abandon(file: &Path) {
                     let _ = call("umount", &["--lazy", &path.display().to_string()], "");
                 }
             }
-            // Its depth may have been changed: the last value that a dead client left.
+            // A dead client may have changed the depth, so it is restored.
             drop(LoopDevice {
                 path,
                 name,
@@ -78,7 +79,7 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches a free one with direct I/O.
+    /// Attaches a free loop device with direct I/O.
     pub fn attach(file: &Path) -> Result<Self, WatchError> {
         let file = file.display().to_string();
         let args = ["--find", "--show", "--direct-io=on", &file];
@@ -111,11 +112,11 @@ impl LoopDevice {
     fn sys(&self, rest: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join(rest)
     }
-    /// Its node.
+    /// The path of its node.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// `major << 20 | minor`, as traces have it.
+    /// `major << 20 | minor`, as in traces.
     pub fn number(&self) -> u32 {
         self.dev
     }
@@ -123,7 +124,7 @@ impl LoopDevice {
     pub fn queue(&self, name: &str) -> Result<String, WatchError> {
         get(&self.sys("queue").join(name))
     }
-    /// The scheduler in force.
+    /// The active scheduler.
     pub fn scheduler(&self) -> Result<String, WatchError> {
         let text = self.queue("scheduler")?;
         let open = text.find('[').map_or(0, |i| i + 1);
@@ -150,7 +151,7 @@ impl LoopDevice {
         Ok(())
     }
 
-    /// Settles the queue.
+    /// Applies the settings to the queue.
     pub fn settle(&mut self, queue: &Queue) -> Result<(), WatchError> {
         let scheduler = match &queue.scheduler {
             Some(s) => s.clone(),
@@ -174,7 +175,7 @@ impl LoopDevice {
         }
         self.set_checked("rotational", if queue.rotational { "1" } else { "0" })?;
         self.set_checked("read_ahead_kb", &queue.read_ahead_kb.to_string())?;
-        // Absent under a kernel without it, and fixed under bfq.
+        // Missing in a kernel without throttling, and fixed under bfq.
         let _ = self.set("wbt_lat_usec", &queue.wbt_lat_usec.to_string());
         Ok(())
     }
@@ -190,7 +191,7 @@ impl LoopDevice {
                 eprintln!("{}: its depth could not be put back: {e}", self.name);
             }
         }
-        // Never -D, which detaches everybody's.
+        // Never -D, which detaches all loop devices.
         let path = self.path.display().to_string();
         let _ = call("losetup", &["--detach", &path], "");
     }

@@ -1,8 +1,8 @@
-//! What a run asks of a disk of our own: a loop device over a file, a fresh ext4 on it, and the
-//! kernel's block tracepoints around the run.
+//! Disks owned by a run: a loop device over a file, a new ext4 on it, and the kernel's block
+//! tracepoints during the run.
 //!
-//! Only devices made here are touched. Everything is undone when the value is dropped, in the
-//! right order, and what a killed run left (trace instances) is removed by the next one.
+//! Only devices created here are used. Dropping the value undoes everything in the right order. The
+//! next run removes leftovers of a killed run (trace instances).
 
 mod batch;
 mod blocktrace;
@@ -25,62 +25,62 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use thiserror::Error;
 
-/// Why nothing can be watched.
+/// Why a run cannot be recorded.
 #[derive(Debug, Error)]
 pub enum WatchError {
-    /// A file of the kernel's.
+    /// A kernel file cannot be accessed.
     #[error("{}: {source}; {remedy}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
         /// What to do.
         remedy: &'static str,
     },
-    /// A program failed, or is not there.
+    /// A program failed or is missing.
     #[error("{program}: {what}; {remedy}")]
     Program {
         /// Its name.
         program: String,
-        /// Its words.
+        /// Its output.
         what: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// A setting did not take.
+    /// The kernel did not accept a setting.
     #[error("{}: wrote {wrote}, reads {reads}", path.display())]
     Setting {
-        /// Of which file.
+        /// The file.
         path: PathBuf,
-        /// Written.
+        /// The value written.
         wrote: String,
-        /// Found afterwards.
+        /// The value read back.
         reads: String,
     },
-    /// No such scheduler there.
+    /// The device offers no such scheduler.
     #[error("{device} offers no scheduler '{name}'; this kernel has: {offered}")]
     Scheduler {
         /// The device.
         device: String,
-        /// As asked for.
+        /// Name as requested.
         name: String,
-        /// What there is.
+        /// The schedulers offered.
         offered: String,
     },
     /// The trace cannot be read.
     #[error("line {line} of the trace: cannot read the {field}: {found}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What should be there.
+        /// The expected field.
         field: &'static str,
-        /// What is.
+        /// The text found.
         found: String,
     },
 }
 
-/// Reads a small file of the kernel's.
+/// Reads a small kernel file.
 fn get(path: &Path) -> Result<String, WatchError> {
     std::fs::read_to_string(path)
         .map(|s| s.trim_end().to_owned())
@@ -91,7 +91,7 @@ fn get(path: &Path) -> Result<String, WatchError> {
         })
 }
 
-/// Writes one.
+/// Writes a small kernel file.
 fn put(path: &Path, text: &str) -> Result<(), WatchError> {
     std::fs::write(path, text).map_err(|source| WatchError::File {
         path: path.to_owned(),
@@ -100,20 +100,21 @@ fn put(path: &Path, text: &str) -> Result<(), WatchError> {
     })
 }
 
-/// Where programs are looked for: administrators' directories are not in everybody's PATH.
+/// Search path for programs: PATH and the administrators' directories, which not every user's PATH
+/// has.
 fn search_path() -> std::ffi::OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
     path
 }
 
-/// Is there such a program of the system?
+/// Whether the system has the program.
 pub fn has_program(name: &str) -> bool {
     std::env::split_paths(&search_path()).any(|dir| dir.join(name).is_file())
 }
 
-/// Runs a program of the system and gives what it printed. In a process group of its own: a Ctrl-C
-/// on the terminal is for us, and a program killed in the middle would leave half a job.
+/// Runs a system program and returns its output. The program has its own process group, because
+/// Ctrl-C on the terminal is meant for Seekwell: a killed program would leave its work half done.
 fn call(program: &str, args: &[&str], remedy: &'static str) -> Result<String, WatchError> {
     let failed = |what: String| WatchError::Program {
         program: program.to_owned(),

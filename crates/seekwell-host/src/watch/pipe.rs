@@ -1,4 +1,4 @@
-//! `trace_pipe`, emptied by a thread while the run lasts.
+//! `trace_pipe`, drained by a thread during the run.
 
 use super::WatchError;
 use std::fs::File;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often it is looked at. A buffer holds seconds of what a device can do, and a reader that
-/// looks seldom disturbs little.
+/// Interval between reads. The buffer holds the events of seconds, and a slow reader disturbs
+/// little.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes taken at a time: the kernel gives a page.
+/// Bytes per read; the kernel returns a page.
 const CHUNK: usize = 64 << 10;
 
-/// A pipe that is being emptied.
+/// A pipe that a thread drains.
 #[derive(Debug)]
 pub struct Pipe {
     path: PathBuf,
@@ -24,12 +24,12 @@ pub struct Pipe {
     thread: Option<JoinHandle<std::io::Result<Vec<u8>>>>,
 }
 
-/// Everything until `over` is set and nothing is left.
+/// Reads until `over` is set and the pipe is empty.
 fn drain(mut file: File, over: &AtomicBool) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        // Looked at before reading: what was written before it was set is still read.
+        // Checked before reading: text that was written before the flag was set is still read.
         let last = over.load(Ordering::Acquire);
         loop {
             match file.read(&mut chunk) {
@@ -48,7 +48,7 @@ fn drain(mut file: File, over: &AtomicBool) -> std::io::Result<Vec<u8>> {
 }
 
 impl Pipe {
-    /// Begins.
+    /// Starts the thread.
     pub fn open(path: &Path) -> Result<Self, WatchError> {
         let failed = |source, remedy| WatchError::File {
             path: path.to_owned(),
@@ -78,7 +78,7 @@ impl Pipe {
         thread.join().ok()
     }
 
-    /// Ends and gives all there was.
+    /// Ends the thread and returns the text.
     pub fn end(mut self) -> Result<String, WatchError> {
         let text = self.wait().unwrap_or_else(|| Ok(Vec::new()));
         let text = text.map_err(|source| WatchError::File {

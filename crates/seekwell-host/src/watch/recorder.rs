@@ -1,13 +1,13 @@
-//! Either of the two ways to the kernel's block tracepoints.
+//! The two ways to read the kernel's block tracepoints.
 
 use super::{BlockTrace, BpfTrace, Recorded, WatchError};
 
 /// A way to the tracepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Programs of ours and a ring buffer: times to the nanosecond.
+    /// BPF programs and a ring buffer: times to the nanosecond.
     Bpf,
-    /// The kernel's own text, to the microsecond.
+    /// The kernel's text: times to the microsecond.
     Tracefs,
 }
 
@@ -31,11 +31,11 @@ pub enum Recorder {
 }
 
 impl Recorder {
-    /// By the way that is asked for; else through BPF, and where that is not to be had through
-    /// tracefs, with the reason. `device` is `major << 20 | minor`.
+    /// Opens a recorder by the requested way. By default it uses BPF, and tracefs if BPF is not
+    /// available; then the reason is returned too. `device` is `major << 20 | minor`.
     ///
     /// # Errors
-    /// What the kernel refuses of the way that was asked for, or of both.
+    /// The kernel refuses the requested way, or both.
     pub fn open(device: u32, by: Option<By>) -> Result<(Self, Option<WatchError>), WatchError> {
         let bpf = || BpfTrace::open(device).map(Recorder::Bpf);
         let tracefs = || BlockTrace::open(device).map(Recorder::Tracefs);
@@ -48,27 +48,27 @@ impl Recorder {
             },
         }
     }
-    /// Which way it is.
+    /// Which way it uses.
     pub fn by(&self) -> By {
         match self {
             Recorder::Bpf(_) => By::Bpf,
             Recorder::Tracefs(_) => By::Tracefs,
         }
     }
-    /// Records from now on, afresh.
+    /// Starts a new recording.
     ///
     /// # Errors
-    /// What the kernel refuses.
+    /// The kernel's error.
     pub fn start(&mut self) -> Result<(), WatchError> {
         match self {
             Recorder::Bpf(t) => t.start(),
             Recorder::Tracefs(t) => t.start(),
         }
     }
-    /// Stops and gives what was recorded; nothing, if it was not started.
+    /// Stops and returns the recording; empty if it was not started.
     ///
     /// # Errors
-    /// What the kernel refuses, or a trace that cannot be understood.
+    /// The kernel's error, or a trace that cannot be parsed.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         match self {
             Recorder::Bpf(t) => t.stop(),

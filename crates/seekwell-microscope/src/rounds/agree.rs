@@ -1,4 +1,4 @@
-//! How far a scheduler agrees with the kernel, beside two null models.
+//! Agreement between a scheduler and the kernel, with two null models for comparison.
 
 use super::{CLook, Replay, Round, replay};
 use crate::CaseError;
@@ -8,21 +8,21 @@ use seekwell_sched::{Layer, find};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A replay held against its record.
+/// Comparison of a replay with its record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Positions where both issued the same.
+    /// Positions where both issued the same request.
     pub same: usize,
-    /// Positions: the longer of the two orders.
+    /// Number of positions: the length of the longer order.
     pub positions: usize,
     /// First position that differs.
     pub first_difference: Option<usize>,
-    /// The changes of the pools are the same, in order.
+    /// Whether the changes of the pools are the same, in order.
     pub pools: bool,
 }
 
 impl Verdict {
-    /// The whole order is the same.
+    /// Whether the whole order is the same.
     pub fn identical(&self) -> bool {
         self.first_difference.is_none()
     }
@@ -49,19 +49,19 @@ pub fn compare(round: &Round, mine: &Replay) -> Verdict {
 pub struct ClassAgreement {
     /// Rounds.
     pub rounds: usize,
-    /// Whole order identical.
+    /// Rounds with the whole order identical.
     pub identical: usize,
     /// Decisions with the same request at the same position.
     pub same: usize,
     /// Decisions.
     pub positions: usize,
-    /// Pools identical.
+    /// Rounds with identical pools.
     pub pools: usize,
-    /// Rounds a FIFO gets identical.
+    /// Rounds that a FIFO gets identical.
     pub fifo: usize,
-    /// Rounds C-LOOK gets identical.
+    /// Rounds that C-LOOK gets identical.
     pub clook: usize,
-    /// Names of rounds that differ, with the first position that does.
+    /// Names of the rounds that differ, with the first position that differs.
     pub differ: Vec<(String, usize)>,
 }
 
@@ -70,7 +70,7 @@ pub struct ClassAgreement {
 pub struct RoundAgreement(pub BTreeMap<String, ClassAgreement>);
 
 impl RoundAgreement {
-    /// Over the classes whose name `which` accepts.
+    /// Sum over the classes whose name `which` accepts.
     pub fn over(&self, which: impl Fn(&str) -> bool) -> ClassAgreement {
         let mut sum = ClassAgreement::default();
         for (_, c) in self.0.iter().filter(|c| which(c.0)) {
@@ -109,7 +109,7 @@ impl fmt::Display for RoundAgreement {
     }
 }
 
-/// Replays a round with the scheduler it names. `steps`: keep events and states for printing.
+/// Replays a round with the scheduler it names. `steps`: keep events and states.
 pub fn replay_named(round: &Round, steps: bool) -> Result<Replay, CaseError> {
     let unknown = || round.error(format!("no blk-mq scheduler is called {}", round.elevator));
     let (info, version, _) = find(&round.elevator).ok_or_else(unknown)?;
@@ -133,18 +133,18 @@ pub fn replay_named(round: &Round, steps: bool) -> Result<Replay, CaseError> {
     )
 }
 
-/// What the null models make of a round.
+/// Scores of the null models for a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NullScores {
     /// First in, first out.
     pub fifo: Verdict,
-    /// One-way sweeps over everything that waits.
+    /// One-way sweeps over everything that waits (C-LOOK).
     pub clook: Verdict,
 }
 
 /// Replays a round with the null models.
 pub fn null_scores(round: &Round) -> Result<NullScores, CaseError> {
-    // They decide nothing by tunables, and do not merge.
+    // Null models have no tunables and do not merge.
     let bare = Round {
         tunables: Vec::new(),
         nomerges: 2,
@@ -160,7 +160,7 @@ pub fn null_scores(round: &Round) -> Result<NullScores, CaseError> {
 }
 
 impl RoundAgreement {
-    /// Counts a round in.
+    /// Adds a round.
     pub fn add(&mut self, round: &Round, verdict: &Verdict, null: &NullScores) {
         let c = self.0.entry(round.workload.clone()).or_default();
         c.rounds += 1;
@@ -176,7 +176,7 @@ impl RoundAgreement {
     }
 }
 
-/// Replays rounds and counts agreement by class (the rounds' `workload`).
+/// Replays rounds and sums agreement by class (the rounds' `workload`).
 pub fn agreement(rounds: &[Round]) -> Result<RoundAgreement, CaseError> {
     let mut all = RoundAgreement::default();
     for round in rounds {

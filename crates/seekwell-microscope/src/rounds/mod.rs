@@ -1,12 +1,12 @@
-//! Rounds: what a running kernel's blk-mq queue did, replayed against a scheduler of ours.
+//! Rounds: records of a running kernel's blk-mq queue, replayed against a scheduler of Seekwell.
 //!
-//! A round records insertions (or bios and plug flushes), every run of the hardware queue and
-//! every completion, and the order in which the kernel issued requests. The replay is open loop:
-//! the scheduler sees insertions, run instants and completion instants, never a choice. What is
-//! compared is the order of issue, and for kyber the sizes of the token pools.
+//! A round records insertions (or bios and plug flushes), every run of the hardware queue, every
+//! completion, and the order in which the kernel issued requests. The replay is open loop: the
+//! scheduler gets insertions, run times and completion times, but never a recorded choice. The
+//! replay is compared by the order of issue, and for kyber by the sizes of the token pools.
 //!
-//! Left out: what two CPUs running one hardware queue at the same time do to each other (the
-//! kernel may then park two requests), and tags running out on the way in.
+//! Not modelled: races between two CPUs that run one hardware queue at the same time (the kernel
+//! may then park two requests), and tag exhaustion at allocation.
 
 mod agree;
 mod null;
@@ -32,9 +32,9 @@ pub type PoolChange = (u64, usize, u32);
 pub struct Round {
     /// Unique name.
     pub case: String,
-    /// Scheduler and version, as the registry knows them.
+    /// Scheduler and version, as in the registry.
     pub elevator: String,
-    /// Kind of round: the class agreement is counted by.
+    /// Kind of round: the class that agreement is summed by.
     pub workload: String,
     /// Ticks per second.
     pub hz: u32,
@@ -50,7 +50,7 @@ pub struct Round {
     pub tunables: Vec<(String, String)>,
     /// Jiffy at which the scheduler was attached, relative to the first event.
     pub attach_j: i64,
-    /// Kyber: every change of a pool, before any choice.
+    /// Kyber: every change of a pool.
     pub pools: Option<Vec<PoolChange>>,
     /// What happened.
     pub events: Vec<Event>,
@@ -65,7 +65,7 @@ pub struct Event {
     pub t_us: u64,
     /// Jiffies since the first event.
     pub jiffy: i64,
-    /// What.
+    /// The kind of event.
     pub what: What,
 }
 
@@ -81,8 +81,8 @@ pub enum What {
         /// Whose.
         task: u32,
     },
-    /// The hardware queue is run; with a limit only until so many requests have left the
-    /// scheduler in all.
+    /// The hardware queue is run; with a limit, only until that many requests have left the
+    /// scheduler since the round began.
     Run {
         /// Requests, counted from the beginning.
         limit: Option<usize>,
@@ -128,7 +128,7 @@ impl Incoming {
     }
 }
 
-/// A request as the driver got it.
+/// A request as the driver received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issued {
     /// By number (no merging).
@@ -138,7 +138,7 @@ pub enum Issued {
 }
 
 impl Round {
-    /// From a case that carries events instead of an input.
+    /// Builds a round from a case that has events instead of an input.
     pub fn of(case: &Case) -> Result<Round, CaseError> {
         let error = |why: String| CaseError::Case {
             case: case.case.clone(),
@@ -146,7 +146,7 @@ impl Round {
         };
         let text: BTreeMap<String, String> = case.tunable_texts().into_iter().collect();
         let tunables = if case.attach.is_some() {
-            // Only what was written had an effect of its own; the rest was read back.
+            // Only written tunables had an effect of their own; the others are values read back.
             let value = |name: &String| {
                 let v = text.get(name).ok_or_else(|| {
                     error(format!(
@@ -214,7 +214,7 @@ impl Round {
         }
     }
 
-    /// The software contexts that occur.
+    /// Number of software contexts in use.
     pub fn cpus(&self) -> u16 {
         let highest = self.events.iter().map(|e| match e.what {
             What::Insert(i) | What::Bio(i) => i.cpu,
@@ -222,14 +222,14 @@ impl Round {
         });
         highest.max().unwrap_or(0) + 1
     }
-    /// Are requests compared by what they cover, not by number?
+    /// Whether requests are compared by their sectors, not by number.
     pub fn by_span(&self) -> bool {
         matches!(self.dispatch.first(), Some(Issued::Span(..)))
     }
 }
 
-/// Requests complete in order of issue (one server), so a completion that the record passes over
-/// did happen: one service time after the one before it.
+/// Adds completions that the record lacks. Requests complete in order of issue (one server), so a
+/// missing completion happened one service time after the one before it.
 fn add_lost_completions(events: &mut Vec<Event>, service_us: u64) {
     let (mut due, mut last_us, mut i) = (0, 0, 0);
     while i < events.len() {

@@ -1,10 +1,10 @@
-//! Null models: what a scheduler that knows nothing would have agreed on.
+//! Null models: the agreement of a policy that knows nothing about the scheduler.
 
 use seekwell_core::{Nodes, RqId, Sector, Tree};
 use seekwell_sched::{Cx, Emit, Insert, Scheduler};
 
-/// C-LOOK: one-way sweeps over everything that waits. (The other null model, first in first out,
-/// is noop.)
+/// C-LOOK: one-way sweeps over everything that waits. The other null model is noop (first in, first
+/// out).
 #[derive(Debug, Default)]
 pub struct CLook {
     sorted: Tree,

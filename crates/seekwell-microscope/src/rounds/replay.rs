@@ -1,5 +1,4 @@
-//! The replay itself: a hardware queue with driver tags and a parked request, driven by the
-//! record.
+//! The replay: a hardware queue with driver tags and a parked request, driven by the record.
 
 use super::{Event, Incoming, Issued, PoolChange, Round, What};
 use crate::steps::Keeper;
@@ -14,27 +13,27 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// nr_requests of the recorded queues.
 const NR_REQUESTS: u32 = 256;
-/// A recorded timer belongs to ours if ours is due at most this much later ...
+/// A recorded timer matches a modelled timer that is due at most this much later ...
 const TIMER_EARLY: Nanos = Nanos::from_us(100);
 /// ... or this much earlier.
 const TIMER_LATE: Nanos = Nanos::from_ms(3);
-/// A timer's run is in the record if one follows within this.
+/// A recorded run belongs to a timer if it follows within this time.
 const RUN_FOLLOWS: Nanos = Nanos::from_ms(1);
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
     /// Order of issue.
     pub issued: Vec<Issued>,
     /// Changes of the watched numbers (kyber: pool sizes).
     pub pools: Vec<PoolChange>,
-    /// Requests that never left.
+    /// Number of requests that never left.
     pub left: usize,
-    /// Order of issue with its times, which the record has not: the bios of each request.
+    /// Bios of each request in order of issue, with times that the record does not have.
     pub dispatch: Vec<Dispatched>,
-    /// When timers of the scheduler fired.
+    /// When the scheduler's timers fired.
     pub timers: Vec<Instant>,
-    /// Every event with the scheduler's reasons, if asked for.
+    /// Every event with the scheduler's reasons, on request.
     pub steps: Vec<Step>,
 }
 
@@ -46,14 +45,14 @@ struct Queue<'a, S: ?Sized> {
     acct: Account,
     /// Left the scheduler, not accepted by the driver.
     parked: VecDeque<RqId>,
-    /// With the driver, oldest first.
+    /// In the driver, oldest first.
     in_flight: Vec<RqId>,
     /// All issued, in order; `None` once completed.
     order: Vec<Option<RqId>>,
     plugs: BTreeMap<u32, Vec<RqId>>,
     /// Without a scheduler: bios whose submitters sleep for a driver tag.
     asleep: VecDeque<Incoming>,
-    /// Requests on plugs, with the bio each was made for, in order of allocation.
+    /// Requests on plugs, each with the bio it was made for, in order of allocation.
     granted: Vec<(RqId, Incoming)>,
     attached: Side<bool>,
     pulled: usize,
@@ -69,9 +68,9 @@ fn phase(round: &Round) -> Nanos {
     Nanos(low.clamp(0, tick - 1) as u64)
 }
 
-/// Replays a round. `make` builds the scheduler for a queue; `watch` reads numbers off it that are
-/// recorded when they change (kyber's pools; an empty list for others). `hash`: it uses the
-/// end-sector hash. `steps`: keep events and states for printing.
+/// Replays a round. `make` builds the scheduler for a queue. `watch` reads numbers from it whose
+/// changes are recorded (kyber's pools; an empty list for others). `hash`: the scheduler uses the
+/// end-sector hash. `steps`: keep events and states.
 pub fn replay<S: Scheduler + ?Sized>(
     round: &Round,
     (hash, steps): (bool, bool),
@@ -145,7 +144,7 @@ pub fn replay<S: Scheduler + ?Sized>(
 }
 
 impl<S: Scheduler + ?Sized> Queue<'_, S> {
-    /// Timers that are due before event `i`, unless the record has the firing itself.
+    /// Fires the timers due before event `i`, unless the record has their expiry.
     fn timers_before(&mut self, i: usize) {
         let events = &self.round.events;
         let next = at(&events[i]);
@@ -166,7 +165,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// Lets a timer fire; the run it asks for is that of the record, if there is one soon.
+    /// Fires a timer. The run that it asks for is the recorded one, if one follows soon.
     fn fire(&mut self, slot: u8, i: usize) {
         self.cx.fired(slot);
         self.out.timers.push(self.cx.now());
@@ -215,7 +214,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
                 }
             }
         }
-        // Runs asked for by callbacks are in the record.
+        // The record has the runs that callbacks ask for.
         self.cx.take_run();
         self.cx.take_kick();
     }
@@ -301,8 +300,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         self.allocate();
     }
 
-    /// Requests for the bios that wait for one, in order. With a scheduler tags never run out;
-    /// without, a request holds a driver tag from here on.
+    /// Allocates requests for the waiting bios, in order. With a scheduler, tags never run out.
+    /// Without one, a request holds a driver tag from this point on.
     fn allocate(&mut self) {
         let tags = if self.sched.bypass() {
             self.round.depth as usize
@@ -318,8 +317,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// A flush by a task whose bios all still sleep here shows that in the kernel its bio was
-    /// quicker than the sleeper woken last: that one gives its tag back.
+    /// Corrects the order of allocation. If all bios of a flushing task are still asleep here, its
+    /// bio got a tag in the kernel before the sleeper woken last. That sleeper gives its tag back.
     fn grant_as_recorded(&mut self, task: u32) {
         if self.plugs.get(&task).is_some_and(|p| !p.is_empty()) {
             return;
@@ -362,14 +361,14 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// A run of the hardware queue: what is parked first, then the scheduler, until there is no
-    /// tag for a request it gave.
+    /// A run of the hardware queue: first the parked requests, then the scheduler, until a
+    /// dispatched request finds no tag.
     fn run(&mut self, limit: Option<usize>) {
         self.issue_parked();
         if !self.parked.is_empty() {
             return;
         }
-        // Without a scheduler everything that waits leaves at once.
+        // Without a scheduler all waiting requests leave at once.
         let all = self.sched.bypass();
         while limit.is_none_or(|l| self.pulled < l) && self.sched.has_work(&self.cx, 0) {
             if self.sched.dispatch(&mut self.cx, 0, all) == 0 {
@@ -413,7 +412,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         self.cx.event(Action::Issue, rq);
     }
 
-    /// Writes an event that no request stands for.
+    /// Writes an event that has no request.
     fn tell(&mut self, action: Action, r: Option<&Incoming>) {
         let at = self.cx.now();
         let (op, flags) = r.map_or((Op::Read, Flags::empty()), Incoming::op_flags);
@@ -427,7 +426,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
             ..Logged::new(at, action)
         });
     }
-    /// Keeps what the log collected, and the state after it.
+    /// Keeps the collected events and the state after them.
     fn take_steps(&mut self) {
         let taken = self.cx.log.take();
         let state = |s: &mut String| self.sched.state(&self.cx, s);

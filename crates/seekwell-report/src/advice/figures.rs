@@ -1,11 +1,11 @@
-//! The figures under a recommendation: what the choice and the scheduler it is held against reach, test
-//! by test, where they differ most.
+//! The figures under a recommendation: those of the choice and of the scheduler it is compared
+//! with, for the tests where they differ most.
 
 use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, Score, size, span};
 use seekwell_lab::results::Results;
 
-/// Figures at most.
+/// Maximum number of figures.
 const MOST: usize = 3;
 
 /// The treatment that the choice is shown beside: the reference. The reference itself is shown beside
@@ -28,8 +28,8 @@ fn rival(results: &Results, analysis: &Analysis, group: &Group, choice: usize) -
     best.map(|s| s.treatment)
 }
 
-/// "app-start: 1.15 s under bfq, 19.2 s under mq-deadline: 17 times ahead (7.5 to 37)", with how far
-/// apart they are.
+/// "app-start: 1.15 s under bfq, 19.2 s under mq-deadline: 17 times ahead (7.5 to 37)", and the
+/// size of the difference.
 fn figure(
     analysis: &Analysis,
     name: &str,
@@ -56,7 +56,7 @@ fn figure(
         true => format!("{} {way}{}", size(turned(times)), span(ends, turned(times))),
         false if near => "same".to_owned(),
         false => {
-            // An interval that holds 1: both of its ends are told as factors.
+            // For an interval that contains 1, both ends are shown as factors.
             let ends = ends.map(|(l, h)| format!(" ({l:.2} to {h:.2} times)"));
             format!("unclear{}", ends.unwrap_or_default())
         }
@@ -106,7 +106,7 @@ mod tests {
     use crate::story::answers;
     use anstream::adapter::strip_str;
 
-    /// What stands below the headline of each device.
+    /// The text below the headline of each device.
     fn told(schedulers: &[&str], cells: &[(&str, &str, &str, bool, &[f64])]) -> String {
         let (results, analysis) = analysed(schedulers, cells);
         strip_str(&answers(&all(&results, &analysis), 100)).to_string()
@@ -133,7 +133,7 @@ mod tests {
         assert!(!lines[4].contains(" under "), "three at most\n{text}");
     }
 
-    /// Who keeps the incumbent sees what that costs, and what it is kept for.
+    /// A user who keeps the incumbent sees the cost and the benefit.
     #[test]
     fn the_incumbent_is_shown_beside_the_one_it_is_furthest_behind() {
         let text = told(

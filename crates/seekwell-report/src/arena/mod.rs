@@ -1,7 +1,7 @@
-//! A scheduler among its rivals as a page of its own: one HTML file without script, network or font.
+//! The page about a scheduler and its rivals: one HTML file without scripts, network or fonts.
 //!
-//! First who is on the front and who is better than the one it is about, then the pictures of it, all
-//! figures with their intervals, where it is furthest behind, and how it was measured.
+//! First the Pareto front and the rivals that are better, then the pictures, all figures with their
+//! intervals, the cells where it trails most, and the method.
 
 mod picture;
 #[cfg(test)]
@@ -22,7 +22,7 @@ const PAGE: &str = concat!(
     include_str!("../../page/arena.html")
 );
 
-/// What everybody was met on, by the names that were asked for.
+/// Devices, workloads and traces of all schedulers, by the requested names.
 #[derive(Clone, Copy, Debug)]
 pub struct Ground<'a> {
     /// Devices.
@@ -33,20 +33,20 @@ pub struct Ground<'a> {
     pub traces: &'a [String],
 }
 
-/// What stands on the page beside the standing.
+/// Contents of the page besides the standing.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
     /// The first seed and the last.
     pub seeds: (u64, u64),
-    /// What everybody was met on.
+    /// Devices, workloads and traces.
     pub ground: Ground<'a>,
-    /// Runs that gave nothing.
+    /// Number of runs without a result.
     pub failed: u64,
-    /// The command that makes it again.
+    /// The command that repeats it.
     pub again: String,
 }
 
-/// What a figure is called.
+/// Name of a figure.
 fn name(figure: Figure) -> &'static str {
     match figure {
         Figure::Throughput => "throughput",
@@ -68,14 +68,14 @@ fn signed(factor: f64) -> String {
     }
 }
 
-/// The interval, or that there is none.
+/// The interval; empty if there is none.
 fn interval(mean: &Mean) -> String {
     mean.interval95.map_or(String::new(), |(low, high)| {
         format!("{} to {}", signed(low), signed(high))
     })
 }
 
-/// Who is at least as good in all three figures, and better in one.
+/// Rivals that are at least as good in all three figures, and better in one.
 fn above(places: &[Place], own: &Place) -> Vec<String> {
     let better = |other: &&Place| {
         let pairs = || {
@@ -91,7 +91,7 @@ fn above(places: &[Place], own: &Place) -> Vec<String> {
         .collect()
 }
 
-/// What it says, a sentence a line.
+/// The summary, one sentence per line.
 fn sentences(s: &Standing) -> Vec<String> {
     let Some(own) = s.places.first() else {
         return Vec::new();
@@ -140,14 +140,14 @@ fn sentences(s: &Standing) -> Vec<String> {
     out
 }
 
-/// Comparisons that could be listed as behind by chance, if nobody differed from anybody.
+/// Comparisons expected in the list by chance if no scheduler differed from another.
 fn by_chance(s: &Standing) -> f64 {
     let rivals = s.places.len().saturating_sub(1);
     let figures = s
         .places
         .first()
         .map_or(0, |p| p.means.iter().flatten().count());
-    // The rival is the best of all in hindsight: each may be it with half of a twentieth.
+    // The rival is the best of all in hindsight, so each rival has half of 5 %.
     0.025 * (rivals * figures * s.cells) as f64
 }
 

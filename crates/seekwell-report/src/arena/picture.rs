@@ -1,4 +1,5 @@
-//! Everybody by two figures: a mark with its intervals, a name, and the front among the two.
+//! All schedulers by two figures: a mark with its intervals, a name, and the Pareto front of the
+//! two.
 
 use super::{name, percent, signed};
 use crate::chart::ticks;
@@ -9,12 +10,12 @@ use std::fmt::Write;
 
 const WIDE: f64 = 560.0;
 const TALL: f64 = 380.0;
-/// Room for the labels of the axes.
+/// Space for the labels of the axes.
 const LEFT: f64 = 58.0;
 const BELOW: f64 = 46.0;
 const RIGHT: f64 = 96.0;
 const ABOVE: f64 = 14.0;
-/// Names are not nearer to each other than this.
+/// Minimum distance between names.
 const LINE: f64 = 15.0;
 
 /// One axis, in per cent.
@@ -25,7 +26,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Over all means and intervals, zero among them, to whole steps.
+    /// Covers all means and intervals and zero, rounded to whole steps.
     fn of<'a>(means: impl Iterator<Item = &'a Mean> + Clone) -> Self {
         let ends = means.flat_map(|m| {
             let (low, high) = m.interval95.unwrap_or((m.factor, m.factor));
@@ -41,7 +42,7 @@ impl Axis {
             step,
         }
     }
-    /// Share of the way from the low end.
+    /// Position as a share of the axis.
     fn at(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE)
     }
@@ -61,7 +62,7 @@ fn tick(value: f64, step: f64) -> String {
     text.replace('-', "\u{2212}") + " %"
 }
 
-/// Text as markup holds it.
+/// Text escaped for markup.
 fn escaped(text: &str) -> String {
     let plain = names::plain(text);
     plain
@@ -70,7 +71,7 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Heights of names that would lie on each other, moved apart, in the order given.
+/// Vertical positions of names, moved apart where they overlap, in the order given.
 fn apart(wanted: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
@@ -78,7 +79,7 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     for pair in order.windows(2) {
         out[pair[1]] = out[pair[1]].max(out[pair[0]] + LINE);
     }
-    // What was pushed out below goes up again.
+    // Names below the lower edge move up again.
     let lowest = TALL - BELOW;
     let mut floor = lowest;
     for i in order.into_iter().rev() {
@@ -88,7 +89,7 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Throughput to the right, another figure upwards; `None`: nobody has both.
+/// Throughput to the right, another figure upwards; `None` if no scheduler has both.
 pub(super) fn front(s: &Standing, against: Figure) -> Option<String> {
     let which = Figure::ALL.iter().position(|f| *f == against)?;
     let all: Vec<(&str, &Mean, &Mean, bool)> = s
@@ -189,8 +190,8 @@ pub(super) fn front(s: &Standing, against: Figure) -> Option<String> {
     Some(out + "</svg>")
 }
 
-/// The front among these two figures: steps from the one with the most upwards to the one furthest to
-/// the right. Who is on it only for the third figure stands below them.
+/// The front of these two figures: steps from the highest mark to the rightmost one. A scheduler
+/// that is on the front only by the third figure is below the steps.
 fn steps(
     all: &[(&str, &Mean, &Mean, bool)],
     x: &impl Fn(f64) -> f64,

@@ -1,4 +1,4 @@
-//! Pages of standings made by hand.
+//! Pages of standings built by hand.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn who_is_above_is_named_and_where_it_loses() {
     );
     assert!(page.contains("furthest behind in the 99th percentile of disk"));
     assert!(page.contains("\u{2212}40.0 % against bfq"));
-    // Two rivals, three figures, eight cells, half of a twentieth each: 1.2.
+    // Two rivals, three figures, eight cells, 2.5 % each: 1.2.
     assert!(page.contains("1 of 24 comparisons"));
     assert!(page.contains("up to 2 could stand here by chance"));
 }
@@ -111,7 +111,7 @@ fn every_mark_is_inside_its_picture() {
             .iter()
             .all(|m| (0.0..560.0).contains(&m.0) && (0.0..380.0).contains(&m.1))
     );
-    // Better is to the right and upwards.
+    // Better values are to the right and at the top.
     assert!(marks[2].0 > marks[0].0 && marks[0].0 > marks[1].0);
     assert!(marks[2].1 < marks[0].1 && marks[0].1 < marks[1].1);
 }

@@ -1,4 +1,4 @@
-//! What a calibration found, for people: each parameter with its quality, and the residuals.
+//! Report of a calibration: each parameter with its quality, and the residuals.
 
 mod svg;
 
@@ -9,7 +9,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_calibrate::{Curve, Estimate, Fit, Known, short};
 use serde_json::{Value, json};
 
-/// Rows of a residual plot above and below the middle.
+/// Rows of a residual plot above and below zero.
 const HALF: usize = 4;
 
 fn interval(e: &Estimate) -> String {
@@ -25,7 +25,7 @@ fn last_words(fit: &Fit) -> impl Iterator<Item = &Estimate> {
         .map(|i| &all[i])
 }
 
-/// Everything as text.
+/// The whole report as text.
 pub fn text(fit: &Fit, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, &fit.facts.name, HEAD);
@@ -107,7 +107,7 @@ fn table(fit: &Fit, width: usize) -> String {
     t.render_within(2, width)
 }
 
-/// How far the fit is off at a point, percent of what was measured.
+/// Error of the fit at a point, percent of the measured value.
 fn off(p: &(f64, f64, f64)) -> f64 {
     if p.1 == 0.0 {
         0.0
@@ -116,7 +116,7 @@ fn off(p: &(f64, f64, f64)) -> f64 {
     }
 }
 
-/// A share of the way along the axis.
+/// Position on the axis as a share.
 fn along(curve: &Curve, x: f64) -> f64 {
     let scale = |x: f64| {
         if curve.log_x && x > 0.0 { x.ln() } else { x }
@@ -132,7 +132,7 @@ fn along(curve: &Curve, x: f64) -> f64 {
     }
 }
 
-/// A round figure not below `x`.
+/// A round number not below `x`.
 fn round_up(x: f64) -> f64 {
     let power = 10f64.powf(x.max(0.1).log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -185,7 +185,7 @@ fn residuals(curve: &Curve, width: usize) -> String {
     out
 }
 
-/// Everything as JSON; `preset` is the text of the preset, if one was made.
+/// The whole report as JSON; `preset` is the text of the preset, if there is one.
 pub fn json(fit: &Fit, preset: Option<&str>) -> Value {
     let value = |e: &Estimate| match &e.value {
         seekwell_calibrate::Val::Num(x) => json!(x),
@@ -277,7 +277,8 @@ mod tests {
         ] {
             assert!(t.contains(part), "{part}:\n{t}");
         }
-        // +2 % is half way up to the round 5 above the worst, -4 %.
+        // +2 % is almost half the height: the axis ends at 5, the next round number above the
+        // largest error, 4 %.
         assert!(t.contains("worst 4.0 %") && t.contains("+5 |"), "{t}");
     }
 

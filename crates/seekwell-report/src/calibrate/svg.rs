@@ -1,4 +1,4 @@
-//! Measurement, fit and residuals as one SVG that stands by itself.
+//! Measurement, fit and residuals as one self-contained SVG.
 
 use super::{along, off, round_up};
 use seekwell_calibrate::{Curve, Fit, short};
@@ -17,7 +17,8 @@ fn escape(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A frame at (x, y) with the values at its lower and upper edge, and the ends of its axis below.
+/// A frame at (x, y) with the values at its lower and upper edge, and the ends of its axis below
+/// it.
 fn frame(out: &mut String, x: f64, y: f64, ends: (f64, f64), c: &Curve, title: &str) {
     let (bottom, right) = (y + HEIGHT, x + WIDTH);
     let _ = writeln!(
@@ -97,7 +98,7 @@ fn panel(out: &mut String, c: &Curve, y: f64) {
     }
 }
 
-/// The document: a row for each curve, measurement and fit on the left, residuals on the right.
+/// The document: one row per curve, measurement and fit on the left, residuals on the right.
 pub fn svg(fit: &Fit) -> String {
     let curves: Vec<&Curve> = fit.curves.iter().filter(|c| !c.points.is_empty()).collect();
     let (w, h) = (

@@ -1,13 +1,13 @@
-//! What is seen in other metrics than the one that decides.
+//! Differences in metrics other than the deciding one.
 
 use crate::table::wrap;
 use crate::verdict::list;
 use seekwell_core::prose::all_in_prose;
 use seekwell_lab::analysis::CellAnalysis;
 
-/// Other metrics in which a difference is shown, after correction over all of them: those who did
-/// the same together, and metrics in which the same was seen. In `most` lines at most; what is left
-/// out is counted.
+/// Other metrics with a significant difference, corrected for the number of metrics. Groups
+/// schedulers with the same results, and metrics with the same differences. At most `most` lines;
+/// the others are counted.
 pub(super) fn seen(cell: &CellAnalysis, labels: &[String], most: usize, width: usize) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);

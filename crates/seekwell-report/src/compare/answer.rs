@@ -1,5 +1,5 @@
-//! The first screen of several tests over several seeds: legend, table, verdict, remarks. Every
-//! comparison and every remark is behind `--details`.
+//! The first screen of several tests over several seeds: legend, table, verdict, remarks.
+//! `--details` shows every comparison and every remark.
 
 use super::grid::{Line, grid};
 use super::seeds::{Judged, at_limit, flags, sure};
@@ -11,13 +11,13 @@ use crate::units::three;
 use crate::verdict::cpu_note;
 use seekwell_core::result::Record;
 
-/// Remarks at most, and tests that one names.
+/// Maximum number of remarks, and of tests that one names.
 const REMARKS: usize = 2;
 const NAMED: usize = 3;
-/// Columns of a label at most, where it names several.
+/// Maximum width of a label with several names, columns.
 const LABEL: usize = 28;
 
-/// Treatments of all rows, in order; those that gave the same in every run of every row together.
+/// Groups of treatments with the same result in every run of every row, in order.
 fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
     let mut all: Vec<usize> = Vec::new();
     for side in rows.iter().flat_map(|r| &r.cell.sides) {
@@ -29,7 +29,7 @@ fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
         let side = |r: &Judged| {
             let own = r.cell.sides.iter().find(|s| s.treatment == *t);
             own.map(|s| {
-                // Runs that reached their limit may differ in what they would have given.
+                // Runs that reached their limit may have had different final results.
                 let cut = s.censored.map(|_| s.treatment);
                 (s.values.clone(), s.failed, s.mean.map(f64::to_bits), cut)
             })
@@ -67,7 +67,7 @@ pub(super) fn line(row: &Judged, groups: &[Vec<usize>]) -> Line {
     }
 }
 
-/// The sentences of all rows; those that say the same together.
+/// The sentences of all rows; equal sentences are merged.
 fn sentences(rows: &[Judged]) -> String {
     let mut said: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows {
@@ -133,8 +133,8 @@ pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> Strin
     out
 }
 
-/// All rows under one heading and the legend, in `lines` lines at most as long as one row has room.
-/// `records`: of one seed, for what they tell of speed; none will do.
+/// All rows under one heading and legend, in at most `lines` lines while one row fits. `records`:
+/// runs of one seed, for facts about speed; may be empty.
 pub fn answer(
     rows: &[Judged],
     labels: &[String],
@@ -177,8 +177,8 @@ pub fn answer(
         format!("{top}{table}{rest}{said}{end}")
     };
     let fits = |text: &String| text.lines().count() <= lines;
-    // Of one device with intervals, where there is room for them; the table says in words who is ahead
-    // in each row.
+    // For one device with intervals the sentences are shown if there is space; the words in the
+    // table say who is ahead in each row.
     let several = rows.iter().any(|r| r.place != rows[0].place);
     let sentences = match several {
         true => summary(rows, labels, true),
@@ -191,7 +191,7 @@ pub fn answer(
             return text;
         }
     }
-    // A row more is never a line less: as many as fit are found in a few steps.
+    // More rows never need fewer lines, so a binary search finds how many fit.
     let (mut some, mut least_too_many) = (1, rows.len() + 1);
     while some + 1 < least_too_many {
         let n = (some + least_too_many) / 2;

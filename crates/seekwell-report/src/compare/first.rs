@@ -1,5 +1,5 @@
-//! The first screen of runs of one program or trace: the answer in the lines a terminal has. All
-//! tables are behind `--details`.
+//! The first screen of runs of one program or trace: the answer in the lines of a terminal.
+//! `--details` shows all tables.
 
 use super::{PROSE, alike, covered, folded, hang, identical, label, rated, warnings};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
@@ -9,7 +9,7 @@ use crate::verdict;
 use seekwell_core::result::{Direction, Record};
 use seekwell_lab::analysis::single::standing;
 
-/// Lines of a terminal, as it is opened.
+/// Default height of a terminal, lines.
 pub const LINES: usize = 24;
 /// Lines that the table of each further device may take.
 const FURTHER: usize = 8;
@@ -21,7 +21,7 @@ pub const fn lines(devices: usize) -> usize {
 /// Lines of them for warnings at most.
 const WARNINGS: usize = 3;
 
-/// A line a scheduler: what it reached, how fast, and how long reads and writes took.
+/// One line per scheduler: its result, rate, and the latency of reads and writes.
 fn table(records: &[Record], best: &[bool], width: usize) -> Table {
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left)];
@@ -67,9 +67,8 @@ fn table(records: &[Record], best: &[bool], width: usize) -> Table {
     t.without(&["BUSY", "WRITE MEAN", "READ MEAN", "RATE"], 2, width)
 }
 
-/// What is said of the runs: the title, the verdict, and a line a scheduler where `lines` of the
-/// screen are left for it (with several seeds the verdict has one already). `judged` as for
-/// [`super::comparison`].
+/// The report of the runs: the title, the verdict, and one line per scheduler if `lines` suffice
+/// (with several seeds the verdict has these lines already). `judged` as for [`super::comparison`].
 pub fn screen(
     title: &str,
     records: &[Record],

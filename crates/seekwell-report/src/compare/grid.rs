@@ -1,26 +1,26 @@
-//! The table of an answer: a row for each figure that decides, a column for each scheduler, and what
-//! the row says in words behind them. Where the words have no room, schedulers stand in rows, each
-//! figure with its own word; where that takes too many lines, a row has the best figure and the words.
+//! The table of an answer: one row per deciding figure, one column per scheduler, and the result in
+//! words at the end. If the words do not fit, each scheduler has a row, and each figure its own
+//! word. If that takes too many lines, a row only has the best figure and the words.
 
 use super::words::{Mark, phrases, word};
 use crate::style::{GOOD, HEAD, PLAIN};
 use crate::table::{Align, Cell, Table, painted};
 
-/// A row.
+/// A row of the table.
 pub(super) struct Line {
-    /// Device, where there are several.
+    /// Device, if there are several.
     pub place: String,
     /// Workload.
     pub workload: String,
-    /// Which of the workload's figures, where it has several.
+    /// The figure of the workload, if it has several.
     pub row: Option<String>,
     /// Unit of the figures.
     pub unit: String,
-    /// By scheduler: the figure, or the limit that a run reached.
+    /// The figure of each scheduler, or the limit that a run reached.
     pub values: Vec<Option<String>>,
-    /// By scheduler.
+    /// The mark of each scheduler.
     pub marks: Vec<Mark>,
-    /// How sure: half the widest interval. Empty: one run each.
+    /// Precision: half the widest interval. Empty for a single run each.
     pub sure: String,
 }
 
@@ -58,7 +58,7 @@ impl Line {
             _ => PLAIN,
         }
     }
-    /// In words that take at most so many columns, if any do.
+    /// The longest form in words that fits into `room` columns, if any does.
     fn words(&self, names: &[String], sure: bool, room: usize) -> String {
         let mut all = phrases(&self.marks, names, &self.unit);
         let open = all.first().is_some_and(|p| p == "unclear");
@@ -72,7 +72,7 @@ impl Line {
     }
 }
 
-/// Headings of the lines before which they stand: of a device, of a workload with several figures.
+/// Headings before a line: of a device, or of a workload with several figures.
 fn headings(lines: &[Line], at: usize) -> Vec<(usize, &str)> {
     let (line, before) = (&lines[at], at.checked_sub(1).map(|i| &lines[i]));
     let mut out = Vec::new();
@@ -100,13 +100,13 @@ fn filled(mut t: Table, lines: &[Line], cells: impl Fn(&Line) -> Vec<Cell>) -> T
     t
 }
 
-/// Blanks before each line: the headings of several devices stand further left than their rows.
+/// Indentation of each line: with several devices, headings are further left than their rows.
 fn indent(lines: &[Line]) -> usize {
     let several = lines.iter().any(|l| !l.place.is_empty());
     if several { 0 } else { 2 }
 }
 
-/// Figures with the words behind them, if there is room.
+/// Figures with the words at the end, if there is space.
 fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
     let indent = indent(lines);
     let mut columns = vec![("WORKLOAD", Align::Left)];
@@ -123,7 +123,7 @@ fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
         all
     });
     let room = |t: &Table| width.saturating_sub(t.wide(indent) + 2);
-    // Words are worth more than how sure they are.
+    // Words are more important than the precision.
     let fit = |l: &Line| l.words(names, false, room(&sure)).chars().count() <= room(&sure);
     let sure_known = lines.iter().any(|l| !l.sure.is_empty());
     let with_sure = sure_known && room(&sure) >= WORDS && lines.iter().all(fit);
@@ -136,7 +136,7 @@ fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
         .then(|| t.clone().with("VERDICT", lines.iter().map(words).collect()))
 }
 
-/// A row for each scheduler, each figure with its word; devices one below the other.
+/// One row per scheduler, each figure with its word; devices one below the other.
 fn turned(lines: &[Line], names: &[String], width: usize) -> String {
     let mut out = String::new();
     for of_place in lines.chunk_by(|a, b| a.place == b.place) {
@@ -185,7 +185,7 @@ fn listed(lines: &[Line], names: &[String], width: usize) -> String {
         .render_within(indent, width)
 }
 
-/// All of it, in so many lines if one of the forms allows it.
+/// The table in the first of the forms that fits into `most` lines.
 pub(super) fn grid(lines: &[Line], names: &[String], most: usize, width: usize) -> String {
     if let Some(t) = across(lines, names, width) {
         return t.render_within(indent(lines), width);

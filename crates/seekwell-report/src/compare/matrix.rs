@@ -1,5 +1,5 @@
-//! The first screen of one run each: legend, table, verdict. Nothing is known of spread, and the words
-//! claim no more than one run can carry.
+//! The first screen of one run each: legend, table, verdict. The spread is unknown, so the words
+//! claim no more than one run supports.
 
 use super::grid::{Line, grid};
 use super::words::of_runs;
@@ -11,17 +11,17 @@ use crate::verdict;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::{SAME_PERCENT, Standing, standing};
 
-/// One workload's runs under all schedulers.
+/// A workload's runs under all schedulers.
 pub struct Row<'a> {
-    /// What ran, as short as tells it from the others.
+    /// The work, as short as distinguishes it from the others.
     pub name: String,
-    /// Which of its figures, where it has several rows, which follow each other.
+    /// The figure, if the workload has several rows, which follow each other.
     pub row: Option<String>,
-    /// A run under each scheduler, in the same order in every row.
+    /// One run per scheduler, in the same order in every row.
     pub records: &'a [Record],
 }
 
-/// Workloads by schedulers on one device, with a verdict in a sentence.
+/// A table of workloads by schedulers on one device, with a verdict in a sentence.
 pub fn matrix(rows: &[Row], width: usize) -> String {
     let Some(first) = rows.first().and_then(|r| r.records.first()) else {
         return String::new();
@@ -90,7 +90,7 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
     out
 }
 
-/// Who is ahead where, in one sentence; workloads that say the same together.
+/// Who is ahead where, in one sentence; workloads with equal results are merged.
 fn summary(rows: &[Row], verdicts: &[Option<Standing>]) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for (row, v) in rows.iter().zip(verdicts) {
@@ -140,7 +140,7 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
     }
 }
 
-/// What the words of the table mean.
+/// The meaning of the words in the table.
 fn legend(width: usize) -> String {
     let text = format!(
         "One run each. best, 1.04x slower: by the metric; same: within {SAME_PERCENT:.0} % of the best; \

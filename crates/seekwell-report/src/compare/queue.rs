@@ -1,4 +1,4 @@
-//! The limits of the queues that runs went through.
+//! The limits of the queues in the runs.
 
 use super::PROSE;
 use crate::table::wrap;
@@ -27,7 +27,7 @@ fn said(q: &QueueUsed) -> String {
     )
 }
 
-/// "Queue: max_sectors_kb 1280, ...", once for all schedulers whose queues were alike.
+/// "Queue: max_sectors_kb 1280, ...", once for all schedulers with equal queues.
 pub fn limits(records: &[Record], width: usize) -> String {
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     for r in records {

@@ -1,4 +1,4 @@
-//! The verdict on a cell that is judged by several figures: a sentence for each, and one table.
+//! The verdict on a cell with several deciding figures: one sentence per figure, and one table.
 
 use super::PROSE;
 use super::answer::{line, remarks};

@@ -1,6 +1,7 @@
-//! What several seeds say: legend and last line of the table, verdicts in words, signs of noise.
+//! Results over several seeds: legend and last line of the table, verdicts in words, signs of
+//! noise.
 //!
-//! The lab makes every number and sentence; here they are set.
+//! The lab computes every number and sentence; this module formats them.
 
 use super::{PROSE, also};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
@@ -12,22 +13,22 @@ use seekwell_core::result::{Record, Starved};
 use seekwell_lab::analysis::single::FEWEST;
 use seekwell_lab::analysis::{CellAnalysis, Flag, Group, Longer, half_width, percent, size};
 
-/// A row of the table: a workload on a device under all schedulers, over several seeds, by one of its
-/// figures.
+/// A row of the table: one figure of a workload on a device under all schedulers, over several
+/// seeds.
 #[derive(Clone)]
 pub struct Judged<'a> {
-    /// Device, where rows of several are shown together; else empty.
+    /// Device, if rows of several are shown together; else empty.
     pub place: String,
-    /// What ran, as short as tells it from the others.
+    /// The work, as short as distinguishes it from the others.
     pub name: String,
-    /// Which of its figures, where it has several rows, which follow each other.
+    /// The figure, if the workload has several rows, which follow each other.
     pub row: Option<String>,
-    /// What may be said of it.
+    /// The analysis.
     pub cell: &'a CellAnalysis,
 }
 
 impl<'a> Judged<'a> {
-    /// A row of a workload, alone on its device.
+    /// A row of a workload on the only device.
     pub fn new(name: String, cell: &'a CellAnalysis) -> Self {
         Judged {
             place: String::new(),
@@ -49,7 +50,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Lines at most, on a first screen, for what is seen in other metrics, and for remarks.
+/// Maximum lines on a first screen for other metrics, and for remarks.
 const ALSO: usize = 2;
 const FLAGS: usize = 3;
 
@@ -62,7 +63,7 @@ pub fn seeds(first: u64, n: usize) -> String {
     }
 }
 
-/// First line of what ran on a model.
+/// First line of runs on a model.
 pub fn heading(r: &Record, seeds: &str) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
@@ -77,7 +78,7 @@ pub fn place(r: &Record) -> String {
     r.device.spec.clone()
 }
 
-/// Half the widest interval of a cell's pairs with the best.
+/// Half the widest interval of the comparisons with the best.
 pub(super) fn sure(cell: &CellAnalysis) -> String {
     if cell.exact {
         return "exact".to_owned();
@@ -96,7 +97,7 @@ pub(super) fn sure(cell: &CellAnalysis) -> String {
     }
 }
 
-/// ">600 s", or "2 of 10 >600 s" where others finished.
+/// ">600 s", or "2 of 10 >600 s" if others finished.
 pub(super) fn at_limit(l: &Longer) -> String {
     let than = three(l.than_s);
     match l.runs == l.of {
@@ -105,7 +106,7 @@ pub(super) fn at_limit(l: &Longer) -> String {
     }
 }
 
-/// What the figures and the words of the table are.
+/// The meaning of the figures and words in the table.
 pub fn legend(margin: f64, width: usize) -> String {
     let text = format!(
         "Means over all runs. best, 1.04x slower: shown with 95 % confidence; same: within {} of the \
@@ -121,7 +122,7 @@ pub fn legend(margin: f64, width: usize) -> String {
     out
 }
 
-/// The last line: on what the answer rests, and where it is told how far to trust it. `details`: all
+/// The last line: the basis of the answer, and where its limits are described. `details`: all
 /// tables are shown.
 pub fn foot(rests_on: &str, details: bool, width: usize) -> String {
     let more = if details { "" } else { " More: --details." };
@@ -129,7 +130,7 @@ pub fn foot(rests_on: &str, details: bool, width: usize) -> String {
     wrap(&text, 0, width.min(PROSE))
 }
 
-/// "Simulated with 6 seeds." and which of the schedulers no kernel of today has.
+/// "Simulated with 6 seeds.", and which schedulers no current kernel has.
 pub fn simulated(seeds: &str, records: &[Record]) -> String {
     let retired = super::retired(records);
     match retired.is_empty() {
@@ -138,8 +139,8 @@ pub fn simulated(seeds: &str, records: &[Record]) -> String {
     }
 }
 
-/// Signs of noise in words: all of them, or those that the first screen may not keep back. Spread
-/// over seeds is what blocks are for, and is not among them.
+/// Signs of noise in words: all of them, or those that the first screen must show. The spread
+/// between seeds is not one of them, because blocks account for it.
 pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);
@@ -151,7 +152,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
         };
         matches!(
             f,
-            // All seeds together have enough of them: the interval tells how sure that is.
+            // All seeds together have enough operations: the interval shows the precision.
             FewOperations { n, .. } if n.saturating_mul(cell.blocks as u64) < FEWEST
         ) || matches!(
             f,
@@ -264,7 +265,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 ),
                 treatment,
             ),
-            // Told with the interval, and by it.
+            // Contained in the interval, and shown with it.
             Flag::Spread { .. } | Flag::Step { .. } => continue,
         };
         match said.iter_mut().find(|s| s.0 == words) {
@@ -288,8 +289,8 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
     said.map(text).collect()
 }
 
-/// The verdict on one cell: its sentence, then each comparison with the reference. `details`: all that
-/// is seen in other metrics and all remarks, not only what a screen has room for.
+/// The verdict on a cell: its sentence, then each comparison with the reference. `details`: all
+/// differences in other metrics and all remarks, not only those that fit on a screen.
 pub fn judged(
     cell: &CellAnalysis,
     labels: &[String],
@@ -372,7 +373,7 @@ pub fn judged(
     out
 }
 
-/// What was left out as warm-up, where anything was: `10 s of interactive and streams`.
+/// The part left out as warm-up, if any: `10 s of interactive and streams`.
 pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) -> String {
     let mut said: Vec<(u32, bool, Vec<&str>)> = Vec::new();
     for cell in cells {
@@ -403,12 +404,12 @@ pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) 
     wrap(&text, 0, width.min(PROSE))
 }
 
-/// A score over all workloads of a device, a sentence a group.
+/// A score over all workloads of a device, one sentence per group.
 pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
     scores_at("", group, labels, width)
 }
 
-/// The same where there are several devices.
+/// The same with a device's name.
 pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
@@ -427,7 +428,7 @@ pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) ->
             };
             let half = s.times95.map(|(l, h)| (h / l).sqrt() - 1.0);
             let half = half.map_or(String::new(), |h| format!(" (+-{})", percent(h)));
-            // Nothing is not ahead of anything.
+            // A difference of 0 % is not a lead.
             match size(times).as_str() {
                 "0 %" => format!("{} level{half}", name(s.treatment)),
                 size => format!("{} {size} {word}{half}", name(s.treatment)),

@@ -1,4 +1,4 @@
-//! Answers of results made by hand.
+//! Answers for results built by hand.
 
 use super::answer::answer;
 use super::seeds::{Judged, legend};
@@ -11,7 +11,7 @@ use seekwell_lab::results::{
 /// A cell: device, workload, unit, whether more is better, and the figure of each scheduler.
 type Made<'a> = (&'a str, &'a str, &'a str, bool, &'a [f64]);
 
-/// Eight seeds of each cell; figures scatter by a part in a thousand.
+/// Eight seeds of each cell; figures scatter by 0.1 %.
 pub(crate) fn analysed(schedulers: &[&str], cells: &[Made]) -> (Results, Analysis) {
     let metric = |unit: &str, more: bool| MetricInfo {
         name: "it".to_owned(),
@@ -88,7 +88,7 @@ fn said(analysis: &Analysis, rows: &[Judged], lines: usize, width: usize) -> Str
     text
 }
 
-/// A row for each cell.
+/// One row per cell.
 fn rows(analysis: &Analysis) -> Vec<Judged<'_>> {
     let all = analysis.cells.iter();
     all.map(|c| Judged::new(c.workload.clone(), c)).collect()
@@ -104,7 +104,7 @@ fn a_row_has_every_figure_and_words_for_them() {
     ];
     let (_, analysis) = analysed(&TODAY, &cells);
     let rows = rows(&analysis);
-    // More words, and how sure they are, where there is more room.
+    // With more space there are more words, and the precision.
     let (narrow, wide, wider) = (
         [
             "copy, ms       5.01         5.21   5.21   109  none best, next 1.04x slower\n",

@@ -1,4 +1,4 @@
-//! What a row of the table says in words: "best", "1.04x slower", "same", "unclear".
+//! A row of the table in words: "best", "1.04x slower", "same", "unclear".
 
 use super::seeds::Judged;
 use crate::verdict::list;
@@ -7,18 +7,18 @@ use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::Standing;
 use seekwell_lab::analysis::{Ahead, CellAnalysis};
 
-/// What is known of one figure among those of its row.
+/// The result of one figure within its row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mark {
-    /// The best one, and shown to be ahead of another.
+    /// The best one, and significantly ahead of another.
     Best,
-    /// Not told apart from the best one by more than the margin.
+    /// Within the margin of the best one.
     Same,
-    /// Shown to be so many times worse than the best.
+    /// Significantly worse than the best, by this factor.
     Slower(f64),
-    /// A run of it reached its limit, and the best one is shown to be ahead.
+    /// One of its runs reached its limit, and the best one is significantly ahead.
     Unfinished,
-    /// The runs do not tell.
+    /// The runs do not decide.
     Unclear,
     /// It has no figure.
     Missing,
@@ -51,7 +51,7 @@ pub(super) fn of_cell(cell: &CellAnalysis, treatments: &[usize]) -> Vec<Mark> {
     treatments.iter().map(mark).collect()
 }
 
-/// The marks of runs of which there is one each.
+/// The marks of single runs.
 pub(super) fn of_runs(standing: Option<&Standing>, records: &[Record]) -> Vec<Mark> {
     let Some(s) = standing.filter(|s| s.enough() && !s.only_placement()) else {
         return vec![Mark::Unclear; records.len()];
@@ -67,7 +67,7 @@ pub(super) fn of_runs(standing: Option<&Standing>, records: &[Record]) -> Vec<Ma
     (0..records.len()).map(mark).collect()
 }
 
-/// "slower" for a time or a rate, "worse" for anything else.
+/// "slower" for a time or a rate, "worse" for other units.
 pub(super) fn adverb(unit: &str) -> &'static str {
     let times = ["ns", "us", "ms", "s", "min", "h", "IOPS"];
     match times.contains(&unit) || unit.ends_with("/s") {
@@ -99,7 +99,7 @@ pub(super) fn word(mark: Mark, unit: &str) -> String {
     }
 }
 
-/// Names that stand for the same text, in order of their first.
+/// Groups of names with the same text, in order of their first.
 fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Vec<&'a str>)> {
     let mut out: Vec<(String, Vec<&str>)> = Vec::new();
     for (text, name) in all {
@@ -111,7 +111,7 @@ fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Ve
     out
 }
 
-/// A row in words, the longest form first: `names` stand for the figures with these marks.
+/// A row in words, the longest form first: `names` are the names of the figures with these marks.
 pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<String> {
     let names = &all_in_prose(names);
     let of = |wanted: fn(&Mark) -> bool| -> Vec<&str> {
@@ -160,7 +160,7 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
     }
     let each = format!("{} {behind}", each.join(", "));
     let mut all = vec![format!("{ahead}, {each}{rest}")];
-    // Shorter, in the place of the side that has more names.
+    // A shorter form that names the smaller side.
     if leaders.len() > slower.len() {
         all.push(format!("{each}, others same{rest}"));
         all.push(format!("{each}, rest same{rest}"));
@@ -186,10 +186,10 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
     all
 }
 
-/// Who is ahead in how many rows: "bfq ahead in 3 of 7 (copy, mail and scan); level in 4 of 7";
-/// `named`: rows are named where they are few.
+/// Who is ahead in how many rows: "bfq ahead in 3 of 7 (copy, mail and scan); level in 4 of 7".
+/// `named`: rows are named if there are few.
 pub(super) fn summary(rows: &[Judged], labels: &[String], named: bool) -> String {
-    /// Rows that are named at most; of more the number is told.
+    /// Maximum number of named rows; if there are more, they are counted.
     const NAMED: usize = 3;
     let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);

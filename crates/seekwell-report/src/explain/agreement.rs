@@ -1,4 +1,4 @@
-//! How far a run agrees with a recorded one, beside models that know nothing.
+//! Agreement of a run with a recording, with null models for comparison.
 
 use super::names;
 use crate::style::{BAD, DIM, GOOD, HEAD};
@@ -8,12 +8,12 @@ use seekwell_core::Instant;
 use seekwell_microscope::agree::{Beside, Tally};
 use seekwell_microscope::{Agreement, Case, CaseError, Dispatched, Outcome};
 
-/// Decisions shown before and after a difference.
+/// Number of decisions shown before and after a difference.
 const AROUND: usize = 4;
 
 fn pct(part: usize, all: usize) -> Cell {
     if all == 0 {
-        // Nothing was to be decided, and nothing was decided.
+        // No decision was expected, and none was made.
         return "100.0 %".into();
     }
     share(part as u64, all as u64).into()
@@ -93,7 +93,7 @@ pub(super) fn neighbourhood<T: PartialEq>(
     out + &t.render(0)
 }
 
-/// Agreement of one run, with the neighbourhood of its first difference.
+/// Agreement of one run, with the decisions around its first difference.
 pub fn agreement(
     case: &Case,
     want: &[Dispatched],

@@ -1,4 +1,4 @@
-//! The rules that reasons name, looked up in the tables of their schedulers.
+//! The rules that reasons refer to, from the tables of their schedulers.
 
 use crate::catalog;
 use seekwell_core::Rule;
@@ -9,7 +9,7 @@ fn info(case: &Case) -> Option<&'static SchedulerInfo> {
     find(&case.elevator).map(|f| f.0)
 }
 
-/// The rules that the reasons of these steps name, in the order of the scheduler's table.
+/// The rules in the reasons of these steps, in the order of the scheduler's table.
 pub fn legend(case: &Case, steps: &[Step], width: usize) -> String {
     let named = |r: &&'static Rule| steps.iter().any(|s| s.event.rule == Some(*r));
     let all = info(case).map_or(&[][..], |s| s.rules);

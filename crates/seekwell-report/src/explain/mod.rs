@@ -1,4 +1,4 @@
-//! A case for people: its steps with their reasons, and how far it agrees with a recording.
+//! A case for people: its steps with their reasons, and its agreement with a recording.
 
 mod agreement;
 mod legend;
@@ -15,7 +15,7 @@ use seekwell_core::{BioId, Flags, Instant, Op};
 use seekwell_microscope::Dispatched;
 use std::fmt::Write;
 
-/// Letter of an operation, as case files write it.
+/// Letter of an operation, as in case files.
 pub fn letter(op: Op, flags: Flags) -> char {
     match op {
         Op::Read if flags.contains(Flags::PRIO) => 'P',
@@ -37,12 +37,12 @@ pub fn names(bios: &[BioId]) -> String {
     ids.join("+")
 }
 
-/// The decision log as `id,t_ns,event`: dispatches and timers in order of time; the further bios
-/// of a request are `dispatch+`. Times are ns since the experiment began.
+/// The decision log as `id,t_ns,event`: dispatches and timers in order of time; further bios of a
+/// request are `dispatch+`. Times are ns since the experiment began.
 pub fn csv(dispatch: &[Dispatched], timers: &[Instant]) -> String {
     let mut text = "id,t_ns,event\n".to_owned();
     let mut timers = timers.iter().peekable();
-    // A timer that fires at the instant of a dispatch is what allowed it: it comes first.
+    // A timer at the instant of a dispatch allowed it, so it comes first.
     let mut due = |text: &mut String, until: Instant| {
         while let Some(t) = timers.next_if(|t| **t <= until) {
             let _ = writeln!(text, ",{},timer", t.since_start());

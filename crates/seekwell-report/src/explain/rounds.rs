@@ -1,4 +1,4 @@
-//! How far replays agree with rounds recorded on a running kernel.
+//! Agreement of replays with rounds recorded on a running kernel.
 
 use super::agreement::neighbourhood;
 use crate::style::{BAD, GOOD, HEAD, PLAIN};
@@ -15,7 +15,7 @@ fn issued(i: &Issued) -> String {
     }
 }
 
-/// One round, beside the null models, with the neighbourhood of the first difference.
+/// One round with the null models and the decisions around the first difference.
 pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -> String {
     let mut out = String::new();
     let n = round.dispatch.len();
@@ -57,7 +57,7 @@ pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -
     out += &t.render(2);
     out += &neighbourhood(&round.dispatch, &replay.issued, "decision", issued);
     if let Some(want) = &round.pools {
-        // Sizes are compared in order; when a pool changed is the host's affair.
+        // Sizes are compared in order; the time of a change depends on the host.
         let bare = |p: &[PoolChange]| p.iter().map(|c| (c.1, c.2)).collect::<Vec<_>>();
         let show = |c: &(usize, u32)| format!("domain {} size {}", c.0, c.1);
         out += &neighbourhood(&bare(want), &bare(&replay.pools), "pool change", show);
@@ -65,7 +65,7 @@ pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -
     out
 }
 
-/// All rounds of a file, by class. `pools`: do any of them record token pools?
+/// All rounds of a file, by class. `pools`: whether any of them has token pools.
 pub fn rounds(all: &RoundAgreement, pools: bool) -> String {
     let mut t = Table::new(&[
         ("CLASS", Align::Left),

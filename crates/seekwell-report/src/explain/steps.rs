@@ -1,4 +1,4 @@
-//! Step by step: what happened, why, and the state behind it.
+//! Step by step: what happened, why, and the state afterwards.
 
 use super::{letter, names};
 use crate::style::{DIM, GOOD, HEAD, NAME};
@@ -9,7 +9,7 @@ use seekwell_microscope::format::When;
 use seekwell_microscope::{Case, CaseError, CaseInput, Step, What};
 use seekwell_sched::find;
 
-/// What is run and under which conditions.
+/// What runs, and its conditions.
 pub fn heading(case: &Case) -> String {
     let mut out = String::new();
     paint(&mut out, &case.case, HEAD);
@@ -36,7 +36,7 @@ pub fn heading(case: &Case) -> String {
     out
 }
 
-/// Where the text of a line begins.
+/// Column where the text of a line begins.
 const TEXT: usize = 25;
 
 struct Writer<'a> {
@@ -47,7 +47,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// One line; the time is said once.
+    /// One line; repeated times are left out.
     fn line(&mut self, at: Instant, word: &str, style: Style, text: &str) {
         let time = if self.time == Some(at) {
             String::new()
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
         if TEXT + columns_of(text) <= self.width {
             self.out += &format!("  {text}\n");
         } else {
-            // What does not fit goes on below, two columns further in.
+            // Text that does not fit continues below, indented by two more columns.
             let rest = wrap(text, TEXT + 2, self.width.max(2 * TEXT));
             self.out += &format!("  {}", rest.trim_start_matches(' '));
         }
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         let Some(s) = state.map(String::as_str) else {
             return;
         };
-        // A state that did not change is not worth a line.
+        // An unchanged state is not shown.
         if s.is_empty() || self.state == Some(s) {
             return;
         }
@@ -112,8 +112,8 @@ fn control(what: &What) -> Option<String> {
     })
 }
 
-/// Controls (exits, writes to tunables ...) are no events: they are told in their place among
-/// the submissions.
+/// Controls (exits, writes to tunables ...) are not events: they are shown at their place among the
+/// submissions.
 struct Controls {
     list: Vec<(usize, Instant, String)>,
     bios: Vec<(BioId, usize)>,
@@ -138,7 +138,7 @@ impl Controls {
             next: 0,
         }
     }
-    /// The next one, if it came before this event.
+    /// The next control, if it came before this event.
     fn before(&mut self, e: Option<&Event>) -> Option<(Instant, String)> {
         let (i, t, text) = self.list.get(self.next)?;
         let comes_first = e.is_none_or(|e| {
@@ -194,12 +194,12 @@ fn arrival(steps: &[Step]) -> (String, usize) {
     (text + &said, used + more)
 }
 
-/// A task, as cases know it.
+/// The name of a task in cases.
 pub(crate) fn process(t: TaskId) -> String {
     format!("process {}", t.0)
 }
 
-/// A timer armed, taken back or fired.
+/// A timer that was armed, cancelled or expired.
 fn timer(e: &Event) -> String {
     let More::Timer { slot, until } = e.more else {
         return e.detail.clone();
@@ -217,7 +217,7 @@ fn timer(e: &Event) -> String {
     }
 }
 
-/// The rule, the figures of this decision, and where the kernel has it.
+/// The rule, the values of this decision, and its place in the kernel.
 fn reason(e: &Event) -> String {
     let said = e.text(process);
     let Some(rule) = e.rule else {
@@ -229,10 +229,10 @@ fn reason(e: &Event) -> String {
     out
 }
 
-/// Every step of a run that kept them, in lines of at most so many columns.
+/// Every step of a run with steps, in lines of at most `width` columns.
 ///
 /// # Errors
-/// Inputs that the case's own format does not allow.
+/// The inputs violate the case format.
 pub fn steps(
     case: &Case,
     events: &[Step],

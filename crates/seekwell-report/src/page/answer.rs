@@ -1,4 +1,4 @@
-//! The parts of the page that need no script: answers, what was compared, how, what is missing.
+//! The parts of the page that need no script: answers, subject, method, missing results.
 
 use super::index::Index;
 use crate::advice::Advice;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 pub(super) struct Answer {
     advice: Advice,
-    /// Its mark: the scheduler by place.
+    /// The mark of its scheduler, by index.
     mark: Option<usize>,
     squares: Vec<Square>,
 }
@@ -112,7 +112,7 @@ pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
     }
 }
 
-/// How it was repeated and judged, a sentence a line.
+/// Repetition and method of judgement, one sentence per line.
 pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     let m = &analysis.method;
     let mut out = Vec::new();
@@ -184,7 +184,7 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     out
 }
 
-/// What gave nothing, and why.
+/// Runs without a result, and why.
 pub(super) fn missing(results: &Results) -> Vec<String> {
     let mut found: BTreeMap<(usize, usize, &str), u32> = BTreeMap::new();
     for r in &results.runs {

@@ -1,24 +1,24 @@
-//! Keeps the page small: a file is sent by mail and opened on a phone.
+//! Limits the size of the page: it is sent by mail and opened on phones.
 
 use super::index::{Index, Lane, Scene};
 use super::{Closer, SCRIPT, STYLE, closer, scene};
 
-/// Largest page, bytes.
+/// Maximum size of the page, bytes.
 const PAGE_BYTES: usize = 3_800_000;
-/// Of it for windows of events, at most.
+/// Maximum of it for windows of events, bytes.
 const SCENES_BYTES: usize = 1_400_000;
-/// Events of a lane that are shown at most, and at least.
+/// Maximum and minimum number of events per lane.
 const EVENTS: (usize, usize) = (60_000, 2_000);
-/// Seconds that are put together, one after the other until it fits.
+/// Seconds merged into one step, tried in this order until the page fits.
 const STEPS: [usize; 7] = [1, 2, 5, 10, 30, 60, 300];
 
 /// A part and its name.
 pub(super) type Part = (String, String);
 
-/// What is in the page beside its text.
+/// Contents of the page besides its text.
 #[derive(Default)]
 pub(super) struct Packed {
-    /// By place of the cell.
+    /// By index of the cell.
     pub details: Vec<Option<Part>>,
     pub scenes: Vec<Scene>,
     pub lanes: Vec<Part>,
@@ -26,7 +26,7 @@ pub(super) struct Packed {
     pub thinned: Vec<String>,
 }
 
-/// What script, style, index and text leave.
+/// Bytes left after script, style, index and text.
 pub(super) fn left(index: &Index) -> usize {
     let json = serde_json::to_string(index).map_or(0, |j| j.len());
     let words: usize = index.rows.iter().map(|r| r.words.len() + 200).sum();
@@ -65,7 +65,7 @@ fn size(parts: &[Part]) -> usize {
     parts.iter().map(|p| p.1.len() + 60).sum()
 }
 
-/// Packs what fits into so many bytes.
+/// Packs as much as fits into `bytes`.
 pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
     let mut out = Packed::default();
     let room = SCENES_BYTES.min(bytes / 2);
@@ -104,7 +104,7 @@ pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
             break;
         }
     }
-    // Not even that: what comes last is left out.
+    // If even that is too large, the last parts are left out.
     let mut sum = 0;
     let before = out.details.iter().flatten().count();
     for part in &mut out.details {

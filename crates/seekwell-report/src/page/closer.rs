@@ -1,17 +1,17 @@
-//! A cell, closer: percentiles, the course of time, who got what, what the disk did, as a part of
-//! the page. Thinned to what one can see; the highest and the lowest always stay.
+//! The details of a cell as a part of the page: percentiles, course over time, shares, disk
+//! activity. Thinned to what is visible; maxima and minima are always kept.
 
 use super::columns::Columns;
 use seekwell_lab::detail::{Detail, Second, Side};
 use serde_json::{Map, Value, json};
 
-/// Points of a curve at most: more are finer than a pixel.
+/// Maximum points of a curve: more are finer than a pixel.
 const POINTS: usize = 250;
-/// Seconds below which there is no course to show.
+/// Minimum number of seconds for a course over time.
 const LEAST_SECONDS: usize = 3;
 
-/// Latency and share done within, in units of a ten-millionth, thinned to what one can see: a
-/// point stays where the plain or the stretched axis moves, and the last always does.
+/// Latency and cumulative share in units of 10^-7, thinned to what is visible. A point stays if it
+/// moves on the plain or the stretched axis; the last one always stays.
 fn thinned(buckets: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
     let all: u64 = buckets.iter().map(|b| b.1).sum();
     let (mut latency, mut share) = (Vec::new(), Vec::new());
@@ -33,7 +33,7 @@ fn thinned(buckets: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
     (latency, share)
 }
 
-/// Seconds, so many put together: a coarser step in which nothing high or low is lost.
+/// Merges seconds into coarser steps that keep maxima and minima.
 pub(super) fn coarse(seconds: &[Second], step: usize) -> Vec<Second> {
     let together = |chunk: &[Second]| chunk.iter().copied().reduce(|a, b| a.with(&b));
     seconds.chunks(step.max(1)).filter_map(together).collect()
@@ -82,7 +82,7 @@ fn side(of: &Side) -> Value {
     })
 }
 
-/// A part of the page, with so many seconds a step; `None`: nothing was kept of the cell.
+/// A part of the page with `step` seconds per step; `None` if the cell has no details.
 pub(super) fn pack(detail: &Detail, step: usize) -> Option<String> {
     let kept =
         |s: &&Side| !s.latency.is_empty() || s.seconds.len() >= LEAST_SECONDS || s.facts.is_some();
@@ -142,7 +142,7 @@ mod tests {
             let latency = part.column("2.latency");
             let share = part.column("2.share");
             prop_assert!(latency.len() == share.len() && latency.len() <= 2 * POINTS);
-            // The largest latency is shown, to half a per cent.
+            // The largest latency is right to half a per cent.
             let last = buckets[buckets.len() - 1].0 as f64;
             prop_assert!((latency[latency.len() - 1] / last - 1.0).abs() < 0.005);
             prop_assert!(share.windows(2).all(|w| w[0] <= w[1]));

@@ -1,5 +1,5 @@
-//! What is long, packed: a length, a JSON head, columns of differences as zigzag varints, all of it
-//! deflated and in base64. The script opens a part when somebody looks at it.
+//! Packs long data: a length, a JSON head, and columns of differences as zigzag varints, deflated
+//! and in base64. The script unpacks a part when the user opens it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
-/// Columns on their way into a part.
+/// Columns of a part.
 #[derive(Default)]
 pub(super) struct Columns {
     heads: Vec<Value>,
@@ -16,7 +16,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Whole numbers: differences from one to the next.
+    /// Integers, as differences between neighbours.
     pub fn int(&mut self, name: &str, values: impl ExactSizeIterator<Item = i64>) {
         let (n, at) = (values.len(), self.body.len());
         let mut before = 0i64;
@@ -54,7 +54,7 @@ impl Columns {
         }
         self.body.push(z as u8);
     }
-    /// The part, with what else its head says.
+    /// The part; `head` has its other fields.
     pub fn part(self, mut head: Map<String, Value>) -> String {
         head.insert("columns".to_owned(), self.heads.into());
         let head = Value::from(head).to_string();
@@ -70,7 +70,7 @@ impl Columns {
     }
 }
 
-/// As the script reads it.
+/// Reads a part as the script does.
 #[cfg(test)]
 pub(super) mod read {
     use super::*;

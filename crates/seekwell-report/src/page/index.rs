@@ -1,4 +1,4 @@
-//! What the script reads: results and analysis in the form the page shows them in.
+//! The input of the script: results and analysis in the form that the page shows.
 
 use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Flag, percent};
@@ -7,7 +7,7 @@ use seekwell_lab::stats::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// All of it.
+/// The whole index.
 #[derive(Serialize)]
 pub(super) struct Index {
     pub title: String,
@@ -102,7 +102,7 @@ pub(super) struct Score {
 pub(super) struct Scene {
     pub row: usize,
     pub block: u32,
-    /// Begin on the workload's clock, ns.
+    /// Start on the workload's clock, ns.
     pub from: u64,
     pub lanes: Vec<Lane>,
 }
@@ -111,12 +111,11 @@ pub(super) struct Scene {
 pub(super) struct Lane {
     pub s: usize,
     pub part: String,
-    /// ns.
+    /// Length, ns.
     pub length: u64,
 }
 
-/// A sentence as it stands on its own: a full stop, and a capital unless it begins with the name
-/// of a scheduler.
+/// A complete sentence: a full stop, and a capital unless it begins with the name of a scheduler.
 pub(super) fn sentence(words: &str, names: &[String]) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
@@ -141,8 +140,8 @@ fn layer(scheduler: &str) -> &'static str {
     })
 }
 
-/// Place of each run in the order in which all were made: by the clock where there is one, else
-/// round by round.
+/// Position of each run in the order of execution: by the clock if it is known, else round by
+/// round.
 fn order(results: &Results) -> BTreeMap<(usize, u32, usize), usize> {
     let mut all: Vec<_> = results.runs.iter().collect();
     all.sort_by_key(|r| {
@@ -217,7 +216,7 @@ fn title(results: &Results) -> String {
     }
 }
 
-/// Every two are level, or gave the same in every block so far.
+/// Whether every pair is level, or equal in every block so far.
 fn alike(cell: &CellAnalysis) -> bool {
     !cell.pairs.is_empty()
         && cell
@@ -237,8 +236,8 @@ fn kind(cell: &CellAnalysis) -> &'static str {
     }
 }
 
-/// Those that nobody is shown to beat, where they beat somebody, and of those that are open only
-/// the ones that are level with each other: a crown is earned.
+/// The winners: the best treatment, if it beats any, and those that are level with it. Empty if any
+/// other treatment is undecided against the best.
 fn tops(cell: &CellAnalysis) -> Vec<usize> {
     let Some(best) = cell.best else {
         return Vec::new();
@@ -251,7 +250,7 @@ fn tops(cell: &CellAnalysis) -> Vec<usize> {
     let open = |t: &usize| *t != best && !level(t) && !cell.beats(best, *t);
     let with = cell.sides.iter().filter(|s| s.mean.is_some());
     let all: Vec<usize> = with.map(|s| s.treatment).collect();
-    // Somebody may be as good: then it is not shown who is best.
+    // An undecided treatment may be as good, so the best is not certain.
     if all.iter().any(open) {
         return Vec::new();
     }
@@ -418,7 +417,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
 /// Device, workload with all axes but one, machine, and that axis.
 type SweepKey = (usize, String, String, String);
 
-/// Cells of a device that differ in one numeric axis only are a sweep.
+/// Finds sweeps: cells of a device that differ in one numeric axis only.
 fn sweeps(results: &Results, analysis: &Analysis, rows: &mut [Row]) -> Vec<Sweep> {
     let mut found: BTreeMap<SweepKey, Vec<(f64, usize)>> = BTreeMap::new();
     for (i, judged) in analysis.cells.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! One self-contained HTML page of an experiment: answers first, then the map, every test, the
-//! method. No network, nothing but its own script may run.
+//! method. It uses no network, and only its own script may run.
 //!
-//! Every number and every sentence is made here; the script formats, draws and filters. What the
-//! script needs is one JSON index in the page; what is long (percentiles, series) is in parts that
-//! are packed and opened when they are looked at, as are windows of events for the replay.
+//! Every number and every sentence is made here; the script formats, draws and filters. The script
+//! reads one JSON index in the page. Long data (percentiles, series, windows of events for the
+//! replay) are packed in parts that are opened on demand.
 
 mod answer;
 mod budget;
@@ -29,30 +29,30 @@ const STYLE: &str = include_str!("../../page/dist/page.css");
 const UPLOT_LICENCE: &str = include_str!("../../page/dist/uplot-license.txt");
 const PAGE: &str = include_str!("../../page/page.html");
 
-/// What stands on the page beside results and analysis.
+/// Contents of the page besides results and analysis.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
-    /// What it ran on, a line a fact: name and value.
+    /// The environment, one fact per line: name and value.
     pub environment: Vec<(String, String)>,
-    /// The command that makes it again.
+    /// The command that repeats it.
     pub again: String,
     /// Version of Seekwell.
     pub seekwell: String,
 }
 
-/// How sure it is, and what is missing, a sentence a line.
+/// Precision and missing results, one sentence per line.
 pub(crate) fn method(results: &Results, analysis: &Analysis) -> (Vec<String>, Vec<String>) {
     (answer::how(results, analysis), answer::missing(results))
 }
 
-/// What is shown when somebody looks closer; a page without it has answers, map and tests.
+/// Details on demand; a page without them has answers, map and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closer<'a> {
-    /// By place of the cell; may be shorter.
+    /// By index of the cell; may be shorter than the list of cells.
     pub details: &'a [Detail],
     /// Windows of events.
     pub scenes: &'a [Scene],
-    /// What could not be had, in sentences.
+    /// Details that are missing, in sentences.
     pub notes: &'a [String],
 }
 
@@ -92,7 +92,7 @@ pub fn page(
         .iter()
         .map(|g| answer::of(&index, analysis, g, advice(results, analysis, g)))
         .collect();
-    // The end tag of a script ends it wherever it stands.
+    // A script's end tag ends it anywhere, so it is escaped.
     let json = serde_json::to_string(&index)
         .unwrap_or_default()
         .replace('<', "\\u003c");

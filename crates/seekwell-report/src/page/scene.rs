@@ -1,9 +1,9 @@
-//! A lane of the replay as a part of the page: what was inside at its begin, the events of one
-//! queue, and the scheduler's reasons with the tasks they are about by name.
+//! A lane of the replay as a part of the page: the contents at its start, the events of one queue,
+//! and the scheduler's reasons with task names.
 //!
-//! Which queue: of an array or a guest the one with the most commands to a device. What a later
-//! event of a request would say again (task, sector, length) is not stored twice. Left out: bios
-//! before they are requests, and dies of flash.
+//! The queue of an array or a guest is the one with the most commands to a device. Later events of
+//! a request do not repeat its data (task, sector, length). Not shown: bios before they become
+//! requests, and dies of flash.
 
 use super::columns::Columns;
 use seekwell_core::event::wire::{End, EventLine, Line};
@@ -12,10 +12,10 @@ use seekwell_lab::scenes::Lane;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Letters that are kept, in the order of their codes.
+/// Letters of the events kept, in the order of their codes.
 const LETTERS: &str = "IMFjEDCpRmadThc";
 
-/// What a lane's part says of itself in the index.
+/// Facts about a lane for the index.
 pub(super) struct Packed {
     pub part: String,
     /// Events in it.
@@ -74,7 +74,7 @@ fn read(lines: &[Line]) -> Option<Read<'_>> {
     })
 }
 
-/// Task names, short where that is enough: the last part of the path.
+/// Task names, shortened to the last part of the path where that is unique.
 fn names(end: &End) -> BTreeMap<u32, String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let short: Vec<String> = end.tasks.values().map(|p| last(p)).collect();
@@ -106,7 +106,7 @@ fn held(s: &Snapshot) -> Vec<Value> {
     s.requests.iter().map(one).collect()
 }
 
-/// Words once each.
+/// Texts, each stored once.
 #[derive(Default)]
 struct Reasons {
     all: Vec<(String, String)>,
@@ -125,7 +125,7 @@ impl Reasons {
         let text = match (&e.slot, e.a.as_str()) {
             (Some(slot), "T") => format!("{slot} fires"),
             (Some(slot), _) => slot.clone(),
-            // A rule that has no figures speaks for itself.
+            // A rule without values is its own text.
             (None, _) if e.text.is_empty() => {
                 e.rule.as_deref().unwrap_or_default().replace('-', " ")
             }
@@ -144,7 +144,7 @@ impl Reasons {
     }
 }
 
-/// One event as numbers.
+/// An event as numbers.
 #[derive(Clone, Copy, Default)]
 struct Row {
     t: i64,
@@ -154,12 +154,12 @@ struct Row {
     op: i64,
     sector: i64,
     n: i64,
-    /// By letter: `m`, `a`, `d`, `T` the reason; `j` the request that is gone; `I` whether it went
-    /// past the scheduler.
+    /// By letter: for `m`, `a`, `d`, `T` the reason; for `j` the request that was merged; for `I`
+    /// whether it bypassed the scheduler.
     more: i64,
 }
 
-/// Packs a lane, of its first `most` events.
+/// Packs the first `most` events of a lane.
 pub(super) fn pack(lane: &Lane, most: usize) -> Option<Packed> {
     let r = read(&lane.lines)?;
     let names = names(r.end);
@@ -176,14 +176,14 @@ pub(super) fn pack(lane: &Lane, most: usize) -> Option<Packed> {
             break;
         }
         let last = rows.last().copied().unwrap_or_default();
-        // What is known of the request already is not said again.
+        // Known facts about the request are not repeated.
         let says = "IMFEDh".contains(e.a.as_str());
         let of = |v: Option<i64>, last: i64| if says { v.unwrap_or(0) } else { last };
         let task = e.task.map(i64::from);
         rows.push(Row {
             t,
             letter: letter as i64,
-            // A head may move for the drive's own cache: for no request.
+            // The head may move for the drive's own cache, without a request.
             rq: match e.rq {
                 Some(rq) => i64::from(rq),
                 None if "matdT".contains(e.a.as_str()) => last.rq,
@@ -321,7 +321,7 @@ mod tests {
             part.head["reasons"][0],
             json!(["x", "idles for <b>, at most 8 ms"])
         );
-        // Cut short: the lane ends where what is shown does.
+        // A shortened lane ends with its last event.
         let p = pack(&lane, 2).expect("a part");
         assert_eq!((p.events, p.length_ns), (2, 300));
     }

@@ -1,4 +1,4 @@
-//! The page against its results, without a browser; the browser's own tests drive the binary.
+//! Compares the page with its results, without a browser; separate browser tests run the binary.
 
 use super::*;
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ fn made(results: &Results) -> String {
     page(results, &analysis, &Facts::default(), &Closer::default()).expect("the template is right")
 }
 
-/// The index as the script sees it.
+/// The index as the script reads it.
 fn index_of(page: &str) -> serde_json::Value {
     let text = page.split("id=\"sw-index\">").nth(1).expect("an index");
     serde_json::from_str(text.split("</script>").next().expect("its end")).expect("JSON")
@@ -113,7 +113,7 @@ fn the_answer_stands_in_the_text_and_its_figures_are_the_results() {
             assert_eq!(own, shown, "cell {c}, scheduler {s}");
         }
     }
-    // Nothing differs in the first, so it has no winner; the second has one.
+    // Nothing differs in the first row, so it has no winner; the second has one.
     assert_eq!(index["rows"][0]["kind"], "none");
     assert_eq!(index["rows"][0]["tops"].as_array().map(Vec::len), Some(0));
     assert_eq!(index["rows"][1]["tops"], serde_json::json!([1]));
@@ -150,7 +150,7 @@ fn the_script_is_what_its_sources_build() {
     );
 }
 
-/// What of a name would be markup, if it got out.
+/// Names that would be markup if they were not escaped.
 const NASTY: [&str; 6] = [
     "<script>alert(1)</script>",
     "\"><img src=x onerror=alert(1)>",

@@ -1,36 +1,36 @@
-//! Bars: named rows, and beside each other the columns with a value a row.
+//! Bars: named rows, and columns side by side with one value per row.
 
 use super::{Anchor, LEFT, PLAIN, Picture, SMALL, WIDE, lines, width};
 
-/// A value, what it is written as, and the least and most of it where there were several runs.
+/// A value, its text, and its range if there were several runs.
 #[derive(Clone, Debug)]
 pub struct Bar {
     pub value: f64,
     pub text: String,
     pub range: Option<(f64, f64)>,
-    /// Ahead of the others.
+    /// Whether it is ahead of the others.
     pub best: bool,
 }
 
-/// What is measured, and its bar in each row; a row without a value has none.
+/// A quantity and its bar in each row; a row without a value has none.
 #[derive(Clone, Debug)]
 pub struct Column {
     pub name: String,
     pub bars: Vec<Option<Bar>>,
 }
 
-/// From one row to the next.
+/// Distance between rows.
 const ROW: f64 = 24.0;
 /// Height of a bar.
 const HIGH: f64 = 16.0;
-/// Between two columns.
+/// Distance between columns.
 const GAP: f64 = 18.0;
-/// Columns beside each other at most.
+/// Maximum number of columns side by side.
 const BESIDE: usize = 3;
-/// Letters of a row's name at most.
+/// Maximum length of a row's name, letters.
 const NAME: usize = 34;
 
-/// A name with its middle left out, if it is too long: schedulers differ at both ends.
+/// Shortens a name in the middle: schedulers differ at both ends.
 fn shorter(name: &str) -> String {
     let n = name.chars().count();
     if n <= NAME {
@@ -41,7 +41,7 @@ fn shorter(name: &str) -> String {
     head.chain(['…']).chain(tail).collect()
 }
 
-/// Draws rows of bars below what is there; more columns than fit follow below.
+/// Draws rows of bars below the picture so far; surplus columns follow below.
 pub fn bars(p: &mut Picture, rows: &[String], columns: &[Column]) {
     let rows: Vec<String> = rows.iter().map(|r| shorter(r)).collect();
     let names = rows.iter().map(|r| width(r, PLAIN)).fold(40.0, f64::max);

@@ -1,4 +1,4 @@
-//! A comparison: for each device and workload what each scheduler scored.
+//! A comparison: the figure of each scheduler, by device and workload.
 
 use super::bars::{Bar, Column, bars};
 use super::{Anchor, LEFT, Picture, WIDE, lines};
@@ -7,23 +7,23 @@ use crate::units::{three, time_ns};
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::standing;
 
-/// Runs of the same work that differ in the scheduler only.
+/// Runs of the same work that differ only in the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// What ran.
+    /// The work.
     pub title: &'a str,
-    /// Compared.
+    /// Runs that are compared.
     pub records: &'a [Record],
-    /// Not compared.
+    /// Runs that are not compared.
     pub rest: &'a [Unfinished],
 }
 
-/// What a run is drawn by, in its unit: the workload's own figure, or a latency.
+/// The figure of a run for its bar, and its text: the workload's own metric, or a latency.
 fn figure(r: &Record, all: &[Record]) -> Option<(f64, String)> {
     let ms = |ns: f64| Some((ns / 1e6, time_ns(ns)));
     match &r.metric {
         Some(m) => Some((m.value, three(m.value))),
-        // One that ended early has none.
+        // A run that ended early has none.
         None if all.iter().any(|r| r.metric.is_some()) => None,
         None if all.iter().all(|r| r.read.ios > 0) => ms(r.read.latency.mean_ns()),
         None => ms(r.write.latency.mean_ns()),
@@ -45,8 +45,7 @@ fn name(records: &[Record]) -> String {
     }
 }
 
-/// A picture with a row of bars for each side; `devices` has the heading of each device, and the
-/// sides on it.
+/// A picture with a row of bars per side; `devices` has the heading of each device and its sides.
 pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
     let mut p = Picture::new(heading);
     for (device, sides) in devices {

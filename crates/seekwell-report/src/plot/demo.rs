@@ -1,11 +1,11 @@
-//! A demo's table as bars, and its claims below.
+//! A demo's table as bars, with its claims below.
 
 use super::Picture;
 use super::bars::{Bar, Column, bars};
 use seekwell_lab::demo::{Demo, Shown};
 use std::collections::BTreeSet;
 
-/// `12.0`, or `12.0 (11.0..13.0)` of several seeds.
+/// A value `12.0`, or `12.0 (11.0..13.0)` over several seeds.
 fn value(cell: &str) -> Option<(f64, Option<(f64, f64)>)> {
     let (mean, range) = match cell.split_once(" (") {
         Some((mean, rest)) => {
@@ -18,7 +18,7 @@ fn value(cell: &str) -> Option<(f64, Option<(f64, f64)>)> {
     mean.is_finite().then_some((mean, range))
 }
 
-/// How many columns at the left it takes to tell the rows apart.
+/// Number of columns on the left that make the rows distinct.
 fn keys(s: &Shown) -> usize {
     let apart = |n: &usize| {
         let names: BTreeSet<&[String]> = s.rows.iter().map(|r| &r[..*n]).collect();
@@ -28,7 +28,7 @@ fn keys(s: &Shown) -> usize {
     n.unwrap_or(1)
 }
 
-/// One picture of a demo.
+/// The picture of a demo.
 pub fn demo(d: &Demo, s: &Shown) -> String {
     let mut p = Picture::new(d.name);
     p.paragraph(d.claim, "");
@@ -51,7 +51,7 @@ pub fn demo(d: &Demo, s: &Shown) -> String {
         }
     };
     let columns = s.columns.iter().enumerate().skip(n).map(column);
-    // A column of words has nothing to draw.
+    // A column of words has no bars.
     let drawn: Vec<Column> = columns
         .filter(|c| c.bars.iter().any(Option::is_some))
         .collect();

@@ -1,5 +1,5 @@
-//! A case on two axes: where on the disk against when, with the order of dispatch, and how much
-//! waited.
+//! A case on two axes: the position on the disk over time, with the order of dispatch, and the
+//! number of waiting requests.
 
 use super::{Anchor, LEFT, Picture, SMALL, WIDE, width};
 use crate::chart::{number, ticks};
@@ -13,10 +13,10 @@ const AXES: (f64, f64) = (104.0, WIDE - 32.0);
 /// Height of the upper plot, and of the lower.
 const HIGH: f64 = 340.0;
 const LOW: f64 = 84.0;
-/// Timers and bios drawn at most, so that a picture of a large case can still be opened.
+/// Maximum number of timers and bios drawn, so that a picture of a large case can be opened.
 const MOST: usize = 4000;
 
-/// A bio on its way.
+/// The life of a bio.
 #[derive(Clone)]
 struct Way {
     id: BioId,
@@ -24,13 +24,13 @@ struct Way {
     arrives: Instant,
     dispatched: Option<Instant>,
     completed: Option<Instant>,
-    /// Place in the order of dispatch, from 1; bios of one request share it.
+    /// Position in the order of dispatch, from 1; bios of one request share it.
     order: usize,
-    /// Why it was sent when it was.
+    /// Why it was dispatched at that time.
     why: String,
 }
 
-/// The rule that decided, and the figures of the decision.
+/// The rule that decided, and the values of the decision.
 fn reason(e: &Event) -> String {
     let said = e.text(crate::explain::process);
     match (e.rule, said.as_str()) {
@@ -79,7 +79,7 @@ fn ways(steps: &[Step]) -> Vec<Way> {
                     w.why.clone_from(&said);
                 });
             }
-            // The driver took it back: it waits again.
+            // The driver requeued it: it waits again.
             Action::Requeue => each(&mut |w| w.dispatched = None),
             Action::Complete => each(&mut |w| w.completed = w.completed.or(Some(e.at))),
             _ => {}
@@ -89,7 +89,7 @@ fn ways(steps: &[Step]) -> Vec<Way> {
     all
 }
 
-/// From numbers to places.
+/// Maps values to positions.
 struct Axes {
     end_ms: f64,
     sectors: (f64, f64),
@@ -108,7 +108,7 @@ impl Axes {
         let (low, high) = self.sectors;
         self.top + HIGH * (1.0 - (sector - low) / (high - low))
     }
-    /// Round sectors around those that are asked for.
+    /// Round sectors around the requested ones.
     fn around(low: f64, high: f64) -> (Vec<f64>, (f64, f64)) {
         let span = (high - low).max(8.0);
         let step = ticks(span * 1.1, 5)[1];
@@ -128,7 +128,7 @@ fn class(op: Op) -> &'static str {
     }
 }
 
-/// The picture of a case that was run with its steps kept.
+/// The picture of a case that ran with steps.
 pub fn explain(case: &Case, steps: &[Step], left: &[BioId]) -> String {
     let all = ways(steps);
     let layer = seekwell_sched::find(&case.elevator);
@@ -240,7 +240,7 @@ fn timers(p: &mut Picture, axes: &Axes, steps: &[Step]) {
 }
 
 fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
-    // The way of the head, from one dispatch to the next.
+    // The movement of the head, from one dispatch to the next.
     let mut sent: Vec<&Way> = all.iter().filter(|w| w.dispatched.is_some()).collect();
     sent.sort_by_key(|w| (w.order, w.event.sector));
     let place = |w: &Way| {
@@ -319,7 +319,7 @@ fn who(w: &Way) -> String {
     )
 }
 
-/// The number in the order of dispatch, where there is room for it.
+/// The position in the order of dispatch, if there is space for it.
 fn label(p: &mut Picture, taken: &mut Vec<(f64, f64, f64)>, x: f64, y: f64, order: usize) {
     let text = order.to_string();
     let wide = width(&text, SMALL);
@@ -336,7 +336,7 @@ fn label(p: &mut Picture, taken: &mut Vec<(f64, f64, f64)>, x: f64, y: f64, orde
     }
 }
 
-/// How many had arrived and were not yet dispatched, and how many were in the device.
+/// The number of bios that had arrived and were not dispatched, and the number in the device.
 fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
     let mut changes: Vec<(Instant, i64, i64)> = Vec::new();
     for w in all {
@@ -351,7 +351,7 @@ fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
         let (mut n, mut out) = (0, vec![(0.0, 0)]);
         for c in changes.iter().filter(|c| of(c) != 0) {
             n += of(c);
-            // What happens at one instant is one step.
+            // Changes at one instant are one step.
             match out.last_mut().filter(|l| l.0 == ms(c.0)) {
                 Some(l) => l.1 = n,
                 None => out.push((ms(c.0), n)),

@@ -1,8 +1,8 @@
-//! Results as pictures: each an SVG that stands by itself, without script, font or link, legible on
-//! light and dark ground.
+//! Results as pictures: self-contained SVGs without scripts, fonts or links, legible on light and
+//! dark backgrounds.
 //!
-//! What is drawn is what the tables say, from the same values; every mark tells its value on
-//! hovering. Names come from users and files: nothing goes into a picture unescaped.
+//! Pictures show the values of the tables; every mark shows its value on hovering. Names come from
+//! users and files: all text is escaped.
 
 mod bars;
 mod compare;
@@ -22,10 +22,10 @@ const LEFT: f64 = 24.0;
 /// Size of plain text, and of small.
 const PLAIN: f64 = 14.0;
 const SMALL: f64 = 12.0;
-/// Mean width of a letter, as a share of its size; generous, so that nothing meets.
+/// Mean width of a letter, as a share of its size; generous, so that texts do not overlap.
 const LETTER: f64 = 0.6;
 
-/// Colours by class: on light ground, and on dark.
+/// Colours by class, for light and dark backgrounds.
 const STYLE: &str = "<style>\
     .bg{fill:#fff}text{fill:#222}.dim{fill:#666}.grid{stroke:#e2e2e2}.axis{stroke:#888;fill:none}\
     .bar{fill:#8fa3b8}.best{fill:#2563a8}.bad{fill:#b3261e}.range{stroke:#222;fill:none}\
@@ -38,7 +38,7 @@ const STYLE: &str = "<style>\
     .read{fill:#69a7ef;stroke:#69a7ef}.write{fill:#f0a35e;stroke:#f0a35e}\
     .other{fill:#cf92e0;stroke:#cf92e0}.queue{stroke:#62c78b}.hollow{fill:none}}</style>";
 
-/// Text as XML holds it; what XML cannot hold is left out.
+/// Text escaped for XML, without characters that XML does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -55,12 +55,12 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// About how wide a text is.
+/// Approximate width of a text.
 fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * LETTER
 }
 
-/// As many whole words a line as fit; a longer word is cut.
+/// Breaks text into lines of whole words; a longer word is cut.
 fn lines(text: &str, size: f64, wide: f64) -> Vec<String> {
     let most = ((wide / (size * LETTER)) as usize).max(8);
     let mut out: Vec<String> = Vec::new();
@@ -77,7 +77,7 @@ fn lines(text: &str, size: f64, wide: f64) -> Vec<String> {
     out
 }
 
-/// At most so many letters.
+/// Cuts a text to at most `most` letters.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text
@@ -89,7 +89,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Where a text begins, ends, or has its middle.
+/// Alignment of a text: start, end or middle.
 #[derive(Clone, Copy)]
 enum Anchor {
     Start,
@@ -100,12 +100,12 @@ enum Anchor {
 /// A picture that grows downwards.
 struct Picture {
     body: String,
-    /// How far down it reaches.
+    /// Its height so far.
     y: f64,
 }
 
 impl Picture {
-    /// Under a heading.
+    /// A picture with a heading.
     fn new(heading: &str) -> Self {
         let mut p = Picture {
             body: String::new(),
@@ -124,7 +124,7 @@ impl Picture {
         let _ = self.body.write_fmt(args);
         self.body.push('\n');
     }
-    /// What hovering says, inside the element that is open.
+    /// Adds the hover text of the open element.
     fn title(&mut self, text: &str) {
         self.push(format_args!("<title>{}</title>", escaped(text)));
     }
@@ -151,7 +151,7 @@ impl Picture {
     fn small(&mut self, x: f64, y: f64, at: Anchor, text: &str) {
         self.styled(x, y, SMALL, "dim", at, false, text);
     }
-    /// A paragraph below what is there.
+    /// Adds a paragraph below the picture so far.
     fn paragraph(&mut self, text: &str, class: &str) {
         for line in lines(text, 13.0, WIDE - 2.0 * LEFT) {
             self.y += 17.0;
@@ -176,10 +176,10 @@ impl Picture {
     }
 }
 
-/// For tests of the pictures: what any reader of XML would find.
+/// Checks of the pictures, as any XML parser would do.
 #[cfg(test)]
 mod check {
-    /// Panics unless every element is closed in its order and nothing stands bare.
+    /// Panics unless all elements are properly nested and all text is escaped.
     pub fn well_formed(svg: &str) {
         let mut open: Vec<&str> = Vec::new();
         let mut rest = svg;
@@ -216,7 +216,7 @@ mod check {
         );
     }
 
-    /// The boxes of all texts, to see that none lies over another.
+    /// Panics if any two texts overlap.
     pub fn no_overlap(svg: &str) {
         let mut boxes: Vec<(f64, f64, f64, f64, &str)> = Vec::new();
         for t in svg.split("<text ").skip(1) {
@@ -227,7 +227,7 @@ mod check {
             };
             let head = t.split_once('>').expect("a tag");
             let (words, _) = head.1.split_once('<').expect("an end");
-            // Real letters are narrower than the layout counts with.
+            // Real letters are narrower than the layout assumes.
             let (size, n) = (number("font-size"), words.chars().count() as f64);
             let wide = n * size * 0.5;
             let x = match head.0 {

@@ -1,5 +1,5 @@
-//! Writeback throttling in answers: what each scheduler had in force, and whether a lead is the
-//! scheduler's or the throttle's.
+//! Writeback throttling in answers: the active value under each scheduler, and whether a lead comes
+//! from the scheduler or from the throttle.
 
 use crate::advice::Advice;
 use crate::compare::PROSE;
@@ -23,7 +23,7 @@ fn value(usec: u64) -> String {
     }
 }
 
-/// What each treatment had on each device: device and value, in the order of the cells.
+/// The active value of a treatment on each device, in the order of the cells.
 fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in &results.cells {
@@ -56,14 +56,14 @@ fn said(devices: &[(&str, u64)]) -> String {
     each.join(", ")
 }
 
-/// Was a target written that changed nothing?
+/// The written target, if it had no effect.
 fn ignored(t: &Treatment, devices: &[(&str, u64)]) -> Option<u64> {
     let written: u64 = t.tunables.get(WBT_LAT_USEC.name)?.parse().ok()?;
     (written > 0 && devices.iter().any(|d| d.1 == 0)).then_some(written)
 }
 
-/// "Writeback throttling (wbt_lat_usec): none, kyber 2000; bfq off." Empty where no scheduler's layer
-/// has it, or nothing is known of it.
+/// "Writeback throttling (wbt_lat_usec): none, kyber 2000; bfq off." Empty if no scheduler's layer
+/// has it, or if the values are unknown.
 pub fn line(results: &Results) -> String {
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     let mut notes = String::new();
@@ -100,7 +100,7 @@ pub fn line(results: &Results) -> String {
     )
 }
 
-/// The same in lines of a screen; nothing where nothing is known.
+/// The same, wrapped for a screen; empty if the values are unknown.
 pub fn lines(results: &Results, width: usize) -> String {
     match line(results) {
         none if none.is_empty() => none,
@@ -112,13 +112,13 @@ pub fn lines(results: &Results, width: usize) -> String {
 struct Variant<'a> {
     treatment: &'a Treatment,
     usec: u64,
-    /// Times better than the reference.
+    /// Factor by which it is better than the reference.
     times: f64,
     at: usize,
 }
 
 impl Variant<'_> {
-    /// The same scheduler with the same tunables, but for the throttle?
+    /// Whether only the throttle differs.
     fn same(&self, other: &Self) -> bool {
         let rest = |t: &Treatment| {
             let all = t.tunables.iter().filter(|k| k.0 != WBT_LAT_USEC.name);
@@ -132,7 +132,7 @@ impl Variant<'_> {
     }
 }
 
-/// Treatments of a group whose throttle is known.
+/// Treatments of a group with known throttles.
 fn variants<'a>(results: &'a Results, analysis: &Analysis, group: &Group) -> Vec<Variant<'a>> {
     let usec = |t: usize| {
         let mut all = analysis.measured(results, group).flat_map(|c| &c.throttled);
@@ -158,16 +158,16 @@ fn against(times: f64, margin: f64) -> String {
     }
 }
 
-/// Whose the lead is.
+/// The source of a lead.
 struct Share {
-    /// In a sentence.
+    /// The statement in a sentence.
     text: String,
-    /// It is the throttle's alone.
+    /// Whether the throttle alone is the source.
     throttle: bool,
 }
 
-/// Compares the treatment that leads with itself under the other throttle, and with the best other
-/// scheduler under the same.
+/// Compares the leading treatment with itself under the other throttle, and with the best other
+/// scheduler under the same throttle.
 fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
     let margin = analysis.method.margin;
     let all = variants(results, analysis, group);
@@ -206,7 +206,7 @@ fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share>
     })
 }
 
-/// A label as a setting: "bfq with wbt_lat_usec=75001".
+/// A label in the form of a setting: "bfq with wbt_lat_usec=75001".
 fn setting(label: &str) -> String {
     match label.split_once(':') {
         Some((name, set)) if set.contains(WBT_LAT_USEC.name) => {
@@ -216,7 +216,7 @@ fn setting(label: &str) -> String {
     }
 }
 
-/// An answer with what the throttle has to do with it.
+/// Adds the effect of the throttle to an answer.
 pub(crate) fn told(
     results: &Results,
     analysis: &Analysis,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A treatment by its label, what its queue read, and its mean, ms.
 type Row = (&'static str, u64, f64);
 
-/// Five blocks of latencies that scatter by a hundredth of a per cent.
+/// Five blocks of latencies that scatter by 0.01 %.
 fn results(rows: &[Row]) -> Results {
     let metric = MetricInfo {
         name: "read mean".to_owned(),
@@ -94,7 +94,7 @@ fn the_line_says_what_each_scheduler_had() {
             && told.contains("write 2001."),
         "{told}"
     );
-    // On two devices.
+    // With two devices.
     let mut r = results(&[("none", 2000, 1.0), ("bfq", 0, 1.0)]);
     let mut other = r.cells[0].clone();
     other.device = "spinning".to_owned();
@@ -108,7 +108,7 @@ fn the_line_says_what_each_scheduler_had() {
     assert_eq!(line(&r), "");
 }
 
-/// A reader beside a flood of writes on a SATA SSD, ms.
+/// Latency of a reader during heavy writes on a SATA SSD, ms.
 #[test]
 fn a_lead_that_is_the_throttles_is_called_that() {
     let a = advised(&[
@@ -178,7 +178,7 @@ fn a_lead_that_is_the_schedulers_is_called_that() {
         "{}",
         a.throttling
     );
-    // Nothing is said where each ran with one throttle only.
+    // No statement if each treatment ran with one throttle only.
     let a = advised(&[("none", 2000, 20.0), ("bfq", 0, 9.0)]);
     assert_eq!(a.throttling, "");
 }

@@ -1,5 +1,5 @@
-//! What a trace holds: on a terminal, in Markdown, and as a page of its own. One story, told three
-//! ways: the sentences and figures are the same in all of them.
+//! The contents of a trace: on a terminal, in Markdown, and as a page. The sentences and figures
+//! are the same in all three.
 
 mod page;
 mod picture;
@@ -17,7 +17,7 @@ use seekwell_trace::survey::{SEEK_CLASSES, Seeks, Spread, Survey};
 /// Lines of the first screen.
 const SCREEN: usize = 24;
 
-/// A table without a form: heads with the side they lean to, and rows.
+/// A table without formatting: heads with their alignment, and rows.
 pub(crate) struct Grid {
     pub title: &'static str,
     pub heads: Vec<(&'static str, Align)>,
@@ -273,7 +273,7 @@ fn devices(s: &Survey) -> Option<Grid> {
     })
 }
 
-/// All tables, in the order they are told in.
+/// All tables, in order of appearance.
 fn grids(s: &Survey) -> Vec<Grid> {
     let mut all = vec![kinds(s), phases(s), seeks(s), classes(s), sizes(s)];
     all.extend(merges(s));
@@ -339,13 +339,13 @@ fn head(s: &Survey, width: usize) -> String {
     out
 }
 
-/// The first screen: what it is, in sentences, and the tables that matter.
+/// The first screen: a summary in sentences, and the most important tables.
 pub fn screen(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
     let grids = [kinds(s), phases(s), seeks(s)].into_iter();
     for grid in grids.filter(|g| !g.rows.is_empty()) {
         let text = grid.text(width);
-        // On a narrow terminal sentences take more lines: the last table gives way.
+        // On a narrow terminal sentences take more lines: the last tables are dropped.
         if out.lines().count() + text.lines().count() < SCREEN {
             out += &text;
         }
@@ -360,7 +360,7 @@ pub fn screen(s: &Survey, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// Everything.
+/// The complete report.
 pub fn details(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
     for grid in grids(s) {
@@ -377,7 +377,7 @@ pub fn details(s: &Survey, width: usize) -> String {
     out
 }
 
-/// The same for a pull request.
+/// The report for a pull request.
 pub fn markdown(s: &Survey) -> String {
     let mut out = format!("## {}\n\n", names::escaped(&heading(s)));
     for sentence in words::sentences(s) {
@@ -395,7 +395,7 @@ pub fn markdown(s: &Survey) -> String {
     out
 }
 
-/// Without styles: what goes into a file has none.
+/// Removes styles, for files.
 fn anstream_free(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! A trace as a page of its own: one HTML file without script, network or font.
+//! The page of a trace: one HTML file without scripts, network or fonts.
 
 use super::{Grid, grids, heading, picture, words};
 use crate::names;

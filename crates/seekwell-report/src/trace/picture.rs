@@ -1,4 +1,4 @@
-//! Place and time: the grid and the course, in characters and as SVG.
+//! Accesses by place and time: the map and the course, in characters and as SVG.
 
 use super::words::{has_rate, long};
 use crate::units::{bytes, rate, three, time_ns};
@@ -8,12 +8,12 @@ use std::fmt::Write;
 
 /// Rows of the map on a terminal.
 const ROWS: usize = 12;
-/// Columns that labels take there.
+/// Width of the labels on a terminal, columns.
 const LABEL: usize = 12;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Sum of reads and writes in cells of a smaller grid, the lowest row first, column after column.
+/// Sums reads and writes in the cells of a coarser grid, lowest row first, column by column.
 fn smaller(h: &Heat, columns: usize, rows: usize) -> (Vec<u64>, usize, usize) {
     let (columns, rows) = (columns.min(h.columns).max(1), rows.min(h.rows).max(1));
     let mut out = vec![0u64; columns * rows];
@@ -27,7 +27,7 @@ fn smaller(h: &Heat, columns: usize, rows: usize) -> (Vec<u64>, usize, usize) {
     (out, columns, rows)
 }
 
-/// 0 for none, else 1 to `most`, by the logarithm.
+/// 0 for none, else 1 to `most` on a logarithmic scale.
 fn level(n: u64, top: u64, most: usize) -> usize {
     match (n, top) {
         (0, _) => 0,
@@ -40,7 +40,7 @@ fn level(n: u64, top: u64, most: usize) -> usize {
     .min(most)
 }
 
-/// The largest of each cell, so that no spike is lost.
+/// The maximum of each cell, so that no spike is lost.
 fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
     let n = columns.min(values.len()).max(1);
     let mut out = vec![0.0f64; n];
@@ -51,11 +51,11 @@ fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
     out
 }
 
-/// One line over time: what it is, and its values by step.
+/// One line over time: its name, and its values by step.
 struct Strip {
     name: &'static str,
     values: Vec<f64>,
-    /// The largest in words.
+    /// Text for the largest value.
     most: fn(f64) -> String,
 }
 
@@ -151,7 +151,7 @@ pub(super) fn text(s: &Survey, width: usize) -> String {
     out
 }
 
-/// Width of the drawing, and of what stands left of it.
+/// Width of the drawing, and of the labels to its left.
 const WIDE: usize = 1000;
 const LEFT: usize = 80;
 
@@ -163,7 +163,7 @@ fn tick(out: &mut String, y: f64, text: &str) {
     );
 }
 
-/// Cells of one kind as paths, one a shade; neighbours in a row are one piece.
+/// Cells of one kind as paths, one per shade; adjacent cells in a row are one piece.
 fn cells(h: &Heat, counts: &[u32], class: &str, high: f64) -> String {
     let top = u64::from(counts.iter().copied().max().unwrap_or(0));
     let mut paths = vec![String::new(); 6];
@@ -245,8 +245,8 @@ fn axis(out: &mut String, s: &Survey, y: f64) {
     }
 }
 
-/// The course as SVG: strips on one time axis, each with its largest value; a spike is as high as
-/// it was however long the trace.
+/// The course as SVG: strips on one time axis, each with its largest value. A spike keeps its
+/// height, however long the trace is.
 pub(super) fn course_svg(s: &Survey) -> String {
     const HIGH: f64 = 56.0;
     const STEP: f64 = 78.0;
@@ -264,7 +264,7 @@ pub(super) fn course_svg(s: &Survey) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     );
-    // The last step may reach beyond the end.
+    // The last step may extend beyond the end.
     let steps = s.course.reads.len().max(1);
     for (i, strip) in strips.iter().enumerate() {
         let top = strip.values.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! One story, three forms: the same figures, nothing of a trace becomes markup.
+//! Three forms of a report: the same figures, and no part of a trace becomes markup.
 
 use super::{details, markdown, page, screen};
 use crate::table::columns_of;
@@ -23,7 +23,7 @@ fn of(text: String) -> Survey {
     survey(&mut r, &options, None, |_| true).expect("it is read")
 }
 
-/// A thousand reads one after the other, some writes far away.
+/// A thousand sequential reads, and some writes far away.
 fn sample() -> Survey {
     let mut text = String::new();
     let mut line = |us: u64, rest: &str| {
@@ -96,7 +96,7 @@ fn the_three_forms_say_the_same() {
             }
         }
     }
-    // 900 reads of 1000, each 240 us after it was asked for, 40 of them before the driver.
+    // 900 reads out of 1000, each 240 us after its submission, 40 us of them before the driver.
     assert!(html.contains(">240 us</td>"), "{text}");
     assert!(
         html.contains("900 reads (3.69 MB), 100 writes (410 kB)"),
@@ -142,7 +142,7 @@ fn a_trace_without_completions_says_so() {
     page(&s).expect("a page");
 }
 
-/// Issue and completion only: how long anything waited before is not known, and not called little.
+/// Issue and completion only: earlier waiting times are unknown, and not reported as small.
 #[test]
 fn a_trace_without_queue_events_tells_what_it_knows() {
     let s = of(
@@ -179,7 +179,7 @@ fn one_record_makes_no_rate() {
     for csv in [
         "t_ns,op,sector,sectors\n0,R,0,8\n",
         "t_ns,op,sector,sectors,t_complete\n0,R,0,8,100000\n",
-        // Two at one instant are none either.
+        // Two records at the same instant have no rate either.
         "t_ns,op,sector,sectors\n5,R,0,8\n5,R,80,8\n",
     ] {
         let s = of(csv.to_owned());

@@ -1,11 +1,11 @@
-//! The few sentences that a trace comes to.
+//! The sentences about a trace.
 
 use super::iops;
 use crate::units::{bytes, count, percent, rate, share, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::Survey;
 
-/// Share of the time from Q to C below which waiting is next to nothing.
+/// Share of the time from Q to C below which waiting is called negligible.
 const LITTLE: f64 = 0.05;
 
 /// "2 h 0 min", "12 min 5 s", "12.3 s".
@@ -21,7 +21,7 @@ fn plural(n: u64, ending: &'static str) -> &'static str {
     if n == 1 { "" } else { ending }
 }
 
-/// A rate takes two records at least, and time between them.
+/// A rate needs at least two records, and time between them.
 pub(super) fn has_rate(s: &Survey) -> bool {
     s.kinds.iter().map(|k| k.n).sum::<u64>() > 1 && s.span_ns > 0
 }
@@ -56,7 +56,8 @@ fn volume(s: &Survey) -> String {
     )
 }
 
-/// ", in the busiest second 12.3 a second"; nothing where no step holds two, or where there is but one.
+/// ", in the busiest second 12.3 a second"; empty if no step has two records, or if there is only
+/// one step.
 fn busiest(s: &Survey) -> String {
     let c = &s.course;
     let most = (0..c.reads.len()).map(|i| c.reads[i] + c.writes[i]).max();
@@ -152,7 +153,7 @@ fn told_completions(s: &Survey) -> bool {
     s.phases.iter().any(|p| p.name == last)
 }
 
-/// What it is, where it goes, where the time goes; what is missing.
+/// Volume, places and waiting times, and what is missing.
 pub(super) fn sentences(s: &Survey) -> Vec<String> {
     let mut all = vec![volume(s), places(s), waiting(s)];
     if s.unfinished + s.orphans > 0 && told_completions(s) {

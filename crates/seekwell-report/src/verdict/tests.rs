@@ -1,4 +1,4 @@
-//! Verdicts over records made by hand.
+//! Verdicts over records built by hand.
 
 use super::*;
 use seekwell_core::result::{Metric, Operation};
@@ -64,7 +64,7 @@ fn the_best_is_named_with_its_distance() {
     assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(1));
 }
 
-/// 2000 operations that take so long, but one in a part of them, which takes the other.
+/// 2000 operations of the usual latency, except one in `part`, which has the rare latency.
 fn latencies(usual_ms: u64, part: u64, rare_ms: u64) -> Latency {
     let mut l = Latency::default();
     for i in 0..2000 {
@@ -90,7 +90,7 @@ fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
         text.starts_with("by mean read latency, cfq is ahead with 3.60 ms (n 2,000)"),
         "{text}"
     );
-    // 100 of 2000 lie beyond a twentieth, no more than 20 beyond a hundredth.
+    // 100 of 2000 lie beyond the slowest twentieth, at most 20 beyond the slowest hundredth.
     assert!(
         text.contains("slowest twentieth of read operations takes 50.0 ms"),
         "{text}"
@@ -98,8 +98,8 @@ fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
     assert!(text.contains("4.00 ms under noop"), "{text}");
 }
 
-/// What the block layer does not see, programs do: 1.87 against 0.54 ms for bios, 1.87 against
-/// 2.53 for the program.
+/// Programs see latencies that the block layer does not: 1.87 against 0.54 ms for bios, 1.87
+/// against 2.53 for the program.
 #[test]
 fn tails_are_those_of_the_program() {
     let with = |name: &str, value: f64, bio_ms: u64, own_ms: u64| {
@@ -166,7 +166,7 @@ fn between_generations_placement_may_be_all_there_is() {
             && text.contains("1.9 times"),
         "{text}"
     );
-    // Within one generation, far apart, on a raw device or on flash it is not.
+    // Not the placement: within one generation, with a large distance, on a raw device or on flash.
     assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(0));
     let far = [on("cfq", "4.0", 60.0), on("bfq", "6.12", 30.0)];
     assert_eq!(standing(&far).unwrap().winner(), Some(0));
@@ -193,7 +193,7 @@ fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
     };
     assert!(with(400_000, false).is_some_and(|n| n.contains("None of it is charged")));
     assert!(with(99_000, false).is_none() && with(400_000, true).is_none());
-    // Where programs pay for it there is nothing to say.
+    // No note if programs pay for the CPU time.
     let mut paid = run("none", 1.0);
     (paid.substrate, paid.duration_ns, paid.read.ios) = ("sim".into(), 1_000_000_000, 400_000);
     assert!(cpu_note(&[paid.clone()]).is_some());

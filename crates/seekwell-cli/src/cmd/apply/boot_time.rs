@@ -1,4 +1,4 @@
-//! Files for the way of keeping a choice that was asked for, and what has the last word at boot.
+//! Files that make a choice permanent in the requested way, and the setters that run last at boot.
 
 use super::wanted;
 use crate::cli::{Apply, Way};
@@ -9,7 +9,7 @@ use seekwell_host::keep::{Kept, files, tuned, udev};
 use seekwell_host::switch::Wish;
 use std::path::Path;
 
-/// The files, and a line about each thing that would set the scheduler after them.
+/// The files, and one line per setter that would change the scheduler after them.
 pub fn kept(a: &Apply, m: &Machine, wish: &Wish<'_>) -> Result<(Vec<Kept>, Vec<String>), Failure> {
     let tree = m.tree();
     let wanted = wanted(tree, wish);
@@ -18,7 +18,7 @@ pub fn kept(a: &Apply, m: &Machine, wish: &Wish<'_>) -> Result<(Vec<Kept>, Vec<S
         Some(Way::Tuned) => {
             let text = std::fs::read_to_string(tree.at("/etc/tuned/active_profile"));
             let text = text.unwrap_or_default();
-            // One of ours in force is replaced, not included.
+            // An active profile written by Seekwell is replaced, not included.
             let base = Some(text.trim()).filter(|b| !b.is_empty() && !b.starts_with("seekwell-"));
             vec![tuned::profile(&wanted, base)?]
         }
@@ -56,9 +56,9 @@ fn name(kept: &[Kept]) -> String {
     clean(&name.unwrap_or_default().to_string_lossy())
 }
 
-/// What sets another scheduler after these files; without files, everything that sets one.
+/// Setters of another scheduler after these files; without files, all setters.
 fn after(m: &Machine, wish: &Wish<'_>, kept: &[Kept], old: Option<&files::Note>) -> Vec<Setter> {
-    // An earlier file of ours for the disk gives way.
+    // An earlier file of Seekwell for the disk is replaced.
     let gone = |path: &Path| Kept {
         path: path.to_owned(),
         text: String::new(),
@@ -84,7 +84,7 @@ fn after(m: &Machine, wish: &Wish<'_>, kept: &[Kept], old: Option<&files::Note>)
     all
 }
 
-/// In words, with what would win.
+/// The setters in words, with the way that would override them.
 fn said(a: &Apply, rivals: &[Setter]) -> Option<String> {
     let all: Vec<String> = rivals.iter().map(ToString::to_string).collect();
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! What is to be applied: a scheduler by name, or what results of the lab say.
+//! The choice to apply: a scheduler by name, or the recommendation of results.
 
 use super::is_path;
 use crate::cli::Apply;
@@ -10,7 +10,7 @@ use seekwell_lab::analysis::{Analysis, Group, analyse};
 use seekwell_lab::results::{Results, read};
 use std::path::Path;
 
-/// A scheduler with tunables, and what is to be said of it.
+/// A scheduler with tunables, and notes about it.
 pub struct Choice {
     pub scheduler: String,
     pub tunables: Vec<(String, String)>,
@@ -69,7 +69,7 @@ impl Choice {
     }
 }
 
-/// The device of the results that is meant.
+/// The device of the results that the user means.
 fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
     let named = |g: &&Group| a.measured_on.as_ref().is_none_or(|d| g.device == *d);
     let mut all = groups.iter().filter(named);
@@ -88,7 +88,7 @@ fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
     }
 }
 
-/// What was measured may not be what it is applied to.
+/// Warns if the measured device differs from the target.
 fn warned(results: &Results, analysis: &Analysis, group: &Group, device: &Device) -> Vec<String> {
     let mut says = Vec::new();
     if analysis

@@ -1,5 +1,5 @@
-//! `seekwell apply RESULTS|SCHEDULER --device D`: a choice set now, kept for the next boots, and
-//! taken away again.
+//! `seekwell apply RESULTS|SCHEDULER --device D`: applies a choice, makes it permanent, or undoes
+//! it.
 
 mod boot_time;
 mod choice;
@@ -51,7 +51,7 @@ fn tree(a: &Apply) -> Result<Tree, Failure> {
     }
 }
 
-/// Runs.
+/// Runs the command.
 pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
     let tree = tree(a)?;
     let m = Machine::read(&tree);
@@ -169,7 +169,7 @@ fn wanted<'a>(tree: &Tree, w: &'a Wish<'a>) -> Wanted<'a> {
     }
 }
 
-/// Refuses where the kernel would, with the line to type.
+/// Fails where the kernel would, and prints the command to use.
 fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
     let file = Queue::new(tree.queue(&d.name)).file("scheduler");
     match rustix::fs::access(&file, rustix::fs::Access::WRITE_OK) {
@@ -186,12 +186,12 @@ fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
     }
 }
 
-/// What lasts is meant: by a word on the terminal, or by --yes.
+/// Permanent changes need a confirmation on the terminal, or --yes.
 fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure> {
     if a.yes || kept.is_empty() {
         return Ok(out);
     }
-    // What is asked about is on the screen before the question is.
+    // The user sees the plan before the question.
     out.done()?;
     let refuse = |why: &str| Err(Failure::input(format!("{}: {why}", d.name)));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
@@ -203,7 +203,7 @@ fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure>
     }
 }
 
-/// Sets it now, then writes files; if they cannot be written the device is as it was.
+/// Sets the scheduler, then writes files; if they cannot be written, the device is restored.
 fn carry_out(
     tree: &Tree,
     wish: &Wish<'_>,
@@ -225,7 +225,7 @@ fn carry_out(
     let one = std::slice::from_ref(wish);
     let switched = Switched::begin(tree, &records, one, "apply")?;
     let before = switched.changes().first().map(|c| c.before.clone());
-    // Dropped on the way out, it puts the device back.
+    // Dropping it on an error restores the device.
     files::write(tree, wish.device, wish.scheduler, before.as_ref(), kept)?;
     let changes = switched.keep()?;
     files::confirm(tree, wish.device)?;
@@ -265,7 +265,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
         out.line(&half_written(tree, path))?;
     }
     let undone = match files::undo(tree, name, now) {
-        // That was all that a killed run had left.
+        // Only leftovers of a killed run were there.
         Err(FilesError::Nothing(_)) if !swept.is_empty() => return out.done(),
         undone => undone?,
     };
@@ -294,7 +294,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
     out.done()
 }
 
-/// Is it the path of results rather than the name of a scheduler?
+/// Whether it is the path of results, not the name of a scheduler.
 fn is_path(what: &str) -> bool {
     what.contains('/') || Path::new(what).is_dir()
 }

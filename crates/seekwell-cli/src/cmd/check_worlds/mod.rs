@@ -1,5 +1,5 @@
-//! `seekwell check-worlds`: the same script on a real kernel over a modelled disk, and in the
-//! simulation on the same model; what both asked of the disk, side by side.
+//! `seekwell check-worlds`: runs the same script on a real kernel over a modelled disk, and in the
+//! simulation of the same model. Compares the requests that reach the disk.
 
 mod show;
 
@@ -68,7 +68,7 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
         }
         let checked = match checked {
             Ok(checked) => checked,
-            // One that cannot be run in one world is no reason not to run the others.
+            // A workload that cannot run in one world does not stop the others.
             Err(WorldsError::Input(why)) => {
                 missed.push(json!({ "workload": name, "why": why }));
                 progress.aside(|| note(false, &format!("{name} could not be compared: {why}")));
@@ -96,7 +96,7 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
     outcome(&all, !missed.is_empty())
 }
 
-/// What the figures make of the command.
+/// The outcome of the command.
 fn outcome(all: &[Checked], missed: bool) -> Result<(), Failure> {
     if all.iter().any(|c| c.verdict.agrees() == Some(false)) || missed {
         return Err(Failure::Difference);

@@ -1,4 +1,4 @@
-//! The comparison for people, and as JSON.
+//! The comparison as text and as JSON.
 
 use crate::cli::CheckWorlds;
 use seekwell_lab::worlds::{BUSY, Checked, Grounds, Row, Score, too_late};
@@ -22,7 +22,7 @@ fn figure(row: &Row, x: f64) -> Cell {
     }
 }
 
-/// One workload.
+/// The text for one workload.
 pub fn text(c: &Checked) -> String {
     let v = &c.verdict;
     let mut s = format!(
@@ -89,7 +89,7 @@ fn sum(all: &[Checked]) -> Score {
         .fold(Score::default(), |s, c| s.plus(c.verdict.score()))
 }
 
-/// The line below them all; `of`: workloads asked for.
+/// The summary line; `of`: number of workloads requested.
 pub fn closing(all: &[Checked], of: usize) -> String {
     let s = sum(all);
     if all.iter().all(|c| c.grounds == Grounds::Nothing) {
@@ -119,7 +119,7 @@ pub fn closing(all: &[Checked], of: usize) -> String {
     line
 }
 
-/// Everything.
+/// The whole comparison as JSON.
 pub fn json(a: &CheckWorlds, all: &[Checked], missed: &[Value]) -> Value {
     let one = |c: &Checked| {
         json!({

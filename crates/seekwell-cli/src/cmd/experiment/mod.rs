@@ -54,7 +54,7 @@ fn read(file: &Path) -> Result<Experiment, Failure> {
     })
 }
 
-/// A name that any file system takes.
+/// A name that is valid on any file system.
 fn folder_name(name: &str) -> String {
     let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = name
@@ -67,8 +67,8 @@ fn folder_name(name: &str) -> String {
     }
 }
 
-/// The folder that results go to: the one asked for, made or gone on with; else the first of
-/// results/NAME, results/NAME-2, ... that is free or was interrupted in this very experiment.
+/// The folder for the results: the requested one, created or resumed. By default the first of
+/// results/NAME, results/NAME-2, ... that is free or holds this same experiment, interrupted.
 fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     let there = |p: &Path| p.symlink_metadata().is_ok();
     if let Some(dir) = &a.bench.results {
@@ -89,7 +89,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
         if !there(&dir) {
             return Folder::create(&dir, e).map_err(failure);
         }
-        // One that is finished, or of another experiment, is left alone.
+        // A complete folder, or one of another experiment, is not touched.
         if let Ok(folder) = Folder::resume(&dir, e) {
             return Ok(folder);
         }
@@ -115,7 +115,7 @@ fn many(n: usize, what: &str) -> String {
     format!("{n} {what}{plural}")
 }
 
-/// The schedulers that the others are compared with, and where, if not everywhere the same.
+/// The references, and the cells of each if they differ.
 fn references(e: &Experiment) -> String {
     let mut all: Vec<(usize, Vec<&str>)> = Vec::new();
     for c in &e.cells {
@@ -148,7 +148,7 @@ fn range(least_s: f64, most_s: f64) -> String {
     }
 }
 
-/// The plan in words, one statement per line, with what is known of the time of a block.
+/// The plan, one statement per line, with the estimated time of a block.
 pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     let p = plan(e);
     let (least, most) = (p.blocks_min, p.blocks_max);
@@ -190,7 +190,7 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     }
     if let Some(block_s) = block.most_s {
         let at_most = of(block_s, most);
-        // Where runs end by themselves soon after their time, there is nothing to add.
+        // If runs end by themselves soon after their time, nothing is added.
         if block
             .about_s
             .is_none_or(|about| at_most > 2.0 * of(about, most))
@@ -222,7 +222,7 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     lines
 }
 
-/// What is left out at the start of timed runs, if any are.
+/// The warm-up of timed runs, if there is any.
 fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
     let timed = w.timed.join(", ");
     let mut lines = Vec::new();
@@ -251,32 +251,32 @@ fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
     lines
 }
 
-/// How an experiment is carried out and told.
+/// How an experiment runs and reports.
 pub struct Steps<'a> {
-    /// Its file; none: from the words of a command line.
+    /// Its file; `None` if it comes from the command line.
     pub file: Option<&'a Path>,
-    /// Runs at a time.
+    /// Maximum number of parallel runs.
     pub threads: usize,
-    /// For real, not on modelled disks.
+    /// Whether it runs on a real disk, not on modelled disks.
     pub real: bool,
-    /// The note on the medium, by which a power cut's next boot knows of it.
+    /// The note that shows the experiment after a power cut.
     pub noted: Option<&'a Noted<'a>>,
-    /// Called with what was found, before it is told: the same in simulation.
+    /// Called with the analysis before the report: simulates the same experiment.
     pub twin: Option<&'a Beside<'a>>,
 }
 
-/// A note of an experiment whose programs write on this machine.
+/// The note of an experiment whose programs write on this machine.
 pub struct Noted<'a> {
-    /// What it says.
+    /// Its contents.
     pub about: &'a About,
-    /// Itself.
+    /// The note itself.
     pub note: &'a RefCell<Note>,
 }
 
-/// Gives the same in simulation, if that is asked for.
+/// Simulates the same experiment, if requested.
 pub type Beside<'a> = dyn Fn(&Analysis) -> Result<Option<Twin>, Failure> + 'a;
 
-/// Carries it out and prints what may be said.
+/// Runs the experiment and prints the results.
 pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
@@ -321,8 +321,8 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
 
-/// Runs what is missing, keeps it, and prints what may be said. An experiment that is handed over is
-/// let go of once it is carried out: its specifications are most of what it takes.
+/// Runs what is missing, stores it, and prints the results. An owned experiment is dropped after
+/// its runs, because its specifications take most of the memory.
 pub fn conducted(
     a: &Compare,
     e: Cow<'_, Experiment>,
@@ -399,7 +399,7 @@ pub fn conducted(
     empty(&analysis, &results.runs)
 }
 
-/// Its note says from now on where its results are.
+/// Adds the folder of the results to the note.
 fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: bool) {
     let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
     let (file, results) = (whole(file), whole(results));
@@ -443,7 +443,7 @@ fn carried_out(
     Ok((done, folder.completed().map_err(failure)?))
 }
 
-/// Tests of which no run gave a value, though all came to an end of some kind, and why.
+/// Tests without any value, although their runs ended, with the reason.
 fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
     let none = |c: &CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
     let why = |cell: usize| {
@@ -475,7 +475,7 @@ fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
     }
 }
 
-/// What became of it makes the exit code.
+/// The outcome of the experiment as an exit code.
 fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<(), Failure> {
     let again = format!(
         "go on with: seekwell compare {} --results {}",

@@ -1,4 +1,4 @@
-//! What an experiment prints: the first screen, and with --details every cell.
+//! The output of an experiment: the first screen, and with --details every cell.
 
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -8,7 +8,7 @@ use seekwell_lab::conduct::Conducted;
 use seekwell_report::compare::{answer, first, seeds};
 use seekwell_report::table::wrap;
 
-/// The first screen; with --details every cell, too.
+/// The first screen, and with --details every cell.
 pub fn text(
     out: &mut Out,
     a: &Compare,
@@ -42,7 +42,7 @@ pub fn text(
     Ok(())
 }
 
-/// All tests in so many lines, with a score over them for each device.
+/// All tests in at most `room` lines, with a score over them for each device.
 fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     let one = analysis.groups.len() == 1;
     let rows: Vec<seeds::Judged> = analysis
@@ -68,7 +68,7 @@ fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     };
     let heading = format!("{on} ({})", blocks(&rows));
     let legend = seeds::legend(analysis.method.margin, width());
-    // A sentence for each device is worth more than some of its tests, but not than all of them.
+    // A sentence per device is more important than some of its tests, but not than all of them.
     let labels = &analysis.treatments;
     let each = analysis.groups.iter().map(|g| match one {
         true => seeds::scores(g, labels, width()),
@@ -84,7 +84,7 @@ fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     answer(&rows, labels, (&heading, &legend), &[], room, columns()) + &scores
 }
 
-/// The tests of a device, by the shortest names that tell them apart.
+/// The tests of a device, by the shortest distinct names.
 fn rows<'a>(analysis: &'a Analysis, group: &Group) -> Vec<seeds::Judged<'a>> {
     let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
     cells

@@ -1,4 +1,4 @@
-//! `seekwell explain FILE`: a scheduler under the microscope.
+//! `seekwell explain FILE`: shows a scheduler's decisions step by step.
 
 mod json;
 
@@ -22,9 +22,9 @@ use seekwell_sim::compare::run_all;
 use serde_json::Value;
 use std::path::Path;
 
-/// What one case gave.
+/// The result of a case.
 enum Done {
-    /// A request list, with its agreement if it carries a recording.
+    /// A request list, with its agreement if it has a recording.
     List {
         out: Outcome,
         scored: Option<(Agreement, Vec<Beside>)>,
@@ -85,7 +85,7 @@ fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, Ca
     Ok(Done::List { out, scored })
 }
 
-/// The cases of the file as the options want them run.
+/// The cases of the file, changed as the options request.
 fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
     let mut csv = CsvOptions::default();
     if let Some(s) = &a.scheduler {
@@ -135,7 +135,7 @@ fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
     Ok(all)
 }
 
-/// The cases that came to their ends, and why others did not.
+/// The completed cases, and the reasons why others did not complete.
 struct Ran {
     cases: Vec<Case>,
     done: Vec<Done>,
@@ -144,7 +144,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// What to say of those that are not among them.
+    /// The outcome for the cases that did not complete.
     fn outcome(&self) -> Result<(), Failure> {
         let n = self.done.len();
         if let Some(signal) = signal().filter(|_| n + self.failed.len() < self.asked) {
@@ -165,8 +165,8 @@ impl Ran {
     }
 }
 
-/// Runs all cases on all cores, in their order; a signal leaves out those that had not begun, and
-/// one that fails leaves the others.
+/// Runs all cases on all cores, in order. A signal skips the cases that have not started; a failed
+/// case does not affect the others.
 fn run_many(cases: Vec<Case>, null_models: bool, quiet: bool) -> Result<Ran, Failure> {
     let (asked, steps) = (cases.len(), cases.len() == 1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -355,7 +355,7 @@ fn summary(out: &mut Out, file: &Path, cases: &[Case], all: &[Done]) -> Result<(
     Ok(())
 }
 
-/// All rules of the scheduler asked for, or of every one.
+/// The rules of the requested scheduler, or of all.
 fn rules(a: &Explain) -> Result<String, Failure> {
     let all = match &a.scheduler {
         Some(name) => vec![named(name).map_err(|e| Failure::words("", &e))?.info],

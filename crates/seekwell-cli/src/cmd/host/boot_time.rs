@@ -1,11 +1,11 @@
-//! What sets schedulers at boot, by file and line.
+//! The setters of schedulers at boot, by file and line.
 
 use seekwell_host::block::{Device, Machine};
 use seekwell_host::keep::at_boot::{Setter, at_boot};
 use seekwell_report::table::wrap;
 use serde_json::{Value, json};
 
-/// What sets the schedulers of some devices at boot: a line of a file with the devices it is for.
+/// The setters of some devices' schedulers at boot: a line of a file, with its devices.
 pub fn setters(m: &Machine, of: impl Fn(&Device) -> bool) -> Vec<(Setter, Vec<String>)> {
     let mut all: Vec<(Setter, Vec<String>)> = Vec::new();
     for d in m.devices.iter().filter(|d| of(d)) {
@@ -19,7 +19,7 @@ pub fn setters(m: &Machine, of: impl Fn(&Device) -> bool) -> Vec<(Setter, Vec<St
     all
 }
 
-/// For people: nothing where nothing sets one.
+/// As text; empty if there are no setters.
 pub fn text(all: &[(Setter, Vec<String>)], width: usize) -> String {
     let line = |(s, devices): &(Setter, Vec<String>)| {
         wrap(&format!("{}: {s}", devices.join(", ")), 2, width)
@@ -33,7 +33,7 @@ pub fn text(all: &[(Setter, Vec<String>)], width: usize) -> String {
     }
 }
 
-/// For programs.
+/// As JSON.
 pub fn json(all: &[(Setter, Vec<String>)]) -> Value {
     all.iter()
         .map(|(s, devices)| json!({ "devices": devices, "setter": s }))

@@ -1,4 +1,5 @@
-//! `seekwell host [PATH]`: the block devices of this machine, and what schedules under a path.
+//! `seekwell host [PATH]`: shows the block devices of this machine, and the layers that schedule
+//! under a path.
 
 pub mod boot_time;
 mod restore;
@@ -11,7 +12,7 @@ use seekwell_host::block::{Device, Machine, Tree};
 use seekwell_host::switch::journal::Records;
 use serde_json::json;
 
-/// The machine, or the copy that was named.
+/// This machine, or the named copy.
 fn machine(a: &Host) -> Result<Machine, Failure> {
     let Some(dir) = &a.root else {
         return Ok(Machine::read(&Tree::default()));
@@ -26,7 +27,7 @@ fn machine(a: &Host) -> Result<Machine, Failure> {
     Ok(Machine::read(&Tree::below(dir)))
 }
 
-/// What else is worth knowing, on stderr.
+/// Further notes, on stderr.
 fn notes(m: &Machine, quiet: bool) {
     if let Some(e) = &m.elevator {
         note(
@@ -49,7 +50,7 @@ fn notes(m: &Machine, quiet: bool) {
     }
 }
 
-/// Tells.
+/// Runs the command.
 pub fn run(a: &Host, quiet: bool) -> Result<(), Failure> {
     if let Some(HostAction::Restore(r)) = &a.action {
         return restore::run(r, quiet);

@@ -1,5 +1,5 @@
-//! `seekwell host restore`: after kill -9 of everything, and after a power cut, at once or by a
-//! unit of systemd at every boot.
+//! `seekwell host restore`: cleans up after kill -9 of all processes or after a power cut, by hand
+//! or by a systemd unit at every boot.
 
 use crate::cli::Restore;
 use crate::cmd::switch::show::{again, found, half_written, program, there, typed};
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What was done, a line each, and what could not be.
+/// Actions taken, one line each, and failures.
 #[derive(Default)]
 struct Told {
-    /// A word for what it is about, and the line.
+    /// The subject of an action, and its line.
     done: Vec<(&'static str, String)>,
     left: Vec<String>,
 }
@@ -40,7 +40,7 @@ fn tree(a: &Restore) -> Result<Tree, Failure> {
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     let tree = tree(a)?;
     if tree.is_live() && !rustix::process::geteuid().is_root() {
@@ -59,7 +59,8 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     let mut told = Told::default();
     let notes = Notes::of(&tree);
     let dead = notes.dead(&tree);
-    // Programs first: they do their I/O under what is put back.
+    // Programs come first: their I/O should run under the experiment's settings, not the restored
+    // ones.
     for d in dead.iter().filter(|d| tree.is_live() && !d.booted) {
         let n = seekwell_host::program::end_of(&d.pid.to_string());
         if n > 0 {
@@ -101,11 +102,11 @@ fn settings(tree: &Tree, told: &mut Told) {
     }
 }
 
-/// Files of an `apply` that was cut short.
+/// Files of an interrupted `apply`.
 fn applied(tree: &Tree, told: &mut Told) {
     let m = Machine::read(tree);
     let records = records(tree);
-    // Half-written files first: a directory with one in it would stay.
+    // Temporary files come first: a directory that contains one could not be removed.
     for path in files::sweep(tree) {
         told.add("applied", half_written(tree, &path));
     }
@@ -140,7 +141,7 @@ fn applied(tree: &Tree, told: &mut Told) {
     }
 }
 
-/// Where it stands, and what it had in its directory.
+/// Reports an interrupted experiment, and removes its files.
 fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     let (tree, about) = (m.tree(), &d.about);
     let by = match d.booted {
@@ -178,7 +179,7 @@ fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     }
 }
 
-/// Removes its directories. Where that cannot be done the note stays, so that it is tried again.
+/// Removes its directories. After a failure the note stays, so that the next call tries again.
 fn directories(m: &Machine, about: &About) -> Result<Vec<PathBuf>, String> {
     let dir = about.dir.display();
     let mount = &about.mount;
@@ -226,7 +227,7 @@ fn tell(a: &Restore, told: &Told) -> Result<(), Failure> {
     }
 }
 
-/// systemctl, where systemd runs; else the lines to type are told.
+/// Runs systemctl if systemd runs; else prints the commands.
 fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
     let runs = tree.is_live() && tree.at("/run/systemd/system").is_dir();
     for line in lines {
@@ -281,7 +282,7 @@ fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
 fn remove(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
     let subject = unit::subject();
     if files::noted(tree, &subject)?.is_some() {
-        // While it still knows the unit.
+        // Before the file is removed, because systemctl needs the unit.
         systemctl(tree, &[format!("systemctl disable {}", unit::NAME)], true);
     }
     let undone = files::undo(tree, &subject.name, Some(&subject))?;

@@ -1,4 +1,4 @@
-//! The table of devices, and the layers under a path, for people.
+//! The table of devices, and the layers under a path, as text.
 
 use crate::cmd::switch::show::typed_as;
 use seekwell_host::block::{Acts, Device, Machine, Partition, Role, Scheduler, Under, clean};
@@ -7,7 +7,7 @@ use seekwell_report::table::{Align, Cell, Table, painted, wrap};
 use seekwell_report::units;
 use std::path::PathBuf;
 
-/// Columns in the order in which they are given up where there is no room.
+/// Columns in the order in which they are dropped if the space is too small.
 const GIVEN_UP: &[&str] = &[
     "affinity", "nomerges", "serial", "cache", "max KiB", "ahead", "requests", "wbt", "model",
     "queues",
@@ -20,7 +20,7 @@ fn or_dash<T: ToString>(value: Option<T>) -> Cell {
     }
 }
 
-/// `[bfq] none kyber`; the one in force first.
+/// `[bfq] none kyber`; the active one first.
 fn choice(d: &Device) -> Cell {
     match &d.scheduler {
         Scheduler::Absent => painted("takes none", DIM),
@@ -61,14 +61,14 @@ fn points(mounts: &[PathBuf], swap: bool) -> Vec<String> {
     all
 }
 
-/// What lies on a part: mounts, and the devices that stand on it.
+/// The users of a partition: mounts, and the devices stacked on it.
 fn on_part(p: &Partition) -> Option<String> {
     let mut all = points(&p.mounts, p.swap);
     all.extend(p.above.iter().cloned());
     (!all.is_empty()).then(|| format!("{}: {}", p.name, all.join(" ")))
 }
 
-/// What lies on a device, and what it stands on.
+/// The users of a device, and the devices it is stacked on.
 fn used(d: &Device) -> String {
     let mut all = points(&d.mounts, d.swap);
     all.extend(d.above.iter().cloned());
@@ -115,7 +115,7 @@ fn row(d: &Device) -> Vec<Cell> {
     ]
 }
 
-/// All devices; empty ones of those kinds that are made by the dozen only if asked for.
+/// All devices; unused ones of kinds that exist in advance only with `all`.
 pub fn table(m: &Machine, all: bool, width: usize) -> String {
     let mut t = Table::new(&[
         ("device", Align::Left),
@@ -141,7 +141,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     if shown.is_empty() {
         text += "No block device that is in use can be seen here.\n";
     } else {
-        // What lies on them may be wrapped; the rest has to fit beside some of it.
+        // The column of users may be wrapped; the others have to fit next to part of it.
         let kept = t.without(GIVEN_UP, 0, width.saturating_sub(ON_IT));
         let on_it = shown.iter().map(|d| used(d).into()).collect();
         text += &kept.with("on it", on_it).render_within(0, width);
@@ -176,7 +176,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     text + &trouble(shown.into_iter(), width.min(100))
 }
 
-/// Columns whose names do not say all, where they are shown.
+/// Explanations of columns whose names are too short.
 const EXPLAINED: &[(&str, &str)] = &[
     ("queues", "queues: hardware queues x commands on each"),
     ("requests", "requests: nr_requests"),
@@ -184,7 +184,7 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("cache", "cache: write back or through"),
 ];
 
-/// Columns that the last column should have.
+/// Minimum width of the last column.
 const ON_IT: usize = 22;
 
 fn trouble<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> String {
@@ -198,7 +198,7 @@ fn trouble<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> Strin
     text
 }
 
-/// The layers, and what can be done.
+/// The layers, and the possible changes.
 pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}", u.asked);
     let path = clean(&u.path.to_string_lossy());
@@ -226,7 +226,7 @@ pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     text + &trouble(seen.filter_map(|s| m.device(&s.name)), width)
 }
 
-/// The command that would change it.
+/// The command that would change the scheduler.
 fn advice(m: &Machine, u: &Under, width: usize) -> String {
     let target = match (u.deciding.as_slice(), &u.device) {
         ([], _) => return String::new(),

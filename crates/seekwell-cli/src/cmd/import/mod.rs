@@ -1,4 +1,4 @@
-//! `seekwell import FILE...`: what of other programs' results holds.
+//! `seekwell import FILE...`: which results of other programs are significant.
 
 mod show;
 
@@ -15,7 +15,7 @@ use seekwell_report::style::NAME;
 use seekwell_report::table::{Align, Table, painted, wrap};
 use serde_json::json;
 
-/// How files are read, as the arguments have it.
+/// Options for reading the files, from the arguments.
 ///
 /// # Errors
 /// A name is mapped twice.
@@ -53,7 +53,7 @@ fn list(out: &mut Out) -> Result<(), Failure> {
     out.text(&t.render_within(0, columns()))
 }
 
-/// Reads, judges, shows.
+/// Reads, analyses and shows the results.
 pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(None)?;
     if a.list {
@@ -99,7 +99,7 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
         .lines()
         .map(|l| wrap(l, 0, width()).lines().count().max(1))
         .sum();
-    // What the files were takes a line, what is noted beside it another.
+    // The description of the files takes one line, notes another.
     let room = (LINES - 2).saturating_sub(wrapped);
     if a.details {
         out.text(&matrix)?;

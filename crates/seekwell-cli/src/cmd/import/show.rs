@@ -1,4 +1,4 @@
-//! Imported results as tables: who is ahead by how much, and how sure that is.
+//! Imported results as tables: leads with their uncertainty.
 
 use seekwell_core::numbers::signed;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, column_order};
@@ -8,7 +8,7 @@ use seekwell_report::style::{BAD, DIM, GOOD, HEAD, PLAIN};
 use seekwell_report::table::{Align, Cell, Table, paint, painted, wrap};
 use seekwell_report::units::three;
 
-/// What is shown.
+/// The results to show.
 pub struct View<'a> {
     pub results: &'a Results,
     pub analysis: &'a Analysis,
@@ -16,12 +16,12 @@ pub struct View<'a> {
     pub width: usize,
 }
 
-/// Characters of a workload's name in the matrix, at least.
+/// Minimum width of a workload's name in the matrix, characters.
 const NAME_MIN: usize = 24;
-/// Characters of a unit there, at most.
+/// Maximum width of a unit there, characters.
 const UNIT_MAX: usize = 12;
 
-/// A name without its middle, which is where names of one test agree.
+/// A name shortened in the middle, where names of the same test agree.
 fn shortened(name: &str, most: usize) -> String {
     let all: Vec<char> = name.chars().collect();
     if all.len() <= most {
@@ -37,17 +37,17 @@ fn shortened(name: &str, most: usize) -> String {
     )
 }
 
-/// Gain of `one`, per cent of times better: positive is ahead.
+/// Lead of `one` in per cent: positive is ahead.
 fn gain(c: &Comparison, better: Better) -> Option<f64> {
     let times = c.times_better(better)?;
-    // As the words have it: behind by what the other is ahead.
+    // As in the words: how far behind is measured as the other's lead.
     Some(match times >= 1.0 {
         true => 100.0 * (times - 1.0),
         false => -100.0 * (1.0 / times - 1.0),
     })
 }
 
-/// A comparison in a few characters: gain and how sure it is.
+/// A comparison in a few characters: lead and significance.
 fn brief(c: &Comparison, better: Better) -> Cell {
     let mark = match c.verdict {
         v if v.claims() => "!",
@@ -82,7 +82,7 @@ impl View<'_> {
         self.analysis.treatments.get(treatment).map_or("", |t| t)
     }
 
-    /// What the files were.
+    /// Description of the files.
     pub fn head(&self, width: usize) -> String {
         let mut out = String::new();
         let r = self.results;
@@ -106,7 +106,7 @@ impl View<'_> {
         out
     }
 
-    /// Cells of one place together, in the order they came in.
+    /// Cells grouped by place, in the original order.
     fn places(&self) -> Vec<(String, Vec<&CellAnalysis>)> {
         let mut out: Vec<(String, Vec<&CellAnalysis>)> = Vec::new();
         for cell in &self.analysis.cells {
@@ -130,7 +130,7 @@ impl View<'_> {
         }
     }
 
-    /// A line a workload, a column a treatment.
+    /// One line per workload, one column per treatment.
     pub fn matrix(&self) -> String {
         let mut out = String::new();
         for (place, cells) in self.places() {
@@ -151,8 +151,8 @@ impl View<'_> {
         out
     }
 
-    /// What holds over all, the largest first, in so many lines: where all cells take more than a
-    /// screen.
+    /// The significant differences over all cells, the largest first, in at most `lines` lines; for
+    /// results whose cells do not fit on a screen.
     pub fn held(&self, lines: usize) -> String {
         let mut held: Vec<(f64, &CellAnalysis, &Comparison)> = Vec::new();
         for cell in &self.analysis.cells {
@@ -213,7 +213,7 @@ impl View<'_> {
             .iter()
             .map(|c| c.metric.unit.chars().count().min(UNIT_MAX));
         let units = units.max().unwrap_or(0).max(4);
-        // A mean or a gain with its mark takes nine columns at most.
+        // A mean or a lead with its mark takes at most nine columns.
         let others: usize = heads.iter().map(|h| h.chars().count().max(9) + 2).sum();
         let room = self.width.saturating_sub(others + units + 4).max(NAME_MIN);
         for cell in cells {
@@ -228,7 +228,7 @@ impl View<'_> {
         t.render_fit(2, self.width, 2)
     }
 
-    /// The reference's mean, or how far another is from it.
+    /// The reference's mean, or the distance of another treatment from it.
     fn cell(&self, cell: &CellAnalysis, treatment: usize) -> Cell {
         let side = cell.sides.iter().find(|s| s.treatment == treatment);
         let mean = side.and_then(|s| s.mean);
@@ -243,7 +243,7 @@ impl View<'_> {
         }
     }
 
-    /// Pairs without the reference, where they say something.
+    /// Significant pairs without the reference.
     fn pairs(&self, cells: &[&CellAnalysis]) -> String {
         let mut t = Table::new(&[
             ("PAIR", Align::Left),
@@ -268,7 +268,7 @@ impl View<'_> {
         }
     }
 
-    /// A line a comparison.
+    /// One line per comparison.
     pub fn details(&self) -> String {
         let mut out = String::new();
         for (place, cells) in self.places() {
@@ -339,7 +339,8 @@ impl View<'_> {
         t.render_within(4, self.width)
     }
 
-    /// How many hold, beside what chance gives; what the marks mean.
+    /// The number of significant comparisons, the number expected by chance, and the meaning of the
+    /// marks.
     pub fn foot(&self) -> String {
         let alpha = self.analysis.method.alpha;
         let all: Vec<&Comparison> = self
@@ -378,7 +379,7 @@ impl View<'_> {
             "Per cent ahead (+) or behind (-): ! holds over all, ~ a hint, = no difference within \
              {margin} %, ? cannot tell, 1 one run or no error. All in words: --details.\n",
         );
-        // The order of JSON's members is not that of the runs.
+        // The order of JSON's members is not the order of the runs.
         if !self.results.about.source.contains("json") {
             for o in column_order(self.analysis).iter().filter(|o| o.p < 0.05) {
                 let mut names: Vec<&str> = o.treatments.iter().map(|t| self.label(*t)).collect();

@@ -1,5 +1,5 @@
-//! The first screen of reproductions: what decides, in as many lines as a terminal has. All else is
-//! behind `--details`.
+//! The first screen of reproductions: the deciding figures, in the lines of a terminal. `--details`
+//! shows the rest.
 
 use super::Shown;
 use super::own::{cut_off, noisy};
@@ -12,7 +12,7 @@ use seekwell_report::table::{Align, Cell, Table, wrap};
 
 const MORE: &str = "--details shows every figure and all evidence, docs/reproduction.md, too.";
 
-/// One publication, or a line each of several.
+/// One publication, or one line each for several.
 pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
     match all {
         [one] => of_one(one, asked, lines),
@@ -20,7 +20,7 @@ pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
     }
 }
 
-/// The richest that fits, else the last.
+/// The first text that fits into `lines`, else the last.
 fn richest(mut all: impl Iterator<Item = String>, lines: usize) -> String {
     let mut last = String::new();
     all.find(|text| {
@@ -56,7 +56,7 @@ fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
     richest(texts, lines)
 }
 
-/// How near figures are, beside a model that knows no scheduler.
+/// Agreement of the figures, compared with a model without knowledge of schedulers.
 fn levels(s: &Shown) -> String {
     let mut t = Table::new(&[
         ("LEVEL", Align::Left),
@@ -81,7 +81,7 @@ fn levels(s: &Shown) -> String {
     t.render_within(2, columns())
 }
 
-/// The differences that weigh most, in so many lines, and all.
+/// The most important differences in at most `rows` rows, and the total.
 fn differences(s: &Shown, rows: usize) -> String {
     let Some((all, groups)) = s.ours.skill.split_last() else {
         return String::new();
@@ -100,7 +100,7 @@ fn differences(s: &Shown, rows: usize) -> String {
     t.without(&SPARE, 2, columns()).render(2) + &indented(&key)
 }
 
-/// Every figure, where they are few; a test by its metric alone where its name takes too much room.
+/// Every figure, if there are few; a test by its metric alone if its name is too long.
 fn own_figures(s: &Shown) -> String {
     let whole = table(s, |c| title(&s.ours, c));
     match whole.fits(2, columns()) {

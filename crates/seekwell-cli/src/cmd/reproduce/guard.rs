@@ -1,4 +1,4 @@
-//! `seekwell reproduce NAME --guard GUARD`: what a score is worth.
+//! `seekwell reproduce NAME --guard GUARD`: checks how robust a score is.
 
 use super::page::prose;
 use super::section::{Section, page, show};
@@ -24,23 +24,23 @@ use seekwell_report::table::Align;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Measured on a machine of two cores that had other work as well, with an optimised build.
+/// Measured on a machine with two cores and other load, with an optimised build.
 const COST: &str = "What guards run is kept and carried (`make guards`), and counts only while the runs are \
     those of today. Made anew it takes a processor 20 minutes for the fifty draws, 15 for each \
     constant alone, two for the order of the columns and one for the causes.";
 
-/// What a guard gave: to read, and whole.
+/// The result of a robustness check: as text and as data.
 struct Given {
     sections: Vec<Section>,
     json: Value,
 }
 
-/// Where a guard keeps what it made.
+/// The file where a robustness check stores its results.
 fn path(a: &Reproduce, of: &str, guard: Guard) -> PathBuf {
     a.results.join(format!("{of}-guard-{}.jsonl", guard.name()))
 }
 
-/// Runs guards, and prints.
+/// Runs robustness checks, and prints them.
 pub fn run(
     a: &Reproduce,
     name: &str,
@@ -51,7 +51,7 @@ pub fn run(
     let mut all = Vec::new();
     for &guard in &guards {
         match guard {
-            // One table: causes are few.
+            // One table, because there are few causes.
             Guard::Ablations => {
                 let names: Vec<&str> = publications.iter().map(|p| p.name).collect();
                 let file = path(a, &a.name, guard);
@@ -105,7 +105,7 @@ pub fn run(
     out.done()
 }
 
-/// One guard on one publication; `None`: it has nothing to guard there.
+/// Runs one robustness check on one publication; `None` if it does not apply.
 fn one(
     a: &Reproduce,
     guard: Guard,
@@ -139,7 +139,7 @@ fn one(
     }
 }
 
-/// Gives a guard what it runs with, and tells of it.
+/// Runs a robustness check with its inputs and a progress bar.
 fn within<T>(
     a: &Reproduce,
     file: &std::path::Path,
@@ -303,10 +303,10 @@ fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
     }
 }
 
-/// Constants that are told by name: those that move the skill most.
+/// Number of constants named: those that change the skill most.
 const NAMED: usize = 4;
 
-/// Which constants the skill hangs on, each alone.
+/// The constants that the skill is most sensitive to, each changed alone.
 fn most(m: &Moved) -> Option<String> {
     let nominal = m.nominal.skill?;
     let by = |s: &Single| {

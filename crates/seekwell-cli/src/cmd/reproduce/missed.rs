@@ -1,6 +1,6 @@
-//! What was asked of the predictions, what came of it, and why a target is missed: which mechanism is
-//! missing, or why the published figure is doubtful, with the measurement that says so. What these
-//! runs give is theirs; what was measured apart is said to have been.
+//! The targets of the predictions, their results, and the reasons for a miss: the missing
+//! mechanism, or doubts about the published figure, with the measurement that shows it. Values from
+//! these runs are inserted; separate measurements are marked as such.
 
 use super::Shown;
 use super::show::signed;
@@ -8,7 +8,7 @@ use seekwell_core::numbers;
 use seekwell_lab::reproduce::full::carried;
 use seekwell_lab::reproduce::{Cell, Evidence, Ours, Pair, Second, Target};
 
-/// The table of targets, its heads first; beside a quick form's what the full one gave.
+/// The table of targets with its head; for a quick run also with the full run's values.
 pub fn table(asked: &[Target], full: Option<&[Target]>) -> Vec<Vec<String>> {
     let own = |cells: &[&str]| cells.iter().map(|c| (*c).to_owned()).collect();
     let met = |t: &Target| if t.met { "yes" } else { "NO" };
@@ -35,7 +35,7 @@ pub fn table(asked: &[Target], full: Option<&[Target]>) -> Vec<Vec<String>> {
     rows
 }
 
-/// What a target came to in the full form, in a sentence to be added.
+/// A target's result in the full form, as an additional sentence.
 pub fn in_full_too(t: &Target, full: Option<&[Target]>) -> String {
     let whole = full.and_then(|f| f.iter().find(|f| f.name == t.name));
     whole.map_or(String::new(), |f| {
@@ -44,11 +44,11 @@ pub fn in_full_too(t: &Target, full: Option<&[Target]>) -> String {
     })
 }
 
-/// Why it is missed, in paragraphs.
+/// Why a target is missed, in paragraphs.
 pub fn why(t: &Target, all: &[Shown]) -> Vec<String> {
     match t.name {
         "skill" => skill(all),
-        // What is told of these is of the laptops' tests.
+        // These explanations are about the laptops' tests.
         "level" | "near" | "cpu" if publication(all, "phoronix-2012").is_none() => Vec::new(),
         "level" => level(all),
         "near" => near(all),
@@ -68,7 +68,7 @@ fn whole(x: Option<f64>) -> String {
     x.map_or("-".to_owned(), |x| format!("{x:.0}"))
 }
 
-/// `1.46 to 2.04`, or one number where both are alike.
+/// `1.46 to 2.04`, or one number if both are equal.
 fn range(all: &[f64]) -> String {
     let least = all.iter().copied().min_by(f64::total_cmp);
     let most = all.iter().copied().max_by(f64::total_cmp);
@@ -86,7 +86,7 @@ fn evidence(all: &[Shown], name: &str) -> Evidence {
     publication(all, name).map_or_else(Evidence::default, |s| Evidence::of(s.publication))
 }
 
-/// Published tests of a system (empty: of any) that begin with this.
+/// Published tests of a system (empty: of any) with this prefix.
 fn cells<'a>(all: &'a [Shown], system: &'a str, test: &'a str) -> impl Iterator<Item = &'a Cell> {
     let cells = all.iter().flat_map(|s| &s.ours.cells);
     cells.filter(move |c| {
@@ -95,7 +95,7 @@ fn cells<'a>(all: &'a [Shown], system: &'a str, test: &'a str) -> impl Iterator<
     })
 }
 
-/// Ours over the published figures, of a scheduler (empty: of all).
+/// Ratios of the simulated to the published figures of a scheduler (empty: of all).
 fn ratios<'a>(cells: impl Iterator<Item = &'a Cell>, scheduler: &str) -> Vec<f64> {
     let own = |c: &'a Cell| {
         let sides = c.published.sides.iter().enumerate();
@@ -225,7 +225,7 @@ fn skill(all: &[Shown]) -> Vec<String> {
     why
 }
 
-/// What the full form makes of a run beside the published, system by system, as it was run last.
+/// Ratios of a run in the latest full form, by system.
 fn in_full(s: &Shown, run: &str) -> String {
     let cells = carried(s.publication).unwrap_or_default();
     let of = |c: &Cell| {
@@ -303,7 +303,7 @@ fn near(all: &[Shown]) -> Vec<String> {
     ]
 }
 
-/// Transactions of PostMark, divided by whole seconds in its figure.
+/// Number of transactions in PostMark; its figure divides it by whole seconds.
 const POSTMARK: f64 = 25_000.0;
 
 fn cpu(all: &[Shown]) -> Vec<String> {
@@ -335,7 +335,7 @@ fn cpu(all: &[Shown]) -> Vec<String> {
     ]
 }
 
-/// Pairs of a test without a published difference in which ours differ.
+/// Pairs of a test that differ in the simulation, but not in the publication.
 fn apart(c: &Cell) -> Vec<&Pair> {
     let differs = |q: &&Pair| {
         let most = 1.0 + Pair::SCORED;
@@ -345,7 +345,7 @@ fn apart(c: &Cell) -> Vec<&Pair> {
     c.published.pairs.iter().filter(differs).collect()
 }
 
-/// Which they are, and why.
+/// The tests that disagree, and why.
 fn agreement(all: &[Shown]) -> Vec<String> {
     let laptops = publication(all, "phoronix-2012").and_then(|s| laptops(&s.ours.cells));
     let phone = publication(all, "moto-g-2014").map(|s| phone(&s.ours.cells));
@@ -383,7 +383,7 @@ fn laptops(cells: &[Cell]) -> Option<String> {
     (wrong > 0).then_some(said)
 }
 
-/// Of which metric, and with bfq?
+/// The metrics of wrong pairs, and how many involve bfq.
 fn phone(cells: &[Cell]) -> String {
     let (mut wrong, mut bfq, mut by) = (0, 0, Vec::new());
     for c in cells {
@@ -405,14 +405,14 @@ fn phone(cells: &[Cell]) -> String {
     )
 }
 
-/// Operations a second in the median of the slowest tenth of a run's seconds.
+/// Operations per second: the median of the slowest tenth of a run's seconds.
 fn slowest(seconds: &[Second]) -> Option<f64> {
     let mut ops: Vec<f64> = seconds.iter().map(|s| s.ops as f64).collect();
     ops.sort_by(f64::total_cmp);
     seekwell_stats::median(&ops[..ops.len().div_ceil(10)])
 }
 
-/// J3 and J4 of scripts/effects.sh.
+/// The effects J3 and J4 of scripts/effects.sh.
 const READS_ALONE: &str = "Reads alone over the same set (J3: mode=select, one minute) were to be the \
     same under all within 1 %: noop 47,791 transactions a second, deadline 47,629, cfq 45,799, 4.2 % \
     behind. Most of it is what cfq's own instructions cost four cores that never rest: where \

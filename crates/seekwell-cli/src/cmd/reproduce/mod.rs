@@ -1,4 +1,4 @@
-//! `seekwell reproduce`: published comparisons, run again by prediction.
+//! `seekwell reproduce`: repeats published comparisons in simulation.
 
 mod brief;
 mod guard;
@@ -29,23 +29,23 @@ use seekwell_report::compare::first::LINES;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// A publication run again; and what a quick run lost, if the full one is there.
+/// A reproduced publication, and the loss of a quick run, if the full run exists.
 pub struct Shown {
-    /// What was published.
+    /// The publication.
     pub publication: &'static Publication,
-    /// Every second of ours, where the original showed that.
+    /// The series of seconds, if the original showed one.
     pub seconds: Vec<Seconds>,
-    /// Ours beside the published.
+    /// The simulated and the published figures.
     pub ours: Reproduction,
-    /// The quick form beside the full one.
+    /// The quick form compared with the full one.
     pub scaling: Option<Scaling>,
-    /// What the full form's differences are worth, as far as it was run.
+    /// Skill of the full form, as far as it was run.
     pub full: Vec<Skill>,
-    /// What figures scatter by, published and ours: of the full form.
+    /// Scatter of the figures, published and simulated, from the full form.
     pub scatter: Vec<Scatter>,
 }
 
-/// Runs and prints.
+/// Runs the command.
 pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;
@@ -122,14 +122,14 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// What was asked of these beforehand.
+/// The targets set in advance for these publications.
 fn asked(all: &[Shown]) -> Vec<Target> {
     let all: Vec<&Reproduction> = all.iter().map(|s| &s.ours).collect();
     targets(&all)
 }
 
-/// What came of it in the full form as it was run last, beside a quick one; `None` unless all of
-/// these were.
+/// The targets' results in the latest full runs, for comparison with quick ones; `None` unless all
+/// of these are quick and all publications have a full run.
 fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
     let quick = all.iter().all(|s| s.ours.quick);
     let full = all.iter().map(|s| s.publication.in_full());
@@ -137,7 +137,7 @@ fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
     Some(targets(&full.iter().collect::<Vec<_>>()))
 }
 
-/// Every second of ours, if the original showed that and all runs are there.
+/// The series of seconds, if the original showed one and all runs exist.
 fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
     let Some(kind) = p.by_second.filter(|_| a.from.is_empty()) else {
         return Ok(Vec::new());
@@ -157,7 +157,7 @@ fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// A publication's results, run as far as they are not there, and why runs failed.
+/// A publication's results, after running what is missing, and the reasons for failed runs.
 fn made(
     a: &Reproduce,
     p: &Publication,
@@ -203,7 +203,7 @@ fn failures(results: &Results) -> Vec<String> {
     results.runs.iter().filter_map(why).collect()
 }
 
-/// Results of several folders as one: cells one behind the other, schedulers by their names.
+/// Joins the results of several folders: cells in sequence, schedulers by name.
 fn joined(folders: &[PathBuf]) -> Result<Results, Failure> {
     let mut all = Results::default();
     for dir in folders {
@@ -266,7 +266,7 @@ fn conducted(
     Ok(results)
 }
 
-/// The full form of a quick one, if it was run.
+/// The full form of a quick run, if it exists.
 fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
     let e = p.runs(false, a.repeats).ok()?;
     let dir = a.results.join(&e.about.name);
@@ -276,10 +276,10 @@ fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
     Some(p.reproduction(&results, false).cells)
 }
 
-/// Keeps the full form's figures as the project carries them.
+/// Stores the full form's figures where the project keeps them.
 fn keep(a: &Reproduce, p: &Publication, r: &Reproduction) -> Result<(), Failure> {
     let path = a.results.join(format!("{}-full.jsonl", p.name));
-    // Runs that are the same give other figures once a model has changed.
+    // Equal runs give other figures after a model has changed.
     match std::fs::remove_file(&path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             return Err(bad(format!("{}: {e}", path.display())));

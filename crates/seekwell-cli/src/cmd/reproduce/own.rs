@@ -1,5 +1,5 @@
-//! The originals' own forms: the table of systems, one table of all metrics of a test, the figures
-//! that were called noisy, and every second of a run with its standard deviation.
+//! The original forms: the table of systems, one table of all metrics of a test, figures marked as
+//! noisy, and the seconds of a run with their standard deviation.
 
 use super::Shown;
 use super::show::like;
@@ -9,15 +9,15 @@ use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
 use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
 use seekwell_report::table::Align;
 
-/// Rows at most of a table of seconds: of longer runs several seconds stand together.
+/// Maximum number of rows in a table of seconds; longer runs have several seconds per row.
 const ROWS: usize = 30;
 
-/// What figures are in per cent of.
+/// Text after a percentage of the median.
 pub const OF_MEDIAN: &str = " of the median";
 
-/// A table: what it is, its heads, its rows.
+/// A table with title, heads and rows.
 pub struct Form {
-    /// What it is.
+    /// Title.
     pub title: String,
     /// Heads.
     pub head: Vec<(String, Align)>,
@@ -25,8 +25,8 @@ pub struct Form {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Each in per cent of the median of all, the larger the better: how comparisons of many were
-/// published.
+/// Each value as a percentage of the median of all; larger is better. Comparisons of many
+/// schedulers were published in this form.
 pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     let n = c.published.sides.len();
     let values: Option<Vec<f64>> = (0..n).map(of).collect();
@@ -36,14 +36,14 @@ pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     };
     let delta = values.filter(|_| n > 4);
     let delta = delta.and_then(|v| delta_median(&v, better));
-    // No sign before what rounds to nothing.
+    // No sign for a value that rounds to zero.
     let said = |d: &f64| format!(", {} %{OF_MEDIAN}", signed(*d, 1));
     delta.map_or(vec![String::new(); n], |d| {
         d.delta.iter().map(said).collect()
     })
 }
 
-/// Is a figure above the cut-off: as published, and ours?
+/// Whether the published and the simulated figure are above the cut-off.
 pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
     let Some(limit) = s.publication.sd_cutoff else {
         return (false, false);
@@ -55,7 +55,7 @@ pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
     (above(theirs), above(ours))
 }
 
-/// What the cut-off says.
+/// Text about the cut-off.
 pub fn cut_off(s: &Shown) -> Option<String> {
     let limit = s.publication.sd_cutoff?;
     let sides = |c: &'_ Cell| c.published.sides.len();
@@ -78,7 +78,7 @@ pub fn cut_off(s: &Shown) -> Option<String> {
     ))
 }
 
-/// The systems.
+/// The table of systems.
 pub fn system_table(s: &Shown) -> Form {
     let head = ["SYSTEM", "PUBLISHED", "DEVICE OF OURS", "MODELLED"];
     let row = |s: seekwell_lab::reproduce::System| vec![s.name, s.published, s.device, s.modelled];
@@ -89,7 +89,7 @@ pub fn system_table(s: &Shown) -> Form {
     }
 }
 
-/// All metrics of one system in one table, as they were published: a row a scheduler.
+/// All metrics of a system in one table, as published: one row per scheduler.
 pub fn one_table(r: &Reproduction) -> Option<Form> {
     let first = r.cells.first()?;
     let names = |c: &Cell| -> Vec<String> {
@@ -105,7 +105,7 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
         return None;
     }
     let mut head = vec![("SCHEDULER".to_owned(), Align::Left)];
-    // One unit of all stands in the title: with it in each head the table is too wide for 100
+    // A common unit is in the title: with it in each head the table would be wider than 100
     // columns.
     let unit = &first.published.unit;
     let one_unit = r.cells.iter().all(|c| c.published.unit == *unit);
@@ -138,7 +138,7 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
     })
 }
 
-/// Every second of ours, or so many together that the table can be read.
+/// The seconds of the runs, merged so that the table stays readable.
 pub fn by_second(s: &Shown) -> Option<Form> {
     let kind = s.publication.by_second?;
     let last = s
@@ -190,7 +190,7 @@ fn heads(all: &[(&str, Align)]) -> Vec<(String, Align)> {
     all.iter().map(|h| (h.0.to_owned(), h.1)).collect()
 }
 
-/// What the quick form is off by, test by test.
+/// Error of the quick form, test by test.
 pub fn lost(s: &Shown) -> Option<Form> {
     let x = s.scaling.as_ref().filter(|x| x.tests.len() > 1)?;
     let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
@@ -216,7 +216,7 @@ pub fn lost(s: &Shown) -> Option<Form> {
     })
 }
 
-/// What runs scatter by, published and ours.
+/// Scatter of the runs, published and simulated.
 pub fn scattered(s: &Shown) -> Option<Form> {
     let runs = s.scatter.iter().map(|x| x.runs).max()?;
     let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.2} %", 100.0 * x));
@@ -245,7 +245,7 @@ pub fn scattered(s: &Shown) -> Option<Form> {
     })
 }
 
-/// All that a publication had, and how far ours may be trusted.
+/// All tables of a publication, with the limits of the simulated figures.
 pub fn forms(s: &Shown) -> Vec<Form> {
     let mut all = vec![system_table(s)];
     all.extend(one_table(&s.ours));

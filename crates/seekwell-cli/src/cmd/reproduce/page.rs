@@ -1,4 +1,4 @@
-//! The same as a document: docs/reproduction.md.
+//! The reproduction as a document: docs/reproduction.md.
 
 use super::own::{cut_off, forms, from_median, noisy};
 use super::show::{
@@ -26,7 +26,7 @@ const PLACED: &str = "Nobody published where files lay or when programs began. F
     program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
     by the seed (phase=drawn), as it differs from run to run on a real machine.";
 
-/// Measured on a machine of two cores with nothing else on it, two runs at a time.
+/// Measured on an idle machine with two cores, two runs at a time.
 const COST: &str = "Processor seconds of an optimised build: the quick form 54. A repeat of the full \
     form, of which three were run of everything, is 372 for phoronix-2012, 181 for three times half an \
     hour of pgbench on the S3700, and 9 for the phone, the laptop and the scan: some 560 in all with \
@@ -42,7 +42,7 @@ pub fn prose(text: &str) -> String {
     lines.join("\n") + "\n\n"
 }
 
-/// What Markdown would take for the end of a cell.
+/// Escapes the separator of table cells.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -53,7 +53,7 @@ pub fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// All of them.
+/// The page of all publications.
 pub fn page(all: &[Shown]) -> String {
     let quick = all.iter().any(|s| s.ours.quick);
     let names: Vec<&str> = all.iter().map(|s| s.ours.name).collect();
@@ -102,7 +102,7 @@ pub fn page(all: &[Shown]) -> String {
     out
 }
 
-/// What came of the differences of a group: `yes 4, cannot be known 1`.
+/// Results for the differences of a group: `yes 4, cannot be known 1`.
 fn told(g: &Effect, all: &[Shown]) -> String {
     let own = |r: &Reproduction, j: &Judgement| r.cells[j.cell].published.group == g.letter;
     let judged = all.iter().map(|s| &s.ours);
@@ -120,7 +120,7 @@ fn told(g: &Effect, all: &[Shown]) -> String {
     }
 }
 
-/// What was asked, what came of it, and why it is missed where it is.
+/// The targets, their results, and the reasons for misses.
 fn targets(all: &[Shown]) -> String {
     let asked = asked(all);
     if asked.is_empty() {

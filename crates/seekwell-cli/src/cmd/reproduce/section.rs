@@ -1,26 +1,26 @@
-//! A table of a guard with what is said before and after it, on a terminal and as a document.
+//! A table of a robustness check with text before and after it, on a terminal and as a document.
 
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
 use seekwell_report::table::{Align, Table, wrap};
 
-/// A table with what is said before and after it.
+/// A table with text before and after it.
 pub struct Section {
-    /// What it is.
+    /// Title.
     pub title: String,
-    /// Before the table.
+    /// Text before the table.
     pub before: Vec<String>,
     /// Heads.
     pub head: &'static [(&'static str, Align)],
     /// Rows.
     pub rows: Vec<Vec<String>>,
-    /// Behind it.
+    /// Text after the table.
     pub after: Vec<String>,
-    /// Columns that a narrow terminal does without, the last first.
+    /// Columns that a narrow terminal drops, the last first.
     pub spare: &'static [&'static str],
 }
 
-/// A row that is too wide for a table: numbers with the names of their columns.
+/// A row that is too wide for a table, as numbers with the names of their columns.
 fn sentence(head: &[(&str, Align)], row: &[String]) -> String {
     let told = |((name, align), cell): (&(&str, Align), &String)| match align {
         _ if cell.is_empty() => None,
@@ -31,7 +31,7 @@ fn sentence(head: &[(&str, Align)], row: &[String]) -> String {
     told.join("; ") + "."
 }
 
-/// On a terminal.
+/// Shows it on a terminal.
 pub fn show(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.prose(&s.title)?;
     for text in &s.before {
@@ -57,7 +57,7 @@ pub fn show(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.line("")
 }
 
-/// As part of a document.
+/// Writes it as part of a document.
 pub fn page(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.text(&format!("## {}\n\n", s.title))?;
     for text in &s.before {

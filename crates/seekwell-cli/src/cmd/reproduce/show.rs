@@ -1,4 +1,4 @@
-//! A published comparison and ours, on a terminal.
+//! A published and a simulated comparison, on a terminal.
 
 use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
 use super::{Shown, asked_in_full, missed};
@@ -16,18 +16,18 @@ pub fn signed(x: Option<f64>) -> String {
     x.map_or("-".to_owned(), |x| numbers::signed(x, 2))
 }
 
-/// Per cent of a share.
+/// A share in per cent.
 pub fn percent(x: f64) -> String {
     format!("{:.0} %", 100.0 * x)
 }
 
-/// A figure of ours with as many decimals as the published one has.
+/// A simulated figure with the decimals of the published one.
 pub fn like(digits: &str, x: f64) -> String {
     let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
     format!("{x:.decimals$}")
 }
 
-/// As published: `107.71 (SE +/- 0.62, N = 3)`.
+/// A published figure: `107.71 (SE +/- 0.62, N = 3)`.
 pub fn published(s: &PublishedSide) -> String {
     let n = s.n.map(|n| format!("N = {n}"));
     let error = s.error.map(|e| format!("{} +/- {e:.2}", s.kind_of_error));
@@ -38,7 +38,7 @@ pub fn published(s: &PublishedSide) -> String {
     }
 }
 
-/// Ours in the same form.
+/// A simulated figure in the same form.
 pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
     let Some(o) = o else { return "-".to_owned() };
     let mean = like(&s.digits, o.mean);
@@ -52,7 +52,7 @@ pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
     }
 }
 
-/// What the level says.
+/// The agreement of absolute figures, in words.
 pub fn level(l: &Level) -> String {
     let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
     format!(
@@ -67,7 +67,7 @@ pub fn level(l: &Level) -> String {
     )
 }
 
-/// What a group of effects is called.
+/// The name of a group of effects.
 pub fn group(letter: &str) -> &'static str {
     GROUPS
         .iter()
@@ -94,7 +94,7 @@ pub fn skill(s: &Skill) -> Vec<String> {
     ]
 }
 
-/// What their columns are called.
+/// The heads of these columns.
 pub const SKILL: [(&str, Align); 9] = [
     ("DIFFERENCES", Align::Left),
     ("PAIRS", Align::Right),
@@ -107,17 +107,17 @@ pub const SKILL: [(&str, Align); 9] = [
     ("AS GOOD", Align::Right),
 ];
 
-/// Those that a narrow terminal does without, the first first.
+/// Columns that a narrow terminal drops, in this order.
 pub const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
 
-/// What skill is.
+/// Definition of skill.
 pub const SKILL_IS: &str = "Skill over the pairs that hold after Holm within their test and differ by \
     5 % and more: 1 - sum |ln ours - ln published| / sum |ln published|. BLIND knows no scheduler; \
     FIXED ranks the schedulers of a system as all its other disk tests do; PERMUTED is ours with the \
     schedulers' labels exchanged, AS GOOD the share of 2,000 such draws that do as well. WEIGHT: how \
     much of the whole hangs on it.";
 
-/// Where nothing differs.
+/// Agreement where no difference was published.
 pub fn agreement(r: &Reproduction) -> Option<String> {
     let a = r.agreement;
     (a.pairs > 0).then(|| {
@@ -129,7 +129,7 @@ pub fn agreement(r: &Reproduction) -> Option<String> {
     })
 }
 
-/// How many of the differences are whose doing.
+/// Number of differences by cause.
 pub fn doing(r: &Reproduction) -> String {
     let count = |d: Doing| r.judgements.iter().filter(|j| j.doing == d).count();
     format!(
@@ -147,7 +147,7 @@ pub fn names(c: &Cell, p: &Pair) -> String {
     format!("{} : {}", of(p.one), of(p.other))
 }
 
-/// Has the publication several figures of that test?
+/// The name of a test, with its metric if the publication has several figures of it.
 pub fn title(r: &Reproduction, c: &Cell) -> String {
     let same = |o: &&Cell| {
         (&o.published.workload, &o.published.system) == (&c.published.workload, &c.published.system)
@@ -155,7 +155,7 @@ pub fn title(r: &Reproduction, c: &Cell) -> String {
     c.published.title(r.cells.iter().filter(same).count() > 1)
 }
 
-/// What quick figures lost.
+/// The loss of a quick run.
 pub fn scaled(s: &Shown) -> Option<String> {
     let x = s.scaling.as_ref()?;
     let runs = if x.runs == 1 { "run" } else { "runs" };
@@ -172,7 +172,7 @@ pub fn scaled(s: &Shown) -> Option<String> {
     ))
 }
 
-/// What runs scatter by, beside the published ones.
+/// Scatter of the runs, simulated and published.
 pub fn scattered(s: &Shown) -> Option<String> {
     let middle = |of: &dyn Fn(&Scatter) -> Option<f64>| {
         seekwell_stats::median(&s.scatter.iter().filter_map(of).collect::<Vec<_>>())
@@ -189,7 +189,7 @@ pub fn scattered(s: &Shown) -> Option<String> {
     ))
 }
 
-/// What it is, and how it was run.
+/// The publication, and how it was run.
 pub fn heading(r: &Reproduction) -> String {
     let runs = match r.repeats {
         1 => "one run of each".to_owned(),
@@ -199,7 +199,7 @@ pub fn heading(r: &Reproduction) -> String {
     format!("{}: {} ({runs}{form})", r.name, r.title)
 }
 
-/// Prints all of it.
+/// Prints the whole reproduction.
 pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     let r = &s.ours;
     out.prose(&heading(r))?;
@@ -243,7 +243,7 @@ pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     out.line("")
 }
 
-/// In the original's forms.
+/// Prints the tables in the original forms.
 fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     for form in forms(s) {
         out.line("")?;
@@ -258,7 +258,7 @@ fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was asked, and what came of it.
+/// Prints the targets and their results.
 pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Failure> {
     if all.is_empty() {
         return Ok(());
@@ -297,7 +297,7 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
         if r.quick && !p.quick.is_empty() {
             head += &format!(" ({})", p.quick);
         }
-        // Said once: with it in each cell the table is too wide for 100 columns.
+        // The text appears only once: in each cell it would make the table wider than 100 columns.
         let short = |all: Vec<String>| all.into_iter().map(|d| d.replace(OF_MEDIAN, ""));
         let theirs = from_median(c, |i| Some(p.sides[i].value));
         let theirs: Vec<String> = short(theirs).collect();
@@ -331,7 +331,7 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What it stands on, in one line.
+/// The evidence of a judgement in one line.
 pub fn evidence(j: &Judgement) -> String {
     j.evidence.join("; ")
 }

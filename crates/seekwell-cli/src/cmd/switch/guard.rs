@@ -1,9 +1,9 @@
-//! The guardian: a process of its own that puts back what this one cannot, once it is killed.
+//! The guard: a separate process that restores the settings if this process is killed.
 //!
-//! It reads a pipe that nobody writes. The pipe ends when the process that holds its other end
-//! does, in whatever way; then what that process wrote down is put back. After an orderly end
-//! there is nothing. Signals that are held here are held there, too; the session is its own, so that
-//! the terminal's keys and its end are not for it.
+//! The guard reads a pipe that nobody writes to. The pipe ends when the process at its other end
+//! does, for any reason. Then the guard restores the settings that the process recorded; after a
+//! normal end there are none. Signals held in this process are held in the guard too. The guard has
+//! its own session, so that keys of the terminal and its end do not affect it.
 
 use crate::fail::Failure;
 use seekwell_host::block::Tree;
@@ -12,14 +12,14 @@ use std::io::{self, Read};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Longest that a process takes to end once it has begun to.
+/// Maximum time that an ending process takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A guardian that waits for the end of this process.
+/// A guard for this process.
 pub struct Guard(Child);
 
 impl Guard {
-    /// Starts it. Must come after signals are held, and before the first change.
+    /// Starts it, after signals are held and before the first change.
     pub fn start() -> io::Result<Guard> {
         let mut c = Command::new(std::env::current_exe()?);
         c.args(["switch", "--guard", &std::process::id().to_string()])
@@ -37,14 +37,15 @@ impl Drop for Guard {
     }
 }
 
-/// Waits, and puts back.
+/// Waits for the end of the pipe, and restores the settings.
 pub fn stand(tree: &Tree, records: &Records, pid: u32) -> Result<(), Failure> {
-    // Not a leader of a group, as it was just started by another.
+    // This cannot fail, because a new child process is not a group leader.
     let _ = rustix::process::setsid();
     let mut input = Vec::new();
     let _ = io::stdin().read_to_end(&mut input);
     let mut left = Vec::new();
-    // Programs of a killed run first: they hold files, and do their I/O under what is put back.
+    // Programs of a killed run end first: they hold files, and their I/O should not run under the
+    // restored settings.
     seekwell_host::program::end_of(&pid.to_string());
     for done in records.restore_of(tree, pid, PATIENCE) {
         match done {

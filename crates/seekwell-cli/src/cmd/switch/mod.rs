@@ -1,4 +1,5 @@
-//! `seekwell switch DEVICE|PATH SCHEDULER`: a device's scheduler set, checked, told, put back.
+//! `seekwell switch DEVICE|PATH SCHEDULER`: sets a device's scheduler, checks it, reports it, and
+//! restores it.
 
 pub mod guard;
 pub mod show;
@@ -24,7 +25,7 @@ impl From<SwitchError> for Failure {
     }
 }
 
-/// The devices to switch, in words why not, if there is none or a choice.
+/// The devices to switch, or the reason why there is none or no unique one.
 fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>, Failure> {
     let refuse = |why: String| Err(Failure::input(format!("{}: {why}", u.asked)));
     let list = u.deciding.join(", ");
@@ -65,7 +66,7 @@ fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>,
     Ok(u.deciding.iter().filter_map(|n| m.device(n)).collect())
 }
 
-/// Each NAME=VALUE, a name once.
+/// Parses NAME=VALUE pairs; each name may appear once.
 pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut once = Once::default();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -79,7 +80,7 @@ pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
         let (name, value) = (name.trim(), value.trim());
         let bad = |what: String| Failure::input(format!("--tunable {t}: {what}"));
         once.take(name, t).map_err(bad)?;
-        // One value in two units: the kernel would keep whichever comes last.
+        // The same value in two units: the kernel would keep the last one.
         let same = |n: &str| n == format!("{name}_us") || name == format!("{n}_us");
         if let Some((other, _)) = all.iter().find(|p| same(&p.0)) {
             return Err(bad(format!(
@@ -91,7 +92,7 @@ pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     Ok(all)
 }
 
-/// Refuses where the kernel would, with the line to type.
+/// Fails where the kernel would, and prints the command to use.
 fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
     use rustix::fs::{Access, access};
     for d in devices {
@@ -116,7 +117,7 @@ fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The device under / is switched by those who mean it.
+/// Switching the device under / needs a confirmation.
 fn confirmed(
     a: &Switch,
     m: &Machine,
@@ -145,7 +146,8 @@ fn confirmed(
     }
 }
 
-/// Puts back what killed runs left; as a result, or as notes before something else.
+/// Restores settings that killed runs left; the lines are the result, or notes before another
+/// action.
 fn restore(tree: &Tree, records: &Records, only: Option<&Path>) -> Result<Vec<String>, Failure> {
     let only = only.map(|p| {
         let name = p.strip_prefix("/dev").unwrap_or(p);
@@ -158,7 +160,7 @@ fn restore(tree: &Tree, records: &Records, only: Option<&Path>) -> Result<Vec<St
     Ok(lines)
 }
 
-/// Everything behind `--for`, with `--` or without.
+/// The command after `--for`, with or without `--`.
 fn command(a: &Switch) -> Option<Vec<OsString>> {
     let all = a.during.as_deref()?;
     let all = match all.split_first() {
@@ -176,7 +178,7 @@ fn words(command: &[OsString]) -> String {
     all.join(" ")
 }
 
-/// Switches, or puts back.
+/// Switches the scheduler, or restores it.
 pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     let (tree, records) = match &a.root {
         None => (Tree::default(), Records::default()),
@@ -224,13 +226,13 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     }
     allowed(&tree, &devices)?;
     confirmed(a, &m, &devices, command.as_deref())?;
-    // From here on nothing but kill -9 ends this program in the middle.
+    // From here on only kill -9 can end this program in between.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     for line in restore(&tree, &records, None)? {
         note(quiet, &line);
     }
     let what = command.as_deref().map_or("switch".to_owned(), words);
-    // Before the first change: whatever ends this process, it puts back what is written down.
+    // Before the first change: if this process is killed, the guard restores the recorded settings.
     let guard = match command {
         Some(_) => guard::Guard::start()
             .inspect_err(|e| note(quiet, &format!("no guardian can be started: {e}")))
@@ -238,7 +240,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
         None => None,
     };
     let begun = Switched::begin(&tree, &records, &wishes, &what);
-    // What was changed before the error came is put back by now.
+    // Changes made before the error are already restored.
     let switched = begun.map_err(|e| {
         let all: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
         let whose = match e {
@@ -261,7 +263,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     done
 }
 
-/// With the line that would do instead, where a name of another time was asked for.
+/// Adds a suitable command, if a scheduler of another kernel generation was requested.
 fn refused(tree: &Tree, why: String, w: &Wish<'_>, u: &Under) -> Failure {
     let near = why
         .split("nearest here is `")
@@ -279,7 +281,7 @@ fn refused(tree: &Tree, why: String, w: &Wish<'_>, u: &Under) -> Failure {
     }
 }
 
-/// What the words that were typed came to, if that is not what they say.
+/// Note about the devices behind the requested name, if it was not a device name.
 fn switched_note(u: &Under, devices: &[&Device]) -> Option<String> {
     let names: Vec<&str> = devices.iter().map(|d| &*d.name).collect();
     match (&u.device, names.as_slice()) {

@@ -1,4 +1,4 @@
-//! What was done, and the way back, in words and as lines to type.
+//! The changes and how to undo them, in words and as commands.
 
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
@@ -6,7 +6,7 @@ use seekwell_host::switch::journal::Found;
 use seekwell_host::switch::{Change, names};
 use std::path::Path;
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -15,7 +15,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// How this program is called by root, who does not look where users keep theirs.
+/// How root calls this program, because root's PATH lacks users' directories.
 pub fn program() -> String {
     let seen = [
         "/usr/local/sbin",
@@ -37,19 +37,19 @@ pub fn program() -> String {
     }
 }
 
-/// A command of this program on that machine: for root on this one, below the same root on a copy,
-/// whose owner may do it.
+/// A command of this program for that machine: with sudo on this machine, with --root on a copy,
+/// which belongs to the user.
 pub fn typed(tree: &Tree, command: &str) -> String {
     typed_as(tree, &program(), command)
 }
 
-/// The same with another word for this program.
+/// The same with another name for this program.
 pub fn typed_as(tree: &Tree, program: &str, command: &str) -> String {
     let sudo = if tree.is_live() { "sudo " } else { "" };
     format!("{sudo}{program} {command}{}", root(tree))
 }
 
-/// The option that names a copy's root; nothing on this machine itself.
+/// The option for a copy's root; empty on this machine.
 pub fn root(tree: &Tree) -> String {
     if tree.is_live() {
         return String::new();
@@ -58,7 +58,7 @@ pub fn root(tree: &Tree) -> String {
     format!(" --root {}", quoted(root.trim_end_matches('/')))
 }
 
-/// Before a line for another program, which knows nothing of roots: where it is to be typed.
+/// Text before a command of another program, which has no option for roots: where to run it.
 pub fn there(tree: &Tree) -> &'static str {
     match tree.is_live() {
         true => "",
@@ -66,14 +66,14 @@ pub fn there(tree: &Tree) -> &'static str {
     }
 }
 
-/// The line that was typed, for root.
+/// The current command line, for root.
 pub fn again() -> String {
     let args = std::env::args_os().skip(1);
     let args: Vec<String> = args.map(|a| quoted(&a.to_string_lossy())).collect();
     format!("sudo {} {}", program(), args.join(" "))
 }
 
-/// What was done to a device, and how it is undone: a line each.
+/// The changes of a device, and how to undo them: one line each.
 pub fn told(c: &Change) -> Vec<String> {
     let mut lines = Vec::new();
     let (from, to) = (&c.before.scheduler, &c.after.scheduler);
@@ -121,7 +121,7 @@ pub fn told(c: &Change) -> Vec<String> {
     }
     if from != to && to != "none" {
         let rest = c.after.tunables.iter().filter(|t| !c.asked.contains(t.0));
-        // One may follow another (slice_idle_us slice_idle).
+        // One tunable may follow another (slice_idle_us follows slice_idle).
         let moved = |t: &(&String, &String)| names::default_of(to, t.0).is_some_and(|d| d != t.1);
         let (with, rest): (Vec<_>, Vec<_>) = rest.partition(moved);
         let list = |all: Vec<(&String, &String)>| {
@@ -138,7 +138,7 @@ pub fn told(c: &Change) -> Vec<String> {
     lines
 }
 
-/// The command that makes it as it was.
+/// The command that restores the earlier settings.
 pub fn undo(tree: &Tree, c: &Change) -> String {
     let (scheduler, set) = c.back();
     let switch = typed(tree, "switch");
@@ -166,7 +166,7 @@ pub fn found(f: &Found) -> String {
     }
 }
 
-/// A file that a killed `apply` had begun to write is gone.
+/// Line about a removed temporary file of a killed `apply`.
 pub fn half_written(tree: &Tree, path: &Path) -> String {
     format!(
         "{}: half written by a killed run; removed",

@@ -1,4 +1,4 @@
-//! How pages are read and written anew.
+//! Tests of how pages are read and updated.
 
 use super::*;
 

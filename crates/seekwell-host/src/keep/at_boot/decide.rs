@@ -1,4 +1,4 @@
-//! udev's rules applied to one device: which of them set its scheduler, and which has the last word.
+//! Applies udev's rules to a device: which of them set its scheduler, and which one is last.
 
 use super::facts::Facts;
 use super::pattern::Truth;
@@ -8,18 +8,18 @@ use super::{By, Setter};
 use crate::block::Device;
 use std::collections::BTreeMap;
 
-/// Why it is not certain that a rule is carried out.
+/// Why it is uncertain whether a rule applies.
 const UNDECIDED: &str = "its conditions hold, which cannot be decided from here";
 
-/// Assignments to a scheduler, in the order in which they are made.
+/// Assignments to the scheduler, in the order in which they happen.
 #[derive(Default)]
 struct Made {
     by_rules: Vec<Setter>,
     by_programs: Vec<Setter>,
 }
 
-/// What rules do at an event of a device, the last assignment last. Those that another certainly
-/// overrides are left out.
+/// Assignments by rules at an event of a device, the last one last. Leaves out those that are
+/// certainly overridden.
 pub fn assigned(rules: &[RuleFile], device: &Device, mut facts: Facts<'_>) -> Vec<Setter> {
     let mut made = Made::default();
     for file in rules {
@@ -39,7 +39,7 @@ pub fn assigned(rules: &[RuleFile], device: &Device, mut facts: Facts<'_>) -> Ve
             flow.leave(i, rule, reached, holds);
         }
     }
-    // Programs run once all rules are through.
+    // Programs run after all rules.
     made.by_rules.extend(made.by_programs);
     made.by_rules
 }
@@ -84,7 +84,7 @@ fn act(
             if t.op != Op::Add && certain {
                 made.by_programs.clear();
             }
-            // Other devices' names are of other events; what else cannot be known may be this one.
+            // Names of other devices belong to other events; an unknown name may mean this device.
             let line = facts
                 .substituted(&t.value)
                 .unwrap_or_else(|| t.value.clone());
@@ -100,7 +100,7 @@ fn act(
     }
 }
 
-/// The way through the rules of one file, in which `GOTO` leads on to a `LABEL` behind it.
+/// Control flow through the rules of a file: `GOTO` jumps forward to a `LABEL`.
 struct Flow<'a> {
     labels: BTreeMap<usize, &'a str>,
     /// Whether the next rule is reached.
@@ -110,12 +110,12 @@ struct Flow<'a> {
 
 struct Jump<'a> {
     from: usize,
-    /// The label's place.
+    /// Index of the rule with the label.
     to: usize,
     label: &'a str,
     /// Whether the rule with the GOTO was reached.
     reached: Truth,
-    /// Whether it led away.
+    /// Whether the jump was taken.
     taken: Truth,
 }
 
@@ -134,14 +134,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Is a rule reached: from the one before it, or by a jump?
+    /// Whether a rule is reached, from the one before it or by a jump.
     fn reached(&mut self, i: usize) -> Truth {
         let Some(label) = self.labels.get(&i) else {
             return self.now;
         };
         let here = || self.jumps.iter().filter(|j| j.to == i && j.label == *label);
         if let Some(first) = here().next() {
-            // Whether it was taken or not: both ways meet here, unless one between leads past it.
+            // Both ways meet here whether the jump was taken or not, unless another jump in between
+            // leads past.
             let past = self.jumps.iter().any(|j| j.from > first.from && j.to > i);
             self.now = match past {
                 false => first.reached,
@@ -151,7 +152,7 @@ impl<'a> Flow<'a> {
         self.now
     }
 
-    /// What comes after a rule.
+    /// Updates the flow after a rule.
     fn leave(&mut self, i: usize, rule: &'a Rule, reached: Truth, holds: Truth) {
         let Some(t) = rule.iter().find(|t| t.key == "GOTO") else {
             return;

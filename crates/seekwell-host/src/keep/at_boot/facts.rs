@@ -1,4 +1,4 @@
-//! What is known of a device when udev's rules are applied to it.
+//! Facts about a device while udev's rules are applied to it.
 
 use super::pattern::{Truth, any};
 use super::rules::{Op, Rule, RuleFile, Token};
@@ -6,7 +6,7 @@ use crate::block::{Device, Scheduler, Tree, lossy};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The device, the event, and the properties that rules have set until then.
+/// The device, the event, and the properties that rules have set so far.
 pub struct Facts<'a> {
     tree: &'a Tree,
     device: &'a Device,
@@ -15,11 +15,11 @@ pub struct Facts<'a> {
     dir: PathBuf,
     /// Properties of the kernel's event and of udev's database.
     properties: BTreeMap<String, String>,
-    /// udev's database knows the device: a property that is not there is empty.
+    /// Whether udev's database has the device: then a property that is missing there is empty.
     in_database: bool,
-    /// Set by rules so far; `None`: the value is not known.
+    /// Properties set by rules so far; `None` for an unknown value.
     set: BTreeMap<String, Option<String>>,
-    /// Properties that some rule sets, with the values.
+    /// Properties that any rule sets, with the values.
     by_rules: BTreeSet<(String, String)>,
 }
 
@@ -31,7 +31,7 @@ fn basename(path: &Path) -> String {
 }
 
 impl<'a> Facts<'a> {
-    /// For an event of a device: `add` or `change`.
+    /// For an event of a device, `add` or `change`.
     pub fn new(
         tree: &'a Tree,
         device: &'a Device,
@@ -55,7 +55,7 @@ impl<'a> Facts<'a> {
                 properties.insert(k.to_owned(), v.to_owned());
             }
         }
-        // The kernel always tells these.
+        // The kernel always sets these.
         for (k, v) in [
             ("DEVTYPE", "disk"),
             ("SUBSYSTEM", "block"),
@@ -79,17 +79,17 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// A property; `None`: it cannot be known. The database has what it is in the end.
+    /// A property; `None` if its value is unknown. The database has the final value.
     pub fn property(&self, name: &str) -> Option<String> {
         let set = self.set.get(name);
         if let Some(Some(value)) = set {
             return Some(value.clone());
         }
         match self.properties.get(name) {
-            // A rule behind this one may give it that value.
+            // A later rule may give it this value.
             Some(value) if set.is_none() && self.is_by_rule(name, value) => None,
             Some(value) => Some(value.clone()),
-            // A name with a dot is not kept in the database.
+            // The database does not store names with a dot.
             None => (self.in_database && set.is_none() && !name.starts_with('.')).then(String::new),
         }
     }
@@ -99,17 +99,17 @@ impl<'a> Facts<'a> {
         self.by_rules.contains(&pair)
     }
 
-    /// Properties that are known, as `KEY=value`.
+    /// Known properties, as `KEY=value`.
     pub fn properties(&self) -> impl Iterator<Item = String> + '_ {
         self.properties.iter().map(|(k, v)| format!("{k}={v}"))
     }
 
-    /// A rule that holds, or may hold, sets a property.
+    /// Records that a rule sets a property; `certain`: the rule certainly applies.
     pub fn set_property(&mut self, name: &str, value: Option<String>, certain: bool) {
         self.set.insert(name.to_owned(), value.filter(|_| certain));
     }
 
-    /// A value with udev's substitutions; `None` where one cannot be known.
+    /// A value with udev's substitutions; `None` if one is unknown.
     pub fn substituted(&self, text: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = text;
@@ -137,7 +137,7 @@ impl<'a> Facts<'a> {
         Some(out)
     }
 
-    /// Do all conditions of a rule hold?
+    /// Whether all conditions of a rule hold.
     pub fn holds(&self, rule: &Rule) -> Truth {
         let of_parents = |t: &&Token| {
             matches!(
@@ -176,16 +176,16 @@ impl<'a> Facts<'a> {
                 .map_or(Truth::Maybe, |v| compared(t, &v)),
             "ATTR" => self.attribute(t, &self.dir),
             "TEST" => self.test(t),
-            // Of the kernel's command line a word is a property from then on.
+            // A word on the kernel's command line becomes a property.
             "IMPORT" if t.attribute == "cmdline" => {
                 Truth::from(self.on_command_line(&t.value).is_some() == (t.op != Op::IsNot))
             }
-            // What programs, other properties and links would answer is not known.
+            // The results of programs, other properties and links are unknown.
             _ => Truth::Maybe,
         }
     }
 
-    /// The value of a word of the kernel's command line: `1` for one without a value.
+    /// The value of a word on the kernel's command line; `1` without a value.
     pub fn on_command_line(&self, word: &str) -> Option<String> {
         let line = lossy(&self.tree.at("/proc/cmdline"));
         let mut words = line.split_whitespace();
@@ -195,7 +195,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// An attribute against a pattern. One that is not there is neither equal nor unequal.
+    /// Compares an attribute with a pattern. A missing attribute is neither equal nor unequal.
     fn attribute(&self, t: &Token, dir: &Path) -> Truth {
         let Some(name) = self
             .substituted(&t.attribute)
@@ -220,7 +220,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// At boot another scheduler may be in force than now: it is known what holds under each.
+    /// At boot another scheduler may be active than now, so the condition is evaluated for each.
     fn scheduler(&self, t: &Token) -> Truth {
         match &self.device.scheduler {
             Scheduler::Absent => Truth::No,
@@ -253,14 +253,14 @@ impl<'a> Facts<'a> {
             true => self.tree.at(&path).exists(),
             false => self.dir.join(&path).exists(),
         };
-        // The mode in braces is of a file that is there.
+        // The mode in braces applies to an existing file.
         match (there, t.attribute.is_empty()) {
             (true, false) => Truth::Maybe,
             _ => Truth::from(there == (t.op == Op::Is)),
         }
     }
 
-    /// Does the device or one above it fulfil all of these conditions?
+    /// Whether the device or one of its parents fulfils all of these conditions.
     fn some_parent(&self, conditions: &[&Token]) -> Truth {
         let devices = self.tree.at("/sys/devices");
         let mut found = Truth::No;
@@ -289,7 +289,7 @@ impl<'a> Facts<'a> {
             };
             found = found.max(conditions.iter().map(one).min().unwrap_or(Truth::Yes));
         }
-        // A copy of a machine's tree may lack those above.
+        // A copied tree may lack the parents.
         match seen_above || self.dir.starts_with(self.tree.at("/sys/devices/virtual")) {
             true => found,
             false => found.max(Truth::Maybe),
@@ -297,13 +297,13 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Comes and goes, or changes, with the scheduler: it is not as it was at boot.
+/// Whether an attribute depends on the scheduler, so that its value at boot may differ.
 fn with_scheduler(attribute: &str) -> bool {
     let own = ["queue/nr_requests", "queue/wbt_lat_usec"];
     attribute.starts_with("queue/iosched") || own.contains(&attribute)
 }
 
-/// Does a value match what a token wants?
+/// Whether a value matches a token.
 fn compared(t: &Token, value: &str) -> Truth {
     let matched = match t.any_case {
         true => any(&t.value.to_lowercase(), &value.to_lowercase()),

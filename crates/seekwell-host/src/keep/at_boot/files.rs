@@ -1,4 +1,4 @@
-//! Files of a machine with those that are about to be written.
+//! Files of a machine, together with files that are planned.
 
 use crate::block::{Tree, lossy, names};
 use crate::keep::Kept;
@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A tree as it will be.
+/// A tree with planned files.
 pub struct Files<'a> {
     tree: &'a Tree,
     planned: &'a [Kept],
 }
 
 impl<'a> Files<'a> {
-    /// That tree, with these files in it.
+    /// This tree with these planned files.
     pub fn new(tree: &'a Tree, planned: &'a [Kept]) -> Self {
         Files { tree, planned }
     }
-    /// Files about to be written.
+    /// The planned files.
     pub fn planned(&self) -> &[Kept] {
         self.planned
     }
-    /// Where a file really is: a link of a copied tree leads on within the tree.
+    /// The real path of a file; links of a copied tree are resolved within the tree.
     fn at(&self, path: &Path) -> PathBuf {
         let at = self.tree.at(path);
         match fs::read_link(&at) {
@@ -29,14 +29,14 @@ impl<'a> Files<'a> {
             _ => at,
         }
     }
-    /// The text of a file; empty where there is none.
+    /// The text of a file; empty if it does not exist.
     pub fn text(&self, path: &Path) -> String {
         match self.planned.iter().find(|k| k.path == path) {
             Some(k) => k.text.clone(),
             None => lossy(&self.at(path)),
         }
     }
-    /// Is there such a file, or will there be?
+    /// Whether the file exists or is planned.
     pub fn is_there(&self, path: &Path) -> bool {
         self.planned.iter().any(|k| k.path == path) || self.at(path).is_file()
     }
@@ -49,8 +49,8 @@ impl<'a> Files<'a> {
     pub fn names(&self, dir: &str) -> Vec<String> {
         names(&self.tree.at(dir))
     }
-    /// Files by name, of those with one name the one in the first directory: each hides the others,
-    /// and a link to `/dev/null` is nothing itself.
+    /// Files by name. Of several files with the same name, the one in the first directory hides the
+    /// others; a link to `/dev/null` stands for no file.
     pub fn overriding(&self, dirs: &[&str], suffix: &str) -> BTreeMap<String, PathBuf> {
         let mut all = BTreeMap::new();
         for dir in dirs {

@@ -1,10 +1,10 @@
-//! What sets a device's scheduler at boot, and which of it has the last word: udev's rules in their
+//! What sets a device's scheduler at boot, and which assignment is the last: udev's rules in their
 //! order, programs that rules run, the active profile of tuned, services and other files of a
 //! distribution.
 //!
-//! Files are read and nothing is run. Where they do not tell whether something happens, its condition
-//! is told with it ([`Setter::only_if`]). Left out: programs that are no text, and what a program of a
-//! rule would answer.
+//! Only reads files and runs nothing. If files do not decide whether an assignment happens, its
+//! condition is reported ([`Setter::only_if`]). Not covered: binary programs, and the results of
+//! programs that rules call.
 
 mod decide;
 mod facts;
@@ -25,7 +25,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What sets it.
+/// The kind of a setter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -48,16 +48,16 @@ pub struct Setter {
     pub path: PathBuf,
     /// The line, from 1.
     pub line: usize,
-    /// What it sets, if the line tells it.
+    /// The scheduler it sets, if the line shows it.
     pub sets: Option<String>,
-    /// What kind of thing it is.
+    /// Its kind.
     pub by: By,
-    /// What it depends on; `None`: it is certain.
+    /// Its condition; `None` if it is certain.
     pub only_if: Option<String>,
 }
 
 impl Setter {
-    /// Another name of a file cannot come after it: rules are over by then.
+    /// Whether it runs after all rules, so that no file name of a rule sorts after it.
     pub fn is_after_rules(&self) -> bool {
         !matches!(self.by, By::Rule | By::CommandLine)
     }
@@ -81,15 +81,15 @@ impl fmt::Display for Setter {
     }
 }
 
-/// Everything that sets a device's scheduler at boot, in its order: the last has the last word. What
-/// something behind it certainly overrides is left out. `planned`: files that are about to be written.
+/// All setters of a device's scheduler at boot, in order: the last one wins. Leaves out those that
+/// are certainly overridden. `planned`: files that are about to be written.
 pub fn at_boot(m: &Machine, d: &Device, planned: &[Kept]) -> Vec<Setter> {
     if !matches!(d.scheduler, Scheduler::Choice { .. }) {
         return Vec::new();
     }
     let files = Files::new(m.tree(), planned);
     let rules = rules::all(&files);
-    // Mapped devices and loop devices are of use from their first change on.
+    // Mapped devices and loop devices become usable at their first change event.
     let mapped = [
         Kind::Dm,
         Kind::Lvm,

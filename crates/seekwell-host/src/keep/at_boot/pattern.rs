@@ -1,19 +1,18 @@
-//! Patterns of fnmatch(3) as udev, systemd and tuned use them, and conditions of which it may not be
-//! known whether they hold.
+//! Patterns of fnmatch(3) as udev, systemd and tuned use them, and conditions with three values.
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Truth {
-    /// It does not.
+    /// It does not hold.
     No,
-    /// What is read here does not tell.
+    /// The files do not decide it.
     Maybe,
-    /// It does.
+    /// It holds.
     Yes,
 }
 
 impl Truth {
-    /// Of the opposite.
+    /// The truth of the negation.
     pub fn not(self) -> Truth {
         match self {
             Truth::No => Truth::Yes,
@@ -32,14 +31,15 @@ impl From<bool> for Truth {
     }
 }
 
-/// The end of `[...]` behind its first sign, if it has one: a `]` in the first place is a member.
+/// The end of a set `[...]`, counted after its first character, if it has one; a `]` in the first
+/// place is a member.
 fn set_end(p: &[char]) -> Option<usize> {
     let negated = matches!(p.first(), Some('!' | '^'));
     let from = usize::from(negated) + 1;
     (from..p.len()).find(|i| p[*i] == ']')
 }
 
-/// Is the character a member of the set whose inside this is?
+/// Whether the character is a member of the set with this content.
 fn member(inside: &[char], c: char) -> bool {
     let (negated, members) = match inside.split_first() {
         Some(('!' | '^', rest)) => (true, rest),
@@ -62,7 +62,7 @@ fn member(inside: &[char], c: char) -> bool {
     found != negated
 }
 
-/// How many signs of the pattern stand for this one character, if they do.
+/// How many characters of the pattern match this one character, if they do.
 fn one(p: &[char], c: char) -> Option<usize> {
     match p {
         ['?', ..] => Some(1),
@@ -76,11 +76,11 @@ fn one(p: &[char], c: char) -> Option<usize> {
     }
 }
 
-/// Does a pattern match all of a text?
+/// Whether a pattern matches the whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j) = (0, 0);
-    // Where the last `*` stands, and how much of the text it has taken.
+    // Position of the last `*`, and the length of the text it has matched.
     let mut star: Option<(usize, usize)> = None;
     while j < t.len() {
         if p.get(i) == Some(&'*') {
@@ -98,7 +98,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     p[i..].iter().all(|c| *c == '*')
 }
 
-/// The same with several patterns, `|` between them.
+/// Matches several patterns, separated by `|`.
 pub fn any(patterns: &str, text: &str) -> bool {
     patterns.split('|').any(|p| matches(p, text))
 }
@@ -140,7 +140,7 @@ mod tests {
                 "{old}"
             );
         }
-        // Time stays bounded.
+        // The time is bounded.
         assert!(!matches(&"a*".repeat(200), &"a".repeat(199)));
     }
 }

@@ -1,4 +1,4 @@
-//! The active profile of tuned, with those it includes.
+//! The active profile of tuned and the profiles it includes.
 
 use super::facts::Facts;
 use super::files::Files;
@@ -9,19 +9,19 @@ use crate::block::Device;
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 
-/// Where profiles are; the first that has a name counts.
+/// Directories of profiles; the first one with a name counts.
 const DIRS: &[&str] = &[
     "/etc/tuned/profiles",
     "/etc/tuned",
     "/usr/lib/tuned/profiles",
     "/usr/lib/tuned",
 ];
-/// Names of the active ones.
+/// The file with the names of the active profiles.
 const ACTIVE: &str = "/etc/tuned/active_profile";
 /// Deepest chain of includes.
 const DEEPEST: usize = 16;
 
-/// `key=value` with its place.
+/// `key=value` with its position.
 struct Line {
     key: String,
     value: String,
@@ -29,7 +29,7 @@ struct Line {
     line: usize,
 }
 
-/// `[name]` of all profiles together: a later profile's line stands in place of an earlier one's.
+/// A section `[name]` of all profiles together; a line of a later profile replaces an earlier one.
 struct Section {
     name: String,
     lines: Vec<Line>,
@@ -39,7 +39,7 @@ impl Section {
     fn get(&self, key: &str) -> Option<&Line> {
         self.lines.iter().find(|l| l.key == key)
     }
-    /// The plugin: by `type`, else the section's name.
+    /// The plugin: the value of `type`, else the section's name.
     fn plugin(&self) -> &str {
         self.get("type").map_or(&self.name, |l| &l.value)
     }
@@ -50,7 +50,7 @@ impl Section {
     }
 }
 
-/// Names of the profiles that are active, or that are about to be.
+/// Names of the profiles that are active or planned.
 fn active(files: &Files<'_>) -> Vec<String> {
     let planned = files.planned().iter().find_map(|k| {
         let dir = k.path.strip_prefix("/etc/tuned").ok()?.parent()?;
@@ -66,7 +66,7 @@ fn active(files: &Files<'_>) -> Vec<String> {
     }
 }
 
-/// Adds a profile's sections, those it includes first.
+/// Adds a profile's sections, included profiles first.
 fn load(files: &Files<'_>, name: &str, depth: usize, all: &mut Vec<Section>) {
     let paths = DIRS
         .iter()
@@ -121,7 +121,7 @@ fn load(files: &Files<'_>, name: &str, depth: usize, all: &mut Vec<Section>) {
     }
 }
 
-/// What the active profiles do to a device's scheduler.
+/// Assignments of the active profiles to a device's scheduler.
 pub fn setting(files: &Files<'_>, d: &Device, facts: &Facts<'_>) -> Vec<Setter> {
     let names = active(files);
     let mut sections = Vec::new();
@@ -199,7 +199,7 @@ pub fn setting(files: &Files<'_>, d: &Device, facts: &Facts<'_>) -> Vec<Setter> 
     all
 }
 
-/// Is a disk among those of a section? Removable ones are in none.
+/// Whether a section applies to a disk; none applies to removable disks.
 fn takes(s: &Section, d: &Device, facts: &Facts<'_>) -> Truth {
     let mut truth = Truth::from(!d.removable);
     if let Some(l) = s.get("devices") {

@@ -1,9 +1,9 @@
-//! udev's rules as their files have them: which files count, and what stands in their lines.
+//! udev's rule files: which files count, and the contents of their lines.
 
 use super::files::Files;
 use std::path::PathBuf;
 
-/// Where rules are; of files with one name the first counts.
+/// Directories of rules; of files with the same name the first counts.
 const DIRS: &[&str] = &[
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -12,7 +12,7 @@ const DIRS: &[&str] = &[
     "/lib/udev/rules.d",
 ];
 
-/// Between a key and its value.
+/// Operator between a key and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// `==`
@@ -25,43 +25,44 @@ pub enum Op {
     Add,
     /// `-=`
     Remove,
-    /// `:=`. For an attribute udev takes it as `=`; of programs none is added later.
+    /// `:=`. For an attribute it equals `=`; for programs it prevents later additions.
     Final,
 }
 
 /// `ATTR{queue/scheduler}="bfq"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// In capitals.
+    /// Key, in capitals.
     pub key: String,
-    /// In braces; empty where there is none.
+    /// Attribute in braces; empty without braces.
     pub attribute: String,
-    /// What is done.
+    /// Operator.
     pub op: Op,
-    /// Without quotes.
+    /// Value, without quotes.
     pub value: String,
-    /// `i"..."`: whatever the case.
+    /// `i"..."`: ignores case.
     pub any_case: bool,
     /// Its line in the file, from 1.
     pub line: usize,
 }
 
 impl Token {
-    /// A condition, not an assignment. A program or import that fails ends its rule, too.
+    /// Whether it is a condition, not an assignment. A program or import that fails ends its rule
+    /// too.
     pub fn is_match(&self) -> bool {
         matches!(self.op, Op::Is | Op::IsNot) || matches!(&*self.key, "IMPORT" | "PROGRAM")
     }
 }
 
-/// A rule: a line with those that continue it.
+/// A rule: a line with its continuation lines.
 pub type Rule = Vec<Token>;
 
 /// A file of rules.
 #[derive(Clone, Debug)]
 pub struct RuleFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// In order; lines that udev does not understand are left out, as udev does.
+    /// The rules in order, without lines that udev does not understand.
     pub rules: Vec<Rule>,
 }
 
@@ -79,11 +80,11 @@ pub fn all(files: &Files<'_>) -> Vec<RuleFile> {
 /// The rules of a file's text.
 pub fn parse(text: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
-    // A rule under way, with the place at which each of its lines begins.
+    // The text of an unfinished rule, and the start of each of its lines.
     let (mut joined, mut starts) = (String::new(), Vec::new());
     for (i, line) in text.lines().enumerate() {
         let body = line.trim_start();
-        // A comment is none in the middle of a rule's lines, either, and is not continued.
+        // A comment line is skipped inside a rule too, and has no continuation.
         if body.starts_with('#') {
             continue;
         }
@@ -100,7 +101,7 @@ pub fn parse(text: &str) -> Vec<Rule> {
     rules
 }
 
-/// The tokens of a rule; `None` where udev would ignore the line.
+/// The tokens of a rule; `None` if udev would ignore the line.
 fn rule(text: &str, starts: &[(usize, usize)]) -> Option<Rule> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -118,7 +119,7 @@ fn rule(text: &str, starts: &[(usize, usize)]) -> Option<Rule> {
     }
 }
 
-/// One token at the beginning of a text, and how long it is.
+/// The first token of a text, and its length.
 fn token(text: &str) -> Option<(Token, usize)> {
     let key_len = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
     let (key, mut rest) = text.split_at(key_len);
@@ -153,8 +154,8 @@ fn token(text: &str) -> Option<(Token, usize)> {
     Some((token, text.len() - quoted.len() + len))
 }
 
-/// A value up to its closing quote, and how long it is with the quote. A backslash stands before a
-/// quote only, but in `e"..."`, where it begins an escape as in C.
+/// A value up to its closing quote, and its length with the quote. A backslash escapes only a
+/// quote, except in `e"..."`, which has C escapes.
 fn value(text: &str, escaped: bool) -> Option<(String, usize)> {
     let mut value = String::new();
     let mut signs = text.char_indices();

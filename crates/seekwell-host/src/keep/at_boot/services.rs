@@ -1,4 +1,5 @@
-//! Services and other files of a distribution that write a scheduler, as far as their text tells.
+//! Services and other files of a distribution that write a scheduler, as far as their text shows
+//! it.
 
 use super::files::Files;
 use super::pattern::{Truth, matches};
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Units of systemd; of files with one name the first counts.
+/// Directories of systemd units; of files with the same name the first counts.
 const UNITS: &[&str] = &[
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -25,19 +26,19 @@ const TMPFILES: &[&str] = &[
 ];
 /// Scripts that run at boot, and files of sysfsutils: a line writes `ATTRIBUTE = VALUE`.
 const SINGLE: &[&str] = &["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/sysfs.conf"];
-/// Directories of the like.
+/// Directories of such files.
 const DIRS: &[&str] = &["/etc/sysfs.d", "/etc/cron.d"];
 /// Settings of TLP.
 const TLP: &[&str] = &["/etc/tlp.conf", "/etc/default/tlp"];
-/// Longest script that is looked through.
+/// Maximum size of a script that is searched, bytes.
 const SCRIPT_BYTES: u64 = 64 << 10;
 
-/// What a line writes.
+/// A line's write of a scheduler.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Whether it is for this device.
+    /// Whether it applies to the device.
     pub truth: Truth,
-    /// The scheduler, if the line tells it.
+    /// The scheduler, if the line shows it.
     pub value: Option<String>,
 }
 
@@ -47,7 +48,7 @@ static ECHO: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static ASSIGNED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"queue/scheduler\s*=\s*([A-Za-z0-9_-]+)").ok());
 
-/// Does a line write a scheduler, for a device of this name? `None`: it does not.
+/// The scheduler that a line writes for the device with this name; `None` if it writes none.
 pub fn written(line: &str, device: &str) -> Option<Written> {
     let at = line.find("queue/scheduler")?;
     let before = line[..at].trim_end_matches('/');
@@ -68,7 +69,7 @@ pub fn written(line: &str, device: &str) -> Option<Written> {
     (truth != Truth::No).then_some(Written { truth, value })
 }
 
-/// Is a device meant by a name or pattern of a path?
+/// Whether a name or pattern in a path means the device.
 pub fn named(name: &str, device: &str) -> Truth {
     match name {
         "" => Truth::Maybe,
@@ -77,14 +78,14 @@ pub fn named(name: &str, device: &str) -> Truth {
     }
 }
 
-/// Lines of a text that are no comments, with their numbers.
+/// Lines of a text without comments, with their numbers.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let all = text.lines().enumerate();
     all.map(|(i, l)| (i + 1, l.trim()))
         .filter(|(_, l)| !l.starts_with(['#', ';']))
 }
 
-/// Everything of the kind that writes this device's scheduler.
+/// All lines that write this device's scheduler.
 pub fn writing(files: &Files<'_>, device: &str) -> Vec<Setter> {
     let mut all = Vec::new();
     let started = started(files);
@@ -163,7 +164,7 @@ fn setter(path: &Path, line: usize, service: &str, w: Written) -> Setter {
     }
 }
 
-/// Units that something wants at boot, with their files.
+/// Units that another unit wants at boot, with their files.
 fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     let mut wanted = BTreeSet::new();
     for dir in UNITS {
@@ -175,7 +176,7 @@ fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     }
     let all = files.overriding(UNITS, ".service");
     let file = |unit: String| {
-        // `name@instance.service` is in the file `name@.service`.
+        // `name@instance.service` has the file `name@.service`.
         let template = unit.split_once('@').map(|p| format!("{}@.service", p.0));
         let path = all.get(&unit).or_else(|| all.get(&template?))?.clone();
         Some((unit, path))
@@ -183,7 +184,7 @@ fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     wanted.into_iter().filter_map(file).collect()
 }
 
-/// A unit's own lines, and those of scripts that it runs.
+/// Adds the lines of a unit, and those of scripts that it runs.
 fn units_lines(files: &Files<'_>, device: &str, unit: &str, path: &Path, all: &mut Vec<Setter>) {
     for (line, text) in lines(&files.text(path)).filter(|l| l.1.starts_with("Exec")) {
         if let Some(w) = written(text, device) {
@@ -214,7 +215,7 @@ fn units_lines(files: &Files<'_>, device: &str, unit: &str, path: &Path, all: &m
     }
 }
 
-/// Is a unit started at boot?
+/// Whether a unit is started at boot.
 pub fn is_started(files: &Files<'_>, unit: &str) -> bool {
     started(files).iter().any(|u| u.0 == unit)
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::block::made_up::MadeUp;
 use std::path::Path;
 
-/// A disk that udev knows, on a kernel of today.
+/// A disk in udev's database, on a current kernel.
 fn machine(name: &str) -> MadeUp {
     let t = MadeUp::new(name);
     t.disk(
@@ -55,14 +55,14 @@ fn the_last_rule_in_the_order_of_names_wins() {
         "\n# x\nKERNEL==\"sd*\", ATTR{queue/scheduler}=\"kyber\"\n",
     );
     assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
-    // ":=" is no last word for an attribute: udev takes it as "=".
+    // ":=" is not final for an attribute: udev treats it as "=".
     rule(
         &t,
         &format!("{ETC}/60-a.rules"),
         "ATTR{queue/scheduler}:=\"bfq\"\n",
     );
     assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
-    // /run before /usr/lib, /etc before both, and a link to /dev/null hides.
+    // /run precedes /usr/lib, /etc precedes both, and a link to /dev/null hides a file.
     rule(
         &t,
         "run/udev/rules.d/90-b.rules",
@@ -98,7 +98,7 @@ fn conditions_are_decided_as_far_as_files_tell() {
         ("ENV{ID_MODEL}==\"\"", "yes"),
         ("ATTR{queue/rotational}==\"1\"", "yes"),
         ("ATTR{queue/rotational}==\"0\"", "no"),
-        // One that is not there is neither equal nor unequal.
+        // A missing attribute is neither equal nor unequal.
         ("ATTR{nope}==\"1\"", "no"),
         ("ATTR{nope}!=\"1\"", "no"),
         ("TEST==\"queue/scheduler\"", "yes"),
@@ -111,13 +111,13 @@ fn conditions_are_decided_as_far_as_files_tell() {
         ("KERNEL==\"sdb\", PROGRAM==\"/bin/true\"", "no"),
         ("SUBSYSTEMS==\"scsi\"", "maybe"),
         ("IMPORT{cmdline}==\"quiet\"", "no"),
-        // As it is now it need not be at boot.
+        // The current state may differ from the state at boot.
         ("TEST==\"queue/iosched\"", "maybe"),
         ("ATTR{queue/nr_requests}==\"64\"", "maybe"),
     ] {
         assert_eq!(one(conditions), is, "{conditions}");
     }
-    // With the device above it in sight.
+    // With a visible parent device.
     t.put("sys/devices/pci0/ata1/host0/target0/0:0:0:0/model", "WDC\n");
     t.dir("sys/bus/scsi");
     t.link(
@@ -143,7 +143,7 @@ fn jumps_and_properties_are_followed() {
     );
     assert!(jump("SUBSYSTEM==\"block\"").is_empty());
     assert!(jump("PROGRAM==\"/bin/x\"")[0].contains("may set bfq"));
-    // Behind the label both ways are one again.
+    // After the label both ways meet.
     let text = "PROGRAM==\"/bin/x\", GOTO=\"a\"\nENV{.S}=\"none\"\nLABEL=\"a\"\n\
                 ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
@@ -153,7 +153,7 @@ fn jumps_and_properties_are_followed() {
                 ATTR{queue/scheduler}=\"kyber\"\nLABEL=\"end\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
     assert!(said(&t)[0].contains(":4 may set kyber"));
-    // The database has what a property is in the end: a rule that comes later may have set it.
+    // The database has the final value of a property: a later rule may have set it.
     let text = "ENV{ID_BUS}==\"ata\", ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
     assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:1 sets kyber"]);
@@ -189,7 +189,7 @@ fn a_planned_rule_is_seen_in_its_place() {
         with(&t, &[kept("91-s.rules")]),
         ["/etc/udev/rules.d/91-s.rules:1 sets none"]
     );
-    // A rule for another event than the one at boot.
+    // A rule for another event than those at boot.
     let text = "ACTION==\"change\", KERNEL==\"sd*\", ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/90-io.rules"), text);
     let both = with(&t, &[kept("62-s.rules")]);
@@ -198,7 +198,7 @@ fn a_planned_rule_is_seen_in_its_place() {
         both[1].contains("may set kyber (if udev is told of \"change\""),
         "{both:?}"
     );
-    // A program that a rule runs comes after all rules, whatever its name.
+    // A program that a rule runs comes after all rules, whatever the file's name.
     let text = "RUN+=\"/bin/sh -c 'echo bfq > /sys/block/%k/queue/scheduler'\"\n";
     rule(&t, &format!("{ETC}/10-io.rules"), text);
     rule(&t, &format!("{ETC}/90-io.rules"), "");
@@ -244,7 +244,8 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
         "[Service]\nExecStart=/usr/sbin/tuned\n",
     );
     assert_eq!(said(&t), [format!("{base} sets bfq")]);
-    // The profile's own line stands in place of the one it includes; other disks are not this one.
+    // The profile's own line replaces that of the included profile; lines for other disks do not
+    // count.
     let own = |more: &str| {
         t.put(
             "etc/tuned/mine/tuned.conf",
@@ -265,7 +266,7 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
     assert_eq!(said(&t), rule);
     own("devices_udev_regex=ID_SERIAL=S1\n");
     assert_eq!(said(&t), [format!("{base} sets bfq")]);
-    // A circle of includes ends.
+    // A loop of includes ends.
     t.put(
         "usr/lib/tuned/base/tuned.conf",
         "[main]\ninclude=mine\n[disk]\nelevator=bfq\n",
@@ -284,7 +285,7 @@ fn services_that_are_started_are_looked_through() {
         said(&t),
         ["/usr/lib/systemd/system/io.service:3 (io.service) sets bfq"]
     );
-    // By a script of its own.
+    // With a script of its own.
     t.put(unit, "[Service]\nExecStart=-/usr/local/bin/io.sh start\n");
     t.put(
         "usr/local/bin/io.sh",

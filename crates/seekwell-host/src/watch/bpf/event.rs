@@ -1,35 +1,35 @@
-//! An event as the running kernel describes it, and its line in the words of tracefs.
+//! Parses an event by the running kernel's description, and prints it as tracefs does.
 
 use super::super::{EVENTS, WatchError, get};
 use super::program::{FROM, HEAD};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Where something is in an event: first byte, bytes.
+/// Position of a field in an event: first byte, length.
 type Place = (usize, usize);
 
-/// One event's layout.
+/// The layout of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Its name.
     pub name: &'static str,
-    /// The kernel's number of it.
+    /// The kernel's number of the event.
     pub id: u64,
-    /// Bytes up to the end of its last field.
+    /// Length up to the end of its last field, bytes.
     pub bytes: usize,
-    /// The device's place.
+    /// Position of the device.
     pub device: Place,
     sector: Place,
     sectors: Place,
     rwbs: Place,
-    /// Of insert and issue.
+    /// Only in insert and issue events.
     length: Option<Place>,
-    /// Of completions.
+    /// Only in completion events.
     error: Option<Place>,
     ioprio: Option<Place>,
 }
 
-/// Longest event that is taken.
+/// Maximum length of an event, bytes.
 const LONGEST: usize = 256;
 
 impl Layout {
@@ -91,7 +91,7 @@ fn number(bytes: &[u8], place: Place) -> u64 {
     u64::from_ne_bytes(all)
 }
 
-/// Text up to the first zero; what cannot be printed is replaced.
+/// Text up to the first zero byte, with unprintable characters replaced.
 fn word(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
@@ -106,7 +106,7 @@ fn word(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// `be,0,4`, as tracefs has a priority.
+/// A priority as tracefs prints it: `be,0,4`.
 fn priority(value: u64) -> String {
     let class = ["none", "rt", "be", "idle"][(value >> 13 & 3) as usize];
     format!("{class},{},{}", value >> 3 & 0x3ff, value & 7)
@@ -119,7 +119,7 @@ pub fn time_ns(record: &[u8]) -> u64 {
     u64::from_ne_bytes(t)
 }
 
-/// Adds a record's line, with the nanoseconds that tracefs rounds away.
+/// Adds a record's line, with nanoseconds, which tracefs rounds.
 pub fn line(layouts: &[Layout], record: &[u8], text: &mut String) -> Option<()> {
     let head = |at: usize| {
         let bytes: [u8; 4] = record.get(at..at + 4)?.try_into().ok()?;
@@ -162,7 +162,7 @@ pub fn line(layouts: &[Layout], record: &[u8], text: &mut String) -> Option<()> 
             let error = (number(own, place) as u32).cast_signed();
             let _ = writeln!(text, "[{error}]");
         }
-        // Requeued without an error is what the kernel prints there.
+        // For a requeue without an error the kernel prints this.
         None if layout.name == "block_rq_requeue" => *text += "[0]\n",
         None => {
             let _ = writeln!(text, "[{comm}]");
@@ -198,7 +198,7 @@ mod tests {
             ((34, 10), Some((28, 4)), Some((32, 2)))
         );
         assert_eq!(l.error, None);
-        // A field of another size is not guessed at.
+        // A field of unexpected size is an error.
         for (from, to) in [
             ("offset:16;\tsize:8", "offset:16;\tsize:4"),
             ("sector_t sector", "x y"),
@@ -252,7 +252,7 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
-        // Cut short, it is nothing.
+        // A truncated record gives no line.
         assert_eq!(line(&layouts, &record[..50], &mut text), None);
     }
 }

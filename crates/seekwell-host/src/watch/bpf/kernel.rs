@@ -1,8 +1,8 @@
-//! bpf(2) and perf_event_open(2), which no library here wraps: six commands, each a plain struct
-//! of numbers and addresses that live as long as the call.
+//! bpf(2) and perf_event_open(2), for which no library wrapper is used: six commands. Each takes a
+//! plain struct of numbers and addresses that live as long as the call.
 //!
-//! The library for it (aya) takes programs as object files only, made by a compiler beforehand with
-//! the offsets of one kernel; see [`super::program`] for why ours are made here.
+//! The usual library (aya) only loads object files, compiled in advance with the offsets of one
+//! kernel; see [`super::program`] for the reason to generate programs here.
 
 use super::program::Insn;
 use std::ffi::CStr;
@@ -18,7 +18,7 @@ const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_RINGBUF: u32 = 27;
 const PROG_TYPE_TRACEPOINT: u32 = 5;
 
-/// Not one of the functions that the program calls is for GPL programs only.
+/// The program calls no function that is reserved for GPL programs.
 const LICENSE: &CStr = c"MIT OR Apache-2.0";
 
 #[repr(C)]
@@ -79,16 +79,16 @@ struct PerfEvent {
     config1: u64,
 }
 
-/// An address, for as long as what it is of is borrowed.
+/// The address of a value, valid as long as the value is borrowed.
 fn address<T: ?Sized>(of: &T) -> u64 {
     std::ptr::from_ref(of).cast::<()>() as u64
 }
 
-/// The call itself.
+/// The system call.
 fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
     #[expect(unsafe_code, reason = "no safe wrapper exists")]
-    // SAFETY: `attr` is one of the structs above, laid out as the kernel has it and as long as is
-    // said; the addresses in it are of values that its callers hold over the call.
+    // SAFETY: `attr` is one of the structs above, with the kernel's layout and the stated size; the
+    // addresses in it are of values that the callers keep during the call.
     let r = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attr, size_of::<T>()) };
     match i32::try_from(r) {
         Ok(n) if n >= 0 => Ok(n),
@@ -101,13 +101,14 @@ fn owned(fd: RawFd) -> OwnedFd {
         unsafe_code,
         reason = "a descriptor that was just made has no owner yet"
     )]
-    // SAFETY: the kernel made it for the call whose result it is, and nobody else has it.
+    // SAFETY: the kernel created the descriptor as the result of this call, and nothing else owns
+    // it.
     unsafe {
         OwnedFd::from_raw_fd(fd)
     }
 }
 
-/// A ring buffer of so many bytes: a power of two, and pages.
+/// A ring buffer of this many bytes: a power of two, and whole pages.
 pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
     let mut attr = MapCreate {
         map_type: MAP_TYPE_RINGBUF,
@@ -117,7 +118,7 @@ pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
     bpf(MAP_CREATE, &mut attr).map(owned)
 }
 
-/// One number.
+/// A map with a single number.
 pub fn counter() -> io::Result<OwnedFd> {
     let mut attr = MapCreate {
         map_type: MAP_TYPE_ARRAY,
@@ -142,7 +143,7 @@ pub fn count(counter: &OwnedFd) -> io::Result<u64> {
     Ok(value)
 }
 
-/// Gives the kernel a program; what it says against it, if it does, is in the error.
+/// Loads a program; an error contains the verifier's message.
 pub fn load(program: &[Insn]) -> io::Result<OwnedFd> {
     let with = |log: &mut [u8]| {
         let mut attr = ProgLoad {
@@ -177,10 +178,10 @@ pub fn load(program: &[Insn]) -> io::Result<OwnedFd> {
     }
 }
 
-/// How often a program was not run since another one ran on the CPU: the kernel's own count (since
-/// Linux 6.7 for tracepoints).
+/// How often a program was skipped because another one ran on the CPU: the kernel's own count
+/// (since Linux 6.7 for tracepoints).
 pub fn missed(program: &OwnedFd) -> io::Result<u64> {
-    /// Where `struct bpf_prog_info` has it, in 64-bit words.
+    /// Position of this count in `struct bpf_prog_info`, in 64-bit words.
     const AT: usize = 26;
     let mut info = [0_u64; AT + 1];
     let mut attr = GetInfo {
@@ -192,7 +193,7 @@ pub fn missed(program: &OwnedFd) -> io::Result<u64> {
     Ok(info[AT])
 }
 
-/// Has a program run at a tracepoint, on every CPU, until the descriptor that is returned goes.
+/// Runs a program at a tracepoint on every CPU until the returned descriptor is closed.
 pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
     const TRACEPOINT: u32 = 2;
     const FLAG_CLOEXEC: libc::c_ulong = 8;
@@ -206,10 +207,10 @@ pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
         wakeup_events: 1,
         ..PerfEvent::default()
     };
-    // Of any process, on the first CPU: a program is the tracepoint's, which has no CPU.
+    // Any process, first CPU: the program belongs to the tracepoint, which covers all CPUs.
     let (pid, cpu, group): (libc::c_int, libc::c_int, libc::c_int) = (-1, 0, -1);
     #[expect(unsafe_code, reason = "no safe wrapper exists")]
-    // SAFETY: `attr` is laid out as the kernel has it, as long as it says itself; it is only read.
+    // SAFETY: `attr` has the kernel's layout and states its own size; it is only read.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,

@@ -1,13 +1,13 @@
-//! The kernel's block tracepoints of one device through BPF: times to the nanosecond, and no text
-//! that the kernel would have to print.
+//! The kernel's block tracepoints of a device through BPF: times to the nanosecond, and no text for
+//! the kernel to print.
 //!
-//! Each tracepoint runs a program of ours ([`program`]) that copies the event into a ring buffer,
-//! which a thread empties while the run lasts. What becomes of it is the same text as tracefs
-//! gives, so that everything behind is one way. Lost are events that found no room, and completions
-//! whose interrupt came while a program ran on the same CPU (some ten in a million at 60,000 IOPS on
-//! two CPUs). Both are counted; the second by the kernel for all devices together, so that what is
-//! told of this one is how many requests lack a completion, and never more than the kernel says.
-//! Programs and buffer are gone with this process, however it ends.
+//! Each tracepoint runs a program ([`program`]) that copies the event to a ring buffer, which a
+//! thread drains during the run. The events are converted to the same text as that of tracefs, so
+//! that all later steps are shared. Two kinds of events are lost: those without room in the buffer,
+//! and completions whose interrupt came while a program ran on the same CPU (about ten in a million
+//! at 60,000 IOPS on two CPUs). Both are counted. The kernel counts the second kind for all devices
+//! together; so the number reported for this device is that of requests without a completion, at
+//! most the kernel's count. Programs and buffer disappear with this process, however it ends.
 
 mod event;
 mod kernel;
@@ -29,11 +29,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes of the ring buffer: about 150,000 events.
+/// Size of the ring buffer, bytes: about 150,000 events.
 const RING: u32 = 16 << 20;
-/// How often it is looked at.
+/// Interval between reads.
 const LOOK: Duration = Duration::from_millis(50);
-/// Tracepoint programs that were not run are counted since.
+/// First kernel release that counts skipped tracepoint programs.
 const COUNTS_SINCE: (u32, u32) = (6, 7);
 const REMEDY: &str = "root is needed (CAP_BPF and CAP_PERFMON), or record with --by tracefs";
 
@@ -45,10 +45,10 @@ pub struct BpfTrace {
     running: Option<Running>,
 }
 
-/// What is there between start and stop.
+/// State between start and stop.
 #[derive(Debug)]
 struct Running {
-    /// What the tracepoints hold; gone first.
+    /// Attachments to the tracepoints; dropped first.
     attached: Vec<OwnedFd>,
     programs: Vec<OwnedFd>,
     lost: OwnedFd,
@@ -64,7 +64,7 @@ fn failed(call: &str) -> impl FnOnce(io::Error) -> WatchError + '_ {
     }
 }
 
-/// Does this kernel count what its programs miss?
+/// Whether this kernel counts skipped programs.
 fn counts(release: &str) -> bool {
     let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -74,11 +74,11 @@ fn counts(release: &str) -> bool {
 }
 
 impl BpfTrace {
-    /// Prepares; nothing is recorded yet. `device` is `major << 20 | minor`.
+    /// Prepares a recorder without starting it. `device` is `major << 20 | minor`.
     ///
     /// # Errors
-    /// What this kernel, or this user, may not do; tried with a program, so that [`Self::start`]
-    /// fails only where the machine is out of something.
+    /// This kernel or user may not do it. A program is loaded as a test, so that [`Self::start`]
+    /// fails only if the machine lacks resources.
     pub fn open(device: u32) -> Result<Self, WatchError> {
         let release = rustix::system::uname()
             .release()
@@ -104,7 +104,7 @@ impl BpfTrace {
         Ok(trace)
     }
 
-    /// Records from now on, afresh.
+    /// Starts a new recording.
     pub fn start(&mut self) -> Result<(), WatchError> {
         self.running = None;
         let ring = kernel::ring(RING).map_err(failed("a BPF ring buffer"))?;
@@ -127,7 +127,7 @@ impl BpfTrace {
         let empty = move || {
             let mut all = Vec::new();
             loop {
-                // Looked at before reading: what came before it was set is still read.
+                // Checked before reading: events that came before the flag was set are still read.
                 let last = told.load(Ordering::Acquire);
                 mapped.take(|record| {
                     all.extend_from_slice(&(record.len() as u32).to_ne_bytes());
@@ -158,7 +158,7 @@ impl BpfTrace {
         Ok(())
     }
 
-    /// Stops and gives what was recorded; nothing, if it was not started.
+    /// Stops and returns the recording; empty if it was not started.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         let Some(mut running) = self.running.take() else {
             return Ok(Recorded::default());
@@ -178,7 +178,7 @@ impl BpfTrace {
             records.push(record);
             rest = next;
         }
-        // Room is reserved before the time is taken.
+        // A program reserves room before it takes the time, so records may be out of order.
         records.sort_by_key(|r| event::time_ns(r));
         let mut text = String::new();
         for r in records {
@@ -192,13 +192,13 @@ impl BpfTrace {
     }
 }
 
-/// Requests that were issued and are not done.
+/// Number of requests that were issued and have no completion.
 fn unanswered(events: &[BlkEvent]) -> u64 {
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     for e in events {
         match e.action {
             Action::Issue => *open.entry(e.sector).or_default() += 1,
-            // Of those before the start nothing is known.
+            // Requests from before the start are unknown.
             Action::Complete | Action::Requeue => {
                 if let Some(n) = open.get_mut(&e.sector) {
                     *n = n.saturating_sub(1);
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(of(&whole), 1);
         let put_back = [("issue", 8), ("requeue", 8), ("issue", 8), ("complete", 8)];
         assert_eq!(of(&put_back), 0);
-        // The same place twice, one answered.
+        // The same sector twice, completed once.
         assert_eq!(of(&[("issue", 8), ("complete", 8), ("issue", 8)]), 1);
     }
 

@@ -1,13 +1,14 @@
-//! The program that a tracepoint runs: an event of one device goes into the ring buffer as it is.
+//! Generates the program of a tracepoint, which copies an event of one device to the ring buffer.
 //!
-//! It is put together here, instruction by instruction, since its offsets are those of the running
-//! kernel's own description of the event: no compiler and no object file is needed at either end.
-//! In words: leave if the device is another; reserve room, and count the event as lost if there
-//! is none; store time, thread, CPU and the thread's name; copy the event word by word; hand over.
+//! The program is generated instruction by instruction, because its offsets come from the running
+//! kernel's description of the event. No compiler and no object file is needed. The program returns
+//! if the device is another one, and reserves room; without room it counts the event as lost.
+//! Otherwise it stores time, thread, CPU and the thread's name, copies the event word by word, and
+//! submits the record.
 
-/// Bytes in front of an event's own.
+/// Bytes in front of the event's own bytes.
 pub const HEAD: usize = 40;
-/// Where an event's own bytes begin: what is before is not for programs to read.
+/// Offset of the event's own bytes; programs may not read the bytes before.
 pub const FROM: usize = 8;
 
 /// Functions of the kernel, by the numbers of its interface.
@@ -31,20 +32,20 @@ pub struct Insn {
     value: i32,
 }
 
-/// What a program is made for.
+/// Parameters of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// `major << 20 | minor`.
     pub device: u32,
-    /// Where the event has its device.
+    /// Offset of the device in the event.
     pub device_at: usize,
-    /// Bytes of the event.
+    /// Length of the event, bytes.
     pub bytes: usize,
-    /// Its number in [`super::super::EVENTS`].
+    /// Index of the event in [`super::super::EVENTS`].
     pub event: usize,
     /// The ring buffer.
     pub ring: i32,
-    /// The count of those lost.
+    /// The map that counts lost events.
     pub lost: i32,
 }
 
@@ -80,12 +81,12 @@ const JUMP_IF: u8 = 0x15;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
-/// Bytes of an event in the ring buffer.
+/// Length of an event in the ring buffer, bytes.
 pub fn record_bytes(bytes: usize) -> usize {
     HEAD + (bytes.saturating_sub(FROM)).next_multiple_of(8)
 }
 
-/// Load, store and bytes of the widest aligned piece from `at` that ends by `end`.
+/// Load, store and length of the widest aligned piece from `at` that ends by `end`.
 fn widest(at: usize, end: usize) -> (u8, u8, usize) {
     let all = [
         (LOAD_64, STORE_64, 8),
@@ -97,15 +98,15 @@ fn widest(at: usize, end: usize) -> (u8, u8, usize) {
 }
 
 fn map(to: u8, descriptor: i32) -> [Insn; 2] {
-    // The second half of a 64-bit value; a descriptor has none.
+    // The second half is for 64-bit values; a descriptor has none.
     [insn(LOAD_MAP, to, 1, 0, descriptor), insn(0, 0, 0, 0, 0)]
 }
 
-/// Puts it together.
+/// Generates the program.
 pub fn program(w: &Wanted) -> Vec<Insn> {
     let call = |number| insn(CALL, 0, 0, 0, number);
     let record = record_bytes(w.bytes);
-    // Behind the jump that leaves for another device.
+    // The part after the jump that leaves for other devices.
     let mut taken = Vec::new();
     taken.extend(map(1, w.ring));
     taken.extend([
@@ -127,7 +128,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
         insn(MOVE_VALUE, 2, 0, 0, 16),
         call(helper::COMM),
     ];
-    // Not a byte behind its last field: a tracepoint takes no program that reads on.
+    // The copy ends with the last field: the kernel rejects a program that reads further.
     let mut at = FROM;
     while at < w.bytes {
         let (load, store, size) = widest(at, w.bytes);
@@ -135,7 +136,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
         kept.push(insn(store, 7, 2, HEAD - FROM + at, 0));
         at += size;
     }
-    // Nobody is woken: the reader looks from time to time.
+    // The reader polls, so the program wakes nobody.
     const NO_WAKEUP: i32 = 1;
     kept.extend([
         insn(MOVE, 1, 7, 0, 0),
@@ -159,7 +160,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
     let mut all = vec![
         insn(MOVE, 6, 1, 0, 0),
         insn(LOAD_32, 2, 6, w.device_at, 0),
-        // To the end, over everything.
+        // Jumps to the end.
         insn(
             JUMP_IF_32_NOT,
             2,
@@ -181,7 +182,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
 mod tests {
     use super::*;
 
-    /// Every jump lands on an instruction, and the last one leaves.
+    /// Every jump lands on an instruction, and the last instruction exits.
     #[test]
     fn jumps_stay_inside() {
         for bytes in [54, 55, 56, 60, 64] {
@@ -199,12 +200,12 @@ mod tests {
                 if [JUMP_IF, JUMP_IF_32_NOT].contains(&insn.code) {
                     let to = i + 1 + insn.offset as usize;
                     assert!(to < last, "{i} to {to} of {last}");
-                    // Never into the half of a pair.
+                    // A jump never lands in the second half of a pair.
                     assert!(all[to - 1].code != LOAD_MAP, "{i} to {to}");
                 }
             }
             assert_eq!(record_bytes(bytes) % 8, 0);
-            // Every byte once, and none behind.
+            // Every byte is read once, and none after the last.
             let sizes = [(LOAD_64, 8), (LOAD_16, 2), (LOAD_8, 1), (LOAD_32, 4)];
             let read = all[3..].iter().filter_map(|i| {
                 let size = sizes.iter().find(|s| s.0 == i.code)?.1;

@@ -1,8 +1,8 @@
-//! The reading end of a BPF ring buffer: two counters and the data, shared with the kernel.
+//! The reader of a BPF ring buffer: two counters and the data, shared with the kernel.
 //!
-//! The kernel appends at its counter, each record behind a length whose top bit is set while the
-//! record is being written; the reader moves its own counter on. The data are mapped twice in a
-//! row, so that a record that runs over the end is in one piece.
+//! The kernel appends at its counter. Each record follows a length word, whose top bit is set while
+//! the record is being written. The reader advances its own counter. The data are mapped twice in a
+//! row, so that a record that wraps around is contiguous.
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
@@ -23,7 +23,7 @@ struct Pages {
 impl Pages {
     fn map(fd: &OwnedFd, bytes: usize, from: u64, how: ProtFlags) -> io::Result<Pages> {
         #[expect(unsafe_code, reason = "mmap changes the address space")]
-        // SAFETY: the kernel chooses the place, so nothing of ours is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, how, MapFlags::SHARED, fd, from) }?;
         Ok(Pages { start, bytes })
     }
@@ -32,13 +32,13 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "munmap changes the address space")]
-        // SAFETY: the mapping is ours, whole, and nobody holds its address.
+        // SAFETY: this object owns the whole mapping, and nothing else holds its address.
         let r = unsafe { munmap(self.start, self.bytes) };
         debug_assert!(r.is_ok(), "a mapping of our own");
     }
 }
 
-/// Bytes of a page of this machine.
+/// Page size of this machine, bytes.
 fn page_bytes() -> usize {
     #[expect(unsafe_code, reason = "no safe wrapper is in the tree")]
     // SAFETY: takes and gives a number.
@@ -46,7 +46,7 @@ fn page_bytes() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// A ring buffer that is being emptied.
+/// A mapped ring buffer.
 pub struct Ring {
     ours: Pages,
     theirs: Pages,
@@ -54,12 +54,12 @@ pub struct Ring {
     bytes: u64,
 }
 
-// SAFETY: the mappings belong to no thread, and only the one owner reads them.
+// SAFETY: the mappings belong to no thread, and only the owner reads them.
 #[expect(unsafe_code, reason = "a raw address is not Send by itself")]
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring buffer of so many bytes, a power of two.
+    /// Maps a ring buffer of this many bytes, a power of two.
     pub fn map(fd: &OwnedFd, bytes: u32) -> io::Result<Ring> {
         let page = page_bytes();
         let data = 2 * bytes as usize;
@@ -72,7 +72,7 @@ impl Ring {
         })
     }
 
-    /// Hands every whole record to `each`, in the order of their places.
+    /// Passes every complete record to `each`, in order.
     pub fn take(&mut self, mut each: impl FnMut(&[u8])) {
         #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
         // SAFETY: each mapping begins with a page that holds one aligned 64-bit counter, which the
@@ -89,23 +89,23 @@ impl Ring {
         while at < end {
             let record = data.wrapping_byte_add((at % self.bytes) as usize);
             #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
-            // SAFETY: between the two counters there are records, each with a length in front,
-            // aligned to eight bytes; the kernel writes it as an atomic.
+            // SAFETY: between the two counters there are records. Each begins with a length word,
+            // aligned to eight bytes, which the kernel writes atomically.
             let length = unsafe { AtomicU32::from_ptr(record.cast()) }.load(Ordering::Acquire);
             if length & BUSY != 0 {
                 break;
             }
             let bytes = u64::from(length & !(BUSY | DISCARDED));
             if bytes + HEADER > self.bytes {
-                // Never so: rather end than read what is not ours.
+                // Cannot happen; stops rather than reading beyond the data.
                 break;
             }
             if length & DISCARDED == 0 {
                 let from = record.wrapping_byte_add(HEADER as usize).cast::<u8>();
                 #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
-                // SAFETY: a record that is not busy is no longer written, and its place not used
-                // again before our counter has passed it; it lies in one piece in the second
-                // mapping, for it is no longer than the data and those are there twice.
+                // SAFETY: a record that is not busy is not written any more, and its place is not
+                // reused before the reader's counter has passed it. It is contiguous in the second
+                // mapping, because it is no longer than the data, which are mapped twice.
                 let slice = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
                 each(slice);
             }
