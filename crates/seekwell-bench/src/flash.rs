@@ -1,4 +1,4 @@
-//! The flash drives alone, without a queue above them: what a command costs each variant.
+//! The flash drives alone, without a queue above them: the cost of a command for each variant.
 
 use crate::scenario::Scenario;
 use rand::Rng;
@@ -7,8 +7,8 @@ use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, command};
 use seekwell_device::ssd::{CheapSsd, DetailedSsd, SsdParams};
 
-/// Drive of the bench. The detailed one is scaled so that preparing it takes no time to speak of;
-/// with rho = 0.1 a page written at random is programmed 5.7 times.
+/// Drive of the benchmark. The detailed drive is scaled so that its preparation takes negligible
+/// time. With rho = 0.1 a page written at random is programmed 5.7 times.
 const DRIVE: &str = "ssd:nvme-dc-2t,rho=0.1,buffer=1MiB,scale=256";
 
 fn params(state: &str) -> SsdParams {
@@ -66,7 +66,7 @@ pub fn all() -> Vec<Scenario> {
             "ssd-detailed-read",
             "page-mapping flash drive alone, random 4 KiB reads, 32 outstanding",
             2_000_000,
-            // Of a drive that has nothing to clean.
+            // For a drive that has nothing to clean.
             |ios| detailed("filled", Op::Read, ios),
         ),
         row(

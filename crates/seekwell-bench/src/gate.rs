@@ -1,4 +1,4 @@
-//! The instruction gate: callgrind counts, which do not depend on what else the machine does.
+//! The instruction gate: callgrind counts, which do not depend on other load of the machine.
 
 use crate::scenario;
 use seekwell_core::numbers::signed;
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Counted twice, at two lengths, so that start-up falls out.
+/// Counted at two lengths, so that the difference excludes start-up.
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
-/// With a deep queue the filling has to be over at the short length too.
+/// With a deep queue, the filling must also end within the short length.
 const DEEP_SHORT: u64 = 10_000;
 const DEEP_LONG: u64 = 20_000;
-/// Per cent above the committed figure that fails.
+/// Percentage above the committed figure at which the gate fails.
 const SLACK_PERCENT: f64 = 5.0;
 
-/// What is gated: the generator streams, the device models, schedulers over whole devices, the
-/// simulated world, and every scheduler at 32 and 4,096 queued.
+/// The gated scenarios: the generator streams, the device models, schedulers over whole devices,
+/// the simulated world, and every scheduler at 32 and 4,096 queued requests.
 fn gated(name: &str) -> bool {
     name.starts_with("constant-")
         || name.starts_with("hdd-")
@@ -56,7 +56,7 @@ fn per_io(name: &str) -> Result<f64, String> {
     Ok((b.saturating_sub(a)) as f64 / (long - short) as f64)
 }
 
-/// Counts, prints, compares; `write` commits the figures instead.
+/// Counts, prints and compares; with `write`, it writes the figures instead.
 pub fn gate(write: bool) -> ExitCode {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("skipped: valgrind is not installed, so no instructions are counted");
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use seekwell_sched::{costs, registry};
 
-    /// What programs are charged for a scheduler is what the gate counts.
+    /// The charge to programs for a scheduler equals the gate's count.
     #[test]
     fn what_a_scheduler_costs_a_cpu_is_what_is_counted() {
         let text = std::fs::read_to_string(file()).expect("the gate's file");

@@ -1,13 +1,13 @@
-//! Memory against the length of a run: a trace made on the fly goes through reader, layer and device,
-//! or programs through a simulated world, and the peak of the process is printed. It must not grow
-//! with the number of records or operations.
+//! Memory against the length of a run. A generated trace goes through reader, layer and device, or
+//! programs run in a simulated world, and the program prints its peak memory. The peak must not
+//! grow with the number of records or operations.
 
 use seekwell_core::numbers::signed;
 use seekwell_sim::{ReplayOptions, Setup, replay};
 use std::io::Read;
 use std::process::{Command, ExitCode};
 
-/// A VMware vscsi trace made by arithmetic, as a stream: never in memory, never on disk.
+/// A VMware vscsi trace computed as a stream: never in memory as a whole, never on disk.
 struct Made {
     left: u64,
     serial: u64,
@@ -73,13 +73,13 @@ fn peak_kib() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// With one number: replays so many records and prints "records peak-KiB". With several: runs
-/// each in a process of its own and compares the peaks with the first.
+/// With one number: replays that many records and prints "records peak-KiB". With several: runs
+/// each in a separate process and compares the peaks with the first.
 pub fn memory(counts: &[&str]) -> ExitCode {
     peaks("memory", "records", replayed, counts)
 }
 
-/// The same for operations of programs in a simulated world whose page cache is full.
+/// The same measurement for operations of programs in a simulated world with a full page cache.
 pub fn world(counts: &[&str]) -> ExitCode {
     peaks(
         "world-memory",

@@ -4,7 +4,7 @@
 use crate::scenario::{Scenario, closed_loop, named};
 use seekwell_sim::Setup;
 
-/// A device, as it is called here, and how many requests are outstanding.
+/// A device, its name here, and the number of outstanding requests.
 struct Below {
     name: &'static str,
     spec: &'static str,
@@ -24,7 +24,7 @@ const BELOW: &[Below] = &[
     },
 ];
 
-/// Schedulers, and how many processes ask: many where each has a queue of its own.
+/// Schedulers, and the number of processes: many if each process has a queue.
 const ABOVE: &[(&str, u32)] = &[
     ("noop", 4),
     ("deadline", 4),
@@ -35,7 +35,7 @@ const ABOVE: &[(&str, u32)] = &[
     ("bfq", 32),
 ];
 
-/// All of them.
+/// All scenarios of this file.
 pub fn all() -> Vec<Scenario> {
     let mut v = Vec::new();
     for below in BELOW {

@@ -1,4 +1,4 @@
-//! What a workload costs to simulate: CPU time of each at its defaults, on a laptop disk and an SSD
+//! The cost of simulating a workload: CPU time of each at its defaults, on a laptop disk and an SSD
 //! under cfq.
 
 use seekwell_sim::Setup;
@@ -10,10 +10,10 @@ const DEVICES: [&str; 2] = ["hdd:hitachi-7k200", "ssd:x25m-g2-160"];
 /// Clock ticks of /proc, which are the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// CPU seconds this process has used.
+/// CPU seconds that this process has used.
 fn cpu_s() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may hold anything: utime and stime are fields 14 and 15 of all.
+    // After the name, which may contain anything: utime and stime are fields 14 and 15 overall.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<f64>().ok();
     Some((next()? + next()?) / TICKS_PER_S)
@@ -34,7 +34,7 @@ fn one(plan: &Plan, device: &str) -> Result<(f64, u64, u64), String> {
     Ok((r.duration_ns as f64 / 1e9, ops, r.requests))
 }
 
-/// All workloads, or those named; `NAME:param=value,...` changes parameters.
+/// All workloads, or the named ones; `NAME:param=value,...` changes parameters.
 pub fn programs(names: &[&str]) -> ExitCode {
     let all = seekwell_workload::workloads().iter().map(|w| w.name);
     let names: Vec<&str> = if names.is_empty() {

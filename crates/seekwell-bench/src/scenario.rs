@@ -14,15 +14,15 @@ use seekwell_sched::deadline::{Deadline, Generation};
 use seekwell_sched::noop::Noop;
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 
-/// One thing to measure.
+/// One measurement.
 pub struct Scenario {
-    /// Name, as on the command line and in the gate's file.
+    /// Name on the command line and in the gate's file.
     pub name: String,
-    /// In words.
+    /// Description.
     pub what: String,
-    /// I/Os of a wall-time run.
+    /// Number of I/Os in a wall-time run.
     pub ios: u64,
-    /// Runs so many I/Os.
+    /// Runs this many I/Os.
     pub run: Box<dyn Fn(u64) -> u64>,
 }
 
@@ -33,10 +33,10 @@ fn facts(depth: u32) -> QueueFacts {
     }
 }
 
-/// Who sends them.
+/// Number of tasks that send requests.
 const TASKS: u32 = 4;
 
-/// Random 4 KiB reads, so many outstanding, closed loop, no merging by chance.
+/// Random 4 KiB reads in a closed loop with a fixed number outstanding, without accidental merges.
 fn closed<S: Scheduler + ?Sized, D: Device>(
     q: LegacyQueue<S, D>,
     outstanding: u64,
@@ -45,7 +45,7 @@ fn closed<S: Scheduler + ?Sized, D: Device>(
     closed_loop(q, TASKS, outstanding, ios)
 }
 
-/// The same on anything that takes bios, from so many tasks in turn.
+/// The same loop on any sink, from `tasks` tasks in turn.
 pub(crate) fn closed_loop(mut q: impl BioSink, tasks: u32, outstanding: u64, ios: u64) -> u64 {
     let mut rng: Pcg64Mcg = stream(7, "bench");
     let pages = (q.capacity().0 / 8).min(1 << 40);
@@ -117,7 +117,7 @@ fn constant_deadline_dyn(ios: u64) -> u64 {
     )
 }
 
-/// Random reads on the whole hard-disk model, so many with the device.
+/// Random reads on the whole hard-disk model, with `depth` requests in the device.
 fn hdd(depth: u32, ios: u64) -> u64 {
     let dev = seekwell_device::open_hdd("hdd:hitachi-7k200", 7).expect("an embedded preset");
     let host = HostDriver::Simple { depth };
@@ -127,7 +127,7 @@ fn hdd(depth: u32, ios: u64) -> u64 {
     closed(q, u64::from(depth), ios)
 }
 
-/// none and mq-deadline through the blk-mq layer.
+/// `none` and mq-deadline through the blk-mq layer.
 fn constant_mq<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, ios: u64) -> u64 {
     let facts = QueueFacts {
         depth: 16,

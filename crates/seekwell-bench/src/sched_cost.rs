@@ -1,5 +1,5 @@
-//! What a scheduler itself costs: insert, dispatch, complete, with so many requests queued by so
-//! many processes, without a layer around it.
+//! The cost of a scheduler itself: insert, dispatch, complete, with a given number of requests and
+//! processes, without a layer around it.
 
 use crate::scenario::Scenario;
 use rand::Rng;
@@ -80,7 +80,7 @@ fn cost(info: &'static SchedulerInfo, queued: u64, processes: u32, ios: u64) -> 
     sum
 }
 
-/// Asks until a request comes, letting timers fire meanwhile.
+/// Asks until a request comes, and lets timers fire meanwhile.
 fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -> RqId {
     for _ in 0..PATIENCE {
         if let Some(rq) = cx.out.pop() {
@@ -104,7 +104,7 @@ fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -
     );
 }
 
-/// For every scheduler of the registry, at three lengths of queue and three numbers of processes.
+/// For every scheduler in the registry, at three queue lengths and three numbers of processes.
 pub fn all() -> Vec<Scenario> {
     let mut v = Vec::new();
     for info in registry() {

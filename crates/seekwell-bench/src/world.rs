@@ -1,4 +1,4 @@
-//! What a simulated operation costs: script, executor and kernel model together.
+//! The cost of a simulated operation: script, executor and kernel model together.
 
 use crate::scenario::{Scenario, named};
 use rand::Rng;
@@ -18,7 +18,7 @@ fn setup() -> WorldSetup {
     WorldSetup::new(setup).expect("a known scheduler")
 }
 
-/// So many operations by four tasks; each does its share by `body`.
+/// Runs `ops` operations in four tasks; each does its share with `body`.
 fn tasks<F, Fut>(ops: u64, body: F) -> u64
 where
     F: Fn(SimMachine, u64) -> Fut + Copy + Send + 'static,
@@ -55,7 +55,7 @@ where
     ran.record.duration_ns ^ ran.record.operations.iter().map(|o| o.bytes).sum::<u64>()
 }
 
-/// A step of a program that needs the kernel's clock and cores only.
+/// A step of a program that only needs the kernel's clock and cores.
 async fn compute(mut m: SimMachine, ops: u64) -> Outcome {
     for _ in 0..ops {
         let op = m.op_begin("step");
@@ -65,7 +65,7 @@ async fn compute(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// A direct read, all the way to the device and back.
+/// A direct read to the device and back.
 async fn direct(mut m: SimMachine, ops: u64) -> Outcome {
     let fd = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;
     for k in 0..ops {
@@ -76,10 +76,10 @@ async fn direct(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// The pages each task of [`cached`] works on.
+/// Number of pages that each task of [`cached`] works on.
 const PAGES: u64 = 256;
 
-/// A file of its own, all of whose pages are in memory.
+/// A file of the task's own with all pages in memory.
 async fn own_file(m: &mut SimMachine, pages: u64) -> Outcome<Fd> {
     let name = format!("file{}", m.rng().random::<u64>());
     let how = OpenFlags::CREATE | OpenFlags::EXCL;
@@ -90,7 +90,7 @@ async fn own_file(m: &mut SimMachine, pages: u64) -> Outcome<Fd> {
     Ok(fd)
 }
 
-/// A read or a write of 4 KiB through a file, in turn: nothing below the page cache.
+/// Alternating reads and writes of 4 KiB through a file: nothing below the page cache.
 async fn cached(mut m: SimMachine, ops: u64) -> Outcome {
     let fd = own_file(&mut m, PAGES).await?;
     for k in 0..ops {
@@ -120,11 +120,11 @@ async fn fsync(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// Files of 64 KiB that [`files`] keeps, and a name for each: 64 MiB a task.
+/// Number of files of 64 KiB that [`files`] keeps, with a name for each: 64 MiB per task.
 const KEPT: u64 = 1024;
 
-/// One file after the other is written, the oldest removed, one in sixteen synced, and one that is
-/// there read: everything a machine keeps has to be given back.
+/// Writes one file after another, removes the oldest, syncs one in sixteen, and reads an existing
+/// one. The machine must be able to reclaim everything it keeps.
 async fn files(mut m: SimMachine, ops: u64) -> Outcome {
     let dir = format!("dir{}", m.rng().random::<u64>());
     m.mkdir(&dir).await.doing(|| "mkdir")?;
@@ -154,7 +154,8 @@ async fn files(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// So many files through a page cache of 128 MiB that holds half of what is kept. Files written.
+/// Writes this many files through a page cache of 128 MiB, which holds half of the kept files.
+/// Returns the number of files written.
 pub fn churn(ops: u64) -> u64 {
     let mut setup = setup();
     setup.config.cache_bytes = Some(128 << 20);
@@ -162,7 +163,7 @@ pub fn churn(ops: u64) -> u64 {
     ops
 }
 
-/// All of them.
+/// All scenarios of this file.
 pub fn all() -> Vec<Scenario> {
     vec![
         named(

@@ -1,21 +1,20 @@
-//! A device as a layer has it: what it said last of its next event, and those of its facts that
-//! every request asks for.
+//! A device as a layer sees it: a cache of its next event, and the facts that every request needs.
 
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sectors, Snapshot, Tap,
 };
 use std::cell::Cell;
 
-/// What is known of the next event.
+/// The cached next event.
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// Something was done with the device since it was asked.
+    /// A call may have changed the device since the last query.
     Unasked,
     Said(Option<Instant>),
 }
 
-/// See the module. A device changes by what is done with it, and by nothing else: between two such
-/// calls it is asked once, however often the layer looks.
+/// See the module. A device changes only by calls, so between two calls it is asked once, however
+/// often the layer checks.
 #[derive(Debug)]
 pub(crate) struct Below<D> {
     device: D,

@@ -1,11 +1,10 @@
-//! What both layers do for whoever looks inside: they write into his stream, and tell what is in
-//! them at an instant.
+//! Inspection, shared by both layers: sending events to a stream, and snapshots of the contents.
 
 use seekwell_core::event::{Asleep, Waiting};
 use seekwell_core::{Device, Instant, MemberKind, Snapshot, Tap};
 use seekwell_sched::{Cx, Scheduler};
 
-/// Queue and device write into a stream from now on, or into none.
+/// Makes queue and device write to a stream, or to none.
 pub(crate) fn listen<D: Device>(tap: Option<&Tap>, cx: &mut Cx, dev: &mut D) {
     if let Some(tap) = tap {
         tap.introduce(MemberKind::Queue, &cx.queue.name);
@@ -14,7 +13,8 @@ pub(crate) fn listen<D: Device>(tap: Option<&Tap>, cx: &mut Cx, dev: &mut D) {
     dev.listen(tap);
 }
 
-/// Requests, timers, states, and who is asleep in the layer; then what the device has inside.
+/// Takes a snapshot: requests, timers, states, and bios asleep in the layer; then the contents of
+/// the device.
 pub(crate) fn snapshot<S: Scheduler + ?Sized, D: Device>(
     now: Instant,
     cx: &Cx,

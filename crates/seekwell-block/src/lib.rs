@@ -1,7 +1,7 @@
-//! Block layers: what happens to a bio between its submitter and the device.
+//! Block layers: the path of a bio from its submitter to the device.
 //!
-//! Floor 1b: above schedulers and devices, which do not know each other. A queue is a
-//! [`seekwell_core::BioSink`]; so are the composites over sinks.
+//! This crate is above schedulers and devices, which do not know each other. A queue is a
+//! [`seekwell_core::BioSink`], and so are the composites over sinks.
 
 mod below;
 pub mod host;

@@ -1,30 +1,30 @@
-//! Merging, as both layers do it: search (one-hit cache, end-sector hash, the elevator's front
-//! search), size limits, joining of neighbours.
+//! Merging, shared by both layers: the search (one-hit cache, end-sector hash, the elevator's front
+//! search), size limits, and joining of neighbours.
 
 use crate::stats::QueueStats;
 use seekwell_core::{Action, Bio, Flags, IocId, RqId, State};
 use seekwell_sched::{BioMerge, Cx, MergeKind, Scheduler};
 
-/// What merging leaves to its layer: counters, and requests that lost their bios and are to be
-/// freed (elevator told, pool or tag given back).
+/// Results of merging for the layer: counters, and emptied requests that the layer must free (it
+/// tells the elevator and returns the pool place or tag).
 #[derive(Debug, Default)]
 pub struct Account {
     /// Counters.
     pub stats: QueueStats,
-    /// To be freed.
+    /// Requests to free.
     pub freed: Vec<RqId>,
 }
 
 pub use seekwell_sched::admit::bio_mergeable;
 
-/// Which end of `rq` the bio touches; the end first.
+/// Which end of `rq` the bio touches; the end of the request is checked first.
 #[inline]
 pub fn touches(cx: &Cx, rq: RqId, bio: &Bio) -> Option<MergeKind> {
     cx.merge_kind(rq, bio)
 }
 
-/// Same operation, and the request still takes bios. blk-mq also wants the same priority and
-/// cgroup.
+/// Whether the operation is the same and the request still accepts bios. blk-mq also requires the
+/// same priority and cgroup.
 #[inline]
 pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
     let r = &cx.rqs[rq];
@@ -34,7 +34,7 @@ pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
     !cx.queue.era.is_mq() || cx.merge_ok(rq, bio, ioc)
 }
 
-/// Looks for a request that `bio` extends. `hash`: the elevator keeps an end-sector hash.
+/// Finds a request that `bio` extends. `hash`: the elevator keeps an end-sector hash.
 pub fn find<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -47,8 +47,8 @@ pub fn find<S: Scheduler + ?Sized>(
         BioMerge::No => return None,
         BioMerge::UseElevator => {}
     }
-    // The elevator is asked before positions are compared, as in the kernel: BFQ may merge queues
-    // when asked.
+    // As in the kernel, the elevator is asked before positions are compared: BFQ may merge queues
+    // when it is asked.
     if let Some(last) = cx.merge.last
         && compatible(cx, last, bio, ioc)
         && sched.allow_merge(cx, last, bio, ioc)
@@ -76,7 +76,7 @@ pub fn find<S: Scheduler + ?Sized>(
     .then_some((rq, MergeKind::Front))
 }
 
-/// Marks a request that would grow too large: it never grows again.
+/// Marks a request that would grow too large; it never grows again.
 fn refuse(cx: &mut Cx, rq: RqId) {
     cx.rqs[rq].flags |= Flags::NOMERGE;
     if cx.merge.last == Some(rq) {
@@ -84,7 +84,7 @@ fn refuse(cx: &mut Cx, rq: RqId) {
     }
 }
 
-/// Puts `bio` into `rq`, which [`find`] gave. False if that would exceed a limit of size.
+/// Adds `bio` to `rq`, which [`find`] returned. False if that would exceed a size limit.
 pub fn merge_bio<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -139,7 +139,7 @@ fn rehash(cx: &mut Cx, rq: RqId) {
     }
 }
 
-/// Can these two queued requests become one?
+/// Whether these two queued requests may be joined.
 pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
     let (x, y) = (&cx.rqs[a], &cx.rqs[b]);
     x.end() == y.sector
@@ -151,7 +151,7 @@ pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
         && (!cx.queue.era.is_mq() || (x.ioprio == y.ioprio && x.cgroup == y.cgroup))
 }
 
-/// `kept` absorbs `gone`, which both are queued; `gone` is put on the list of requests to free.
+/// `kept` takes over `gone`; both are queued. `gone` goes on the list of requests to free.
 pub fn join<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -186,9 +186,9 @@ pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
     }
 }
 
-/// Insert merge of a plugged request (append only): first the one-hit cache, then, as long as one
-/// is found, the hash. True if `rq` was swallowed (and is to be
-/// freed).
+/// Merges a plugged request into a queued one at insertion (append only): first by the one-hit
+/// cache, then by the hash, as long as there is a match. True if `rq` was merged; the caller must
+/// then free it.
 pub fn insert_merge<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -225,7 +225,7 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
     }
 }
 
-/// `rq`, not in the scheduler yet, is appended to the queued `into`.
+/// Appends `rq`, which is not in the scheduler yet, to the queued request `into`.
 fn swallow<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -238,7 +238,8 @@ fn swallow<S: Scheduler + ?Sized>(
     acct.stats.joins += 1;
     cx.event(Action::BackMerge, into);
     cx.joined_event(into, rq);
-    // The kernel asks nobody here and joins nothing behind: only the hash moves.
+    // Here the kernel does not ask the elevator and does not join neighbours; only the hash
+    // changes.
     rehash(cx, into);
     cx.merge.last = Some(into);
     acct.freed.push(rq);

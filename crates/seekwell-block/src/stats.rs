@@ -1,11 +1,11 @@
-//! What a queue counts while it runs.
+//! Counters of a running queue.
 
 use seekwell_core::{Instant, Sector};
 
 /// Counters of one queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Bios taken.
+    /// Bios received.
     pub bios: u64,
     /// Requests issued to the device.
     pub requests: u64,
@@ -27,7 +27,7 @@ pub struct QueueStats {
     pub flushes: u64,
     /// Packed groups of writes (eMMC).
     pub packed: u64,
-    /// Writes that were stopped for an urgent request, and inserted again.
+    /// Writes that were stopped for an urgent request and inserted again.
     pub stops: u64,
     depth: u32,
     since: Instant,
@@ -35,14 +35,14 @@ pub struct QueueStats {
 }
 
 impl QueueStats {
-    /// The number in the driver is `depth` from `now` on.
+    /// Sets the number of requests in the driver to `depth` from `now` on.
     #[inline]
     pub fn set_depth(&mut self, now: Instant, depth: u32) {
         self.depth_ns += u128::from(now.since(self.since).0) * u128::from(self.depth);
         self.since = now;
         self.depth = depth;
     }
-    /// A request goes to the device.
+    /// Counts a request issued to the device.
     #[inline]
     pub fn issued(&mut self, sector: Sector, end: Sector) {
         self.requests += 1;
@@ -50,13 +50,13 @@ impl QueueStats {
         self.seek_sectors += sector.distance(self.head);
         self.head = end;
     }
-    /// The counters as they are at `now`: integrals run on between two changes.
+    /// The counters at `now`; integrals also grow between two changes.
     pub fn at(&self, now: Instant) -> QueueStats {
         let mut s = self.clone();
         s.set_depth(now.max(self.since), self.depth);
         s
     }
-    /// What was counted since `before`.
+    /// The difference from `before`.
     pub fn since(&self, before: &QueueStats) -> QueueStats {
         QueueStats {
             bios: self.bios - before.bios,
@@ -74,7 +74,7 @@ impl QueueStats {
             ..self.clone()
         }
     }
-    /// Adds the counters of another queue: members of an array.
+    /// Adds the counters of another queue, for members of an array.
     pub fn add(&mut self, o: &QueueStats) {
         self.bios += o.bios;
         self.requests += o.requests;

@@ -1,5 +1,5 @@
-//! What a queue knows of tasks: their io contexts, made at the first bio and told to the scheduler,
-//! and what was said about a task before that.
+//! A queue's data about tasks: their io contexts, created at the first bio and announced to the
+//! scheduler, and settings made before that.
 
 use seekwell_core::{CgroupId, Control, IoPrio, IocId, Policy, Side, TaskId};
 use seekwell_sched::cx::Cgroup;
@@ -27,12 +27,12 @@ impl Tasks {
         self.info.entry(task).or_default()
     }
 
-    /// What ioprio_set said of a task.
+    /// The ioprio set for a task by ioprio_set.
     pub fn ioprio(&self, task: TaskId) -> IoPrio {
         self.info.get(&task).map_or(IoPrio::NONE, |i| i.ioprio)
     }
 
-    /// The io context of a task, made and told to the scheduler if need be.
+    /// The io context of a task; if needed, it is created and announced to the scheduler.
     #[inline]
     pub fn ioc_of<S: Scheduler + ?Sized>(
         &mut self,
@@ -47,7 +47,7 @@ impl Tasks {
         self.attach(cx, sched, ioc);
         ioc
     }
-    /// Makes a context known to the scheduler (again, after a switch).
+    /// Announces a context to the scheduler (again after a switch).
     #[inline]
     pub fn attach<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, ioc: IocId) {
         if !std::mem::replace(self.attached.at(ioc.idx()), true) {
@@ -57,7 +57,7 @@ impl Tasks {
     #[cold]
     fn make(&mut self, cx: &mut Cx, task: TaskId) -> IocId {
         let info = self.info.get(&task).copied().unwrap_or_default();
-        // One step only: tasks may be told to share with each other in a circle.
+        // Follows one step only, because tasks may share with each other in a circle.
         if let Some(with) = info.shares.filter(|w| *w != task) {
             let ioc = self.silent_ioc(cx, with);
             cx.iocs.share(task, ioc);
@@ -73,7 +73,7 @@ impl Tasks {
         *self.attached.at(ioc.idx()) = false;
         ioc
     }
-    /// A context for requests the scheduler never sees.
+    /// A context for requests that never reach the scheduler.
     pub fn silent_ioc(&mut self, cx: &mut Cx, task: TaskId) -> IocId {
         match cx.iocs.find(task) {
             Some(ioc) => ioc,
@@ -94,7 +94,7 @@ impl Tasks {
             sched.ioc_event(cx, ioc, what);
         }
     }
-    /// The index of a dead context without requests is given back. True if it was.
+    /// Frees the index of a dead context without requests. True if it did.
     pub fn release_if_unused<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
@@ -111,7 +111,7 @@ impl Tasks {
         cx.iocs.release(ioc);
         true
     }
-    /// The task exits. The context whose index was given back by that, if one was.
+    /// The task exits. Returns the context if its index was freed.
     pub fn exit<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
@@ -129,7 +129,7 @@ impl Tasks {
         self.release_if_unused(cx, sched, ioc).then_some(ioc)
     }
 
-    /// Everything that is said about tasks and cgroups, and concerns neither plugs nor exits.
+    /// Handles all messages about tasks and cgroups, except plugs and exits.
     pub fn control<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, what: Control) {
         match what {
             Control::Prio(t, p) => self.prio(cx, sched, t, p),
@@ -198,7 +198,7 @@ impl Tasks {
         }
         self.tell(cx, sched, task, IocEvent::Cgroup);
     }
-    /// The scheduler was replaced: it knows nobody yet.
+    /// Forgets all announcements, because the new scheduler knows no context.
     pub fn forget_all(&mut self) {
         self.attached = Side::new();
     }

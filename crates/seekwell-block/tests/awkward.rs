@@ -1,4 +1,4 @@
-//! The awkward cases that the seams must carry, each by a stub that does just that.
+//! Unusual cases that the interfaces must handle, each with a stub that does only that.
 
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, Stripe};
 use seekwell_core::{
@@ -35,7 +35,7 @@ fn read(id: u64, task: u32, sector: u64) -> Bio {
     Bio::new(id, TaskId(task), Op::Read, Flags::empty(), sector, 8)
 }
 
-/// Runs to the end; (id, us) in order of completion.
+/// Runs to the end; returns (id, us) in order of completion.
 fn finish<B: BioSink>(q: &mut B) -> Vec<(u64, u64)> {
     let mut out: Vec<BioDone> = Vec::new();
     let mut steps = 0;
@@ -49,7 +49,7 @@ fn finish<B: BioSink>(q: &mut B) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// A FIFO with one peculiarity each.
+/// A FIFO with one optional quirk at a time.
 #[derive(Default)]
 struct Stub {
     fifo: List,
@@ -189,7 +189,8 @@ fn a_full_pool_makes_processes_take_turns() {
 
 #[test]
 fn a_requeued_request_comes_back_first() {
-    // A started request at the head that the driver could not keep: the SCSI host looks ahead.
+    // A started request at the head that the driver could not keep, because the SCSI host looks
+    // ahead.
     let facts = QueueFacts::example(Era::K4_0);
     let host = HostDriver::Scsi { depth: 1 };
     let dev = Constant::serial(1, SERVICE);
@@ -274,7 +275,7 @@ fn a_queue_can_be_a_member_of_a_stripe() {
     );
 }
 
-/// A guest's disk: a whole block layer inside a device.
+/// A guest's disk: a device that contains a whole block layer.
 struct GuestDisk {
     host: Q,
     facts: DeviceFacts,

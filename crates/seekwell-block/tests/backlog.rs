@@ -1,12 +1,13 @@
-//! What a request costs does not grow with the number of those that wait, under the schedulers in the
-//! tree.
+//! The cost of a request does not grow with the number of waiting requests, for the schedulers in
+//! the tree.
 
 use seekwell_sched::{Layer, SchedulerInfo};
 
 #[path = "suite/backlog.rs"]
 mod suite;
 
-/// Whom the suite is about; a scheduler from outside the tree runs it over itself.
+/// The schedulers that the suite tests; a scheduler from outside the tree runs the suite over
+/// itself.
 fn registered() -> &'static [SchedulerInfo] {
     seekwell_sched::registry()
 }

@@ -1,4 +1,4 @@
-//! Barriers of 2.6 and flush sequences of 3.x, seen from outside.
+//! Barriers of 2.6 and flush sequences of 3.x, through the public interface.
 
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
 use seekwell_core::{Bio, BioDone, BioSink, Era, Flags, Instant, Nanos, Op, TaskId, TickClock};
@@ -66,7 +66,7 @@ fn rule_9_a_2_6_barrier_without_a_cache_only_orders() {
 
 #[test]
 fn rule_9_a_3_x_flush_lets_others_pass() {
-    // pre-flush (behind write 1), then the read that was queued meanwhile, data, post-flush.
+    // pre-flush (after write 1), then the read that was queued meanwhile, data, post-flush.
     let mut q = queue(Era::K4_0, true);
     let done = commit(&mut q);
     assert_eq!(done[0], (1, 1_000));

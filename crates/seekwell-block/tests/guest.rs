@@ -1,5 +1,5 @@
-//! A guest's disk: what each cache mode owes, what the ring and the thread cost, whose context the
-//! host sees.
+//! A guest's disk: the guarantees of each cache mode, the costs of the ring and the thread, and the
+//! context that the host sees.
 
 use seekwell_block::raid::{RemapOptions, Remapped};
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue, VirtualDisk};
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// (operation, sector, sectors, task)
 type Log = Rc<RefCell<Vec<(Op, u64, u32, u32)>>>;
 
-/// A host whose every bio takes a millisecond; a flush takes three.
+/// A host on which every bio takes a millisecond and a flush takes three.
 struct Host {
     log: Log,
     out: Vec<BioDone>,
@@ -93,8 +93,8 @@ fn the_thread_serves_one_request_after_the_other() {
 
 #[test]
 fn cache_modes_keep_their_promises() {
-    // Time of a first write, of a read of it, of a flush, of a flush with nothing left to do, in
-    // us; operations that the host saw.
+    // Time of a first write, of a read of it, of a flush, and of a flush with nothing to do, in us;
+    // and the operations that the host received.
     let promises = |mode: &str| {
         let (mut c, log) = disk(&format!(",cache={mode}"));
         let times = [
@@ -142,7 +142,7 @@ fn dirty_pages_are_written_when_old_and_writers_wait_at_the_limit() {
         [(Op::Write, 0, 32, 2)],
         "one piece, by the host's flusher"
     );
-    // 1 MiB of host memory: 25 dirty pages start write-back, 51 hold writers up.
+    // 1 MiB of host memory: write-back starts at 25 dirty pages, and writers wait from 51 on.
     let (mut c, log) = disk(",cache=writeback,host_memory=1MiB");
     let run = c.run(400, 4, Nanos::ZERO, |i| {
         command(Op::Write, i as u64 * 4096 % (1 << 20), 8)
@@ -188,7 +188,7 @@ fn beyond_the_end_is_an_error_and_the_ring_is_finite() {
     assert!(run.quantile_ms(1.0) < 2.2, "never more than two inside");
 }
 
-/// A guest over an aged image over a queue: the host's queue sees the chunks where they lie.
+/// A guest over an aged image over a queue: the host's queue sees the chunks at their real places.
 #[test]
 fn a_guest_over_an_image_over_a_queue() {
     let facts = QueueFacts::example(Era::K4_0);
@@ -210,7 +210,7 @@ fn a_guest_over_an_image_over_a_queue() {
     };
     let image = Remapped::new(queue, options).unwrap();
     let mut c = Client::new(VirtualDisk::new(params(""), image, 1));
-    // Two chunks that are no longer neighbours, then half a chunk.
+    // Two chunks that are not neighbours, then half a chunk.
     let long = c.one(command(Op::Read, 0, 256)).as_us();
     let short = c.one(command(Op::Read, 1024, 64)).as_us();
     assert_eq!((long, short), (2_035, 1_035));

@@ -1,7 +1,7 @@
-//! `io.cost` held against a recorded round of Linux 6.12.117 in virtual time (a light and a heavy
-//! group of equal weight, donation, the device's clock): arrivals and completions come from the
-//! record, the rules say when each bio passes and what each period says. Beside them stand models
-//! that know less.
+//! Compares `io.cost` with a recorded round of Linux 6.12.117 in virtual time (a light and a heavy
+//! group of equal weight, donation, the device's clock). Arrivals and completions come from the
+//! record; the rules give the time at which each bio passes and the results of each period. Simpler
+//! models are tested for comparison.
 
 use seekwell_block::mq::iocost::{Asks, IoCost, Paid, Report};
 use seekwell_block::mq::wbt::Moment;
@@ -20,15 +20,15 @@ fn int(v: &Value) -> u64 {
     v.as_u64().expect("a whole number")
 }
 
-/// What a model does not know.
+/// The knowledge that a model lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Less {
     Nothing,
     /// Everything passes at once.
     Control,
-    /// The weights: one group has four times the other's.
+    /// The weights: one group has four times the other's weight.
     Weights,
-    /// That a device which misses its latencies is slowed.
+    /// The rule that a device which misses its latencies is slowed down.
     Goals,
 }
 
@@ -104,14 +104,14 @@ fn controller(case: &Value, less: Less) -> (IoCost, BTreeMap<String, CgroupId>) 
     (m, ids)
 }
 
-/// One that passes after it was done in the record is done at once.
+/// A bio that passes after its completion in the record completes at once.
 fn late(m: &mut IoCost, input: &[(u64, CgroupId, Asks)], is: bool, id: u64, paid: Paid) {
     if is {
         m.done(input[id as usize].1, paid);
     }
 }
 
-/// Passes within 2 % of the period of the kernel's; periods as it reports them.
+/// Counts the passes within 2 % of a period of the kernel's, and collects the reported periods.
 fn replay(case: &Value, less: Less) -> (usize, usize, Vec<(u64, Report)>) {
     let (mut m, ids) = controller(case, less);
     let Round {
@@ -124,7 +124,7 @@ fn replay(case: &Value, less: Less) -> (usize, usize, Vec<(u64, Report)>) {
         ns: us * 1000,
         jiffy: (us / tick_us) as i64,
     };
-    // Completion, then submission.
+    // At one instant, completions come before submissions.
     let mut events: Vec<(u64, u8, usize)> = Vec::new();
     for i in 0..input.len() {
         events.push((input[i].0, 1, i));
@@ -176,7 +176,7 @@ fn replay(case: &Value, less: Less) -> (usize, usize, Vec<(u64, Report)>) {
     (same, passed.len(), reports)
 }
 
-/// Reported periods that are equal, of how many.
+/// Number of equal reported periods, and of all periods.
 fn periods(case: &Value, reports: &[(u64, Report)]) -> (usize, usize) {
     let lines = case["vrate"].as_array().expect("periods");
     let same = |v: &&Value| {
@@ -195,7 +195,8 @@ fn every_period_and_nearly_every_pass_is_the_kernels() {
     let case = case();
     let (same, all, reports) = replay(&case, Less::Nothing);
     assert_eq!(periods(&case, &reports), (155, 155));
-    // The wake-up timer has a slack of 1 % of the period, and fires with others of the machine.
+    // The wake-up timer has a slack of 1 % of the period, and fires together with other timers of
+    // the machine.
     assert!(same >= 7964 && all == 8000, "{same} of {all}");
 }
 

@@ -1,7 +1,7 @@
-//! `io.cost` in front of a queue: readers without pause, at the depth that they have, on a device
-//! whose model is right. Who has enough under way gets its weight's share of what the device does;
-//! a cgroup that is idle leaves its share to the others; and one that is not deep enough cannot
-//! take its own, as on a kernel.
+//! `io.cost` in front of a queue: readers without pauses at a given depth, on a device whose model
+//! is right. A cgroup with enough bios in progress gets its weight's share of the device. An idle
+//! cgroup leaves its share to the others. A cgroup that is not deep enough cannot use its share, as
+//! on a kernel.
 
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
@@ -14,10 +14,10 @@ use seekwell_sched::{Cx, QueueFacts, Scheduler};
 
 type Queue = MqQueue<dyn Scheduler, Constant>;
 
-/// Reads a second of device and model.
+/// Reads per second, of the device and of the model.
 const IOPS: u64 = 4000;
 
-/// A reader: weight of its cgroup, requests at a time, and when it rests.
+/// A reader: weight of its cgroup, number of requests at a time, and when it is idle.
 #[derive(Clone, Copy)]
 struct Reader {
     weight: u32,
@@ -29,25 +29,25 @@ struct World {
     q: Queue,
     readers: Vec<Reader>,
     outstanding: Vec<usize>,
-    /// Reads that were done, by reader, in each second.
+    /// Completed reads per reader, in each second.
     done: Vec<Vec<u64>>,
     random: u64,
     next_id: u64,
     now: Instant,
 }
 
-/// What stands below, and what `io.cost` is told of it.
+/// The disk below, and the parameters of `io.cost`.
 #[derive(Clone, Copy)]
 struct Disk {
     service: Nanos,
     tags: u32,
     rotational: bool,
-    /// Is it told what the device does, with a goal of 90 % within 5 ms? Otherwise the kernel's own
-    /// figures stand.
+    /// Whether `io.cost` has the right model, with a goal of 90 % within 5 ms. Otherwise the
+    /// kernel's default figures are used.
     told: bool,
 }
 
-/// One that serves 4000 reads a second, one at a time, and of which `io.cost` knows that.
+/// A disk that serves 4000 reads per second, one at a time, with the right model.
 const KNOWN: Disk = Disk {
     service: Nanos(1_000_000_000 / IOPS),
     tags: 1024,
@@ -147,7 +147,7 @@ impl World {
     }
 }
 
-/// Reads a second of each, over these seconds.
+/// Reads per second of each reader, in these seconds.
 fn rates(disk: Disk, readers: &[Reader], on: bool, over: std::ops::Range<usize>) -> Vec<f64> {
     let mut w = World::new(disk, readers, on);
     w.run(over.end as u64);
@@ -182,9 +182,9 @@ fn who_has_enough_under_way_gets_the_share_of_its_weight() {
             let off = (rate / total / fair - 1.0).abs();
             assert!(off < 0.05, "{weights:?}: {with:?}");
         }
-        // A tenth of the device is the price.
+        // Throttling costs a tenth of the device.
         assert!(total > 0.9 * IOPS as f64, "{weights:?}: {with:?}");
-        // Without it depth decides, and depths are the same.
+        // Without it the depth decides, and the depths are equal.
         let without = rates(KNOWN, &of, false, 10..30);
         let even = IOPS as f64 / weights.len() as f64;
         assert!(
@@ -196,7 +196,7 @@ fn who_has_enough_under_way_gets_the_share_of_its_weight() {
 
 #[test]
 fn c1_a_share_that_the_depth_does_not_reach_is_given_away() {
-    // Kernel: 4000 alone; at depth 16 each 1,200 and 2,300 with weights of 100 and 300.
+    // Kernel: 4000 for a single reader; at depth 16, 1,200 and 2,300 with weights of 100 and 300.
     let alone = rates(KNOWN, &readers(16, &[100]), true, 5..20);
     assert!(alone[0] > 3960.0, "{alone:?}");
     let both = rates(KNOWN, &readers(16, &[100, 300]), true, 5..30);
@@ -206,8 +206,8 @@ fn c1_a_share_that_the_depth_does_not_reach_is_given_away() {
 
 #[test]
 fn c2_what_a_light_group_leaves_goes_to_the_heavy_one() {
-    // Kernel: 160 to 200 and 3,000 to 3,400 with equal weights, not half each. (Here the light one
-    // waits for 16 reads of 0.25 ms, and the latency that is promised is kept.)
+    // Kernel: 160 to 200 and 3,000 to 3,400 with equal weights, not half each. (Here the light
+    // reader waits for 16 reads of 0.25 ms, and the latency goal is met.)
     let mut of = readers(16, &[100, 100]);
     of[0].depth = 1;
     let both = rates(KNOWN, &of, true, 5..30);
@@ -216,8 +216,8 @@ fn c2_what_a_light_group_leaves_goes_to_the_heavy_one() {
 
 #[test]
 fn c3_without_goals_only_tags_that_run_out_slow_the_clock() {
-    // Kernel: 71 and 71 on a disk of 7 ms, weights of 100 and 200 at depth 4: it takes a seek for
-    // 2.7 ms.
+    // Kernel: 71 and 71 on a disk of 7 ms, with weights of 100 and 200 at depth 4, because it
+    // assumes 2.7 ms for a seek.
     let disk = Disk {
         service: Nanos::from_ms(7),
         tags: 32,
@@ -226,7 +226,7 @@ fn c3_without_goals_only_tags_that_run_out_slow_the_clock() {
     };
     let both = rates(disk, &readers(4, &[100, 200]), true, 10..40);
     assert!(both.iter().all(|r| (r - 71.4).abs() < 1.0), "{both:?}");
-    // Kernel: 574 and 1,195 where both want more than there are tags, after it has slowed down.
+    // Kernel: 574 and 1,195 if both want more than there are tags, after the clock has slowed down.
     let flash = Disk {
         tags: 16,
         told: false,
@@ -235,7 +235,7 @@ fn c3_without_goals_only_tags_that_run_out_slow_the_clock() {
     let both = rates(flash, &readers(32, &[100, 200]), true, 3..4);
     assert!((545.0..603.0).contains(&both[0]), "{both:?}");
     assert!((1135.0..1255.0).contains(&both[1]), "{both:?}");
-    // And 1,224 and 2,481 when it has found its rate.
+    // And 1,224 and 2,481 after the clock has found its rate.
     let both = rates(flash, &readers(32, &[100, 200]), true, 15..30);
     assert!((1163.0..1347.0).contains(&both[0]), "{both:?}");
     assert!((2357.0..2729.0).contains(&both[1]), "{both:?}");
@@ -253,15 +253,16 @@ fn a_group_that_stops_leaves_its_share_and_gets_it_back() {
     }
 }
 
-/// What a run of the clock showed: reads of each, the lowest and the highest rate of it in percent,
-/// and in how many periods all that there is was with the device, missed, and nobody was short.
+/// Results of a run: reads of each reader, the clock's lowest and highest rate in percent, and the
+/// number of periods with all requests in the device, with misses, and without a group short of
+/// budget.
 fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u32) {
     let mut of = readers(depth, &[300, 100]);
     of[0].rests_s = (10, 20);
     let mut w = World::new(KNOWN, &of, true);
     let (mut done, mut rates, mut all_below) = ([0; 2], [u64::MAX, 0], 0);
     for s in 0..seconds.end {
-        // Second by second, in steps of a period.
+        // Second by second, in steps of one period.
         for period in 0..62 {
             w.run_until(Instant::at_us(s * 1_000_000 + period * 16_129));
             if seconds.contains(&s) {
@@ -279,13 +280,14 @@ fn swings(depth: usize, seconds: std::ops::Range<u64>) -> ([u64; 2], [u64; 2], u
     (done, rates, all_below)
 }
 
-/// Rules 49 to 51: a clock that is slowed by misses is slowed period by period, and one that nobody
-/// misses rises by 1 % each. Where all that both have under way fits into two periods of the device
-/// (128 reads of 0.25 ms, 16 ms each), nothing waits in front of it while the clock is too fast, so
-/// that nobody is short and depth decides; what made it too fast is found two periods later, and
-/// slowed too far. It swings, and 300 to 100 is 1.7 to 1, half the time 3 to 1. One that has not
-/// been out of step (nobody rested) stays near the device's rate; so does one with more under way,
-/// since somebody always waits.
+/// Rules 49 to 51: misses slow the clock down period by period; without misses it rises by 1 % per
+/// period. Suppose that all requests of both readers fit into two periods of the device (128 reads
+/// of 0.25 ms, periods of 16 ms). Then nothing waits in front of the device while the clock is too
+/// fast, no group is short of budget, and the depth decides. The misses are found two periods
+/// later, and the clock is then slowed too far. It oscillates: a weight ratio of 300 to 100 gives
+/// 1.7 to 1, and half the time 3 to 1. A clock that was never out of step (no reader was idle)
+/// stays near the device's rate. So does a clock with more requests, because some request always
+/// waits.
 #[test]
 fn at_the_depth_of_two_periods_the_clock_may_swing() {
     let (done, rates, all_below) = swings(64, 21..30);
@@ -306,7 +308,7 @@ fn at_the_depth_of_two_periods_the_clock_may_swing() {
     }
 }
 
-/// Reads a second of two readers under bfq, weights of 300 and 100, on the same device.
+/// Reads per second of two readers under bfq, with weights of 300 and 100, on the same device.
 fn under_bfq(depth: usize, nr_requests: Option<u32>, strict: bool) -> [u64; 2] {
     let (info, version, era) = seekwell_sched::find("bfq").expect("it is there");
     let facts = QueueFacts {
@@ -349,10 +351,11 @@ fn under_bfq(depth: usize, nr_requests: Option<u32>, strict: bool) -> [u64; 2] {
 }
 
 /// bfq.md 4.5.2 and 4.13: a slot of a seeky queue is charged by time, whatever was served in it, so
-/// slots are 3 to 1. What a queue has in the device when its slot ends is served in the next one's:
-/// of the first 128, of the second 64, since its group may hold 256 tags x 100 / 400. It loses 16 of
-/// its 125 ms more than it takes, and 300 to 100 is 3.8 to 1; with tags for both, or only one
-/// request below at a time, it is 3 to 1.
+/// the slots are 3 to 1. The requests that a queue has in the device when its slot ends are served
+/// in the next queue's slot: 128 of the first queue, but 64 of the second, because its group may
+/// hold only 256 tags x 100 / 400. So the second queue loses 16 of its 125 ms more than it gains,
+/// and 300 to 100 gives 3.8 to 1. With enough tags for both, or with only one request below at a
+/// time, it gives 3 to 1.
 #[test]
 fn under_bfq_what_is_in_the_device_is_in_nobodys_slot() {
     let ratio = |[a, b]: [u64; 2]| a as f64 / b as f64;

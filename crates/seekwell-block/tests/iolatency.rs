@@ -1,6 +1,6 @@
-//! `io.latency` held against a recorded round of Linux 6.12.117 in virtual time (three groups on a
-//! slow rotational disk): arrivals and completions come from the record, the rules say when each
-//! bio passes and how deep each group may go. Beside them stand models that know less.
+//! Compares `io.latency` with a recorded round of Linux 6.12.117 in virtual time (three groups on a
+//! slow rotational disk). Arrivals and completions come from the record; the rules give the time at
+//! which each bio passes and the depth of each group. Simpler models are tested for comparison.
 
 use seekwell_block::mq::iolatency::IoLatency;
 use seekwell_block::mq::wbt::Moment;
@@ -15,28 +15,28 @@ fn case() -> Value {
     serde_json::from_str(text.lines().next().expect("a case")).expect("JSON")
 }
 
-/// Jiffies at time 0, modulo the buckets of the timer wheel, which the record does not tell: of the
-/// eight this one fits the last of its 58 changes of depth.
+/// Jiffies at time 0, modulo the buckets of the timer wheel. The record does not contain this
+/// phase; of the eight values, this one fits the last of its 58 changes of depth.
 const PHASE: i64 = 2;
 
 fn int(v: &Value) -> u64 {
     v.as_u64().expect("a whole number")
 }
 
-/// What a model does not know.
+/// The knowledge that a model lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Less {
     Nothing,
     /// Everything passes at once.
     Limits,
-    /// How strict the targets are: they count three times.
+    /// How strict the targets are: all targets are multiplied by three.
     Targets,
-    /// How many requests the queue has, by which depths move.
+    /// The number of requests of the queue, which sets the steps of the depth.
     Requests,
 }
 
-/// Passes within 10 us of the kernel's, and changes of depth at its instants with its depths, of
-/// how many.
+/// Counts the passes within 10 us of the kernel's, and the depth changes at the kernel's instants
+/// with the kernel's depths; each with the total.
 fn replay(case: &Value, less: Less) -> ([usize; 2], [usize; 2]) {
     let hz = int(&case["hz"]) as u32;
     let tick_us = 1_000_000 / u64::from(hz);
@@ -66,7 +66,7 @@ fn replay(case: &Value, less: Less) -> ([usize; 2], [usize; 2]) {
             .collect()
     };
     let (passed, done) = (list("passed"), list("done"));
-    // Completion, then timers, then submissions.
+    // At one instant: completions, then timers, then submissions.
     let mut events: Vec<(u64, u8, usize)> = Vec::new();
     for i in 0..input.len() {
         events.push((done[i], 0, i));

@@ -1,5 +1,6 @@
-//! `io.max` held against recorded rounds of Linux 6.12.117 in virtual time: arrivals come from the
-//! record, the rules say when each bio goes on. Beside them stand models that know less.
+//! Compares `io.max` with recorded rounds of Linux 6.12.117 in virtual time. Arrivals come from the
+//! record; the rules give the time at which each bio continues. Simpler models are tested for
+//! comparison.
 
 use seekwell_block::mq::iomax::{Held, IoMax};
 use seekwell_core::{CgroupId, IoMaxLimits};
@@ -30,7 +31,7 @@ fn limits(of: &Value) -> IoMaxLimits {
     }
 }
 
-/// (us, write, bytes) in order, and the instants the kernel let them through.
+/// (us, write, bytes) in order, and the times at which the kernel released them.
 fn rounds(case: &Value) -> (Vec<(u64, bool, u64)>, Vec<u64>) {
     let all = case["input"].as_array().expect("arrivals");
     let one = |v: &Value| (int(&v[0]), v[1] == "W", int(&v[2]));
@@ -41,7 +42,7 @@ fn rounds(case: &Value) -> (Vec<(u64, bool, u64)>, Vec<u64>) {
     )
 }
 
-/// When the rules let each go, us.
+/// The times at which the rules release each bio, us.
 fn replay(hz: u32, limits: IoMaxLimits, input: &[(u64, bool, u64)]) -> Vec<u64> {
     let mut m = IoMax::new(hz);
     m.made(GROUP, CgroupId::ROOT);
@@ -73,7 +74,7 @@ fn replay(hz: u32, limits: IoMaxLimits, input: &[(u64, bool, u64)]) -> Vec<u64> 
     goes
 }
 
-/// A bucket that fills evenly, as large as what a slice gives.
+/// A token bucket that fills evenly, with the size of a slice's budget.
 fn token_bucket(limits: IoMaxLimits, input: &[(u64, bool, u64)]) -> Vec<u64> {
     let mut ready = [0f64; 2];
     let mut goes = Vec::new();
@@ -91,12 +92,12 @@ fn token_bucket(limits: IoMaxLimits, input: &[(u64, bool, u64)]) -> Vec<u64> {
     goes
 }
 
-/// Two instants are the same within half a millisecond: a jiffy has four.
+/// Two instants count as equal within half a millisecond; a jiffy is 4 ms.
 const NEAR_US: u64 = 500;
 
 #[test]
 fn every_instant_is_the_kernels() {
-    // All, and those among them that the kernel held.
+    // Counts of all bios, and of the bios that the kernel held.
     let (mut all, mut ours, mut even, mut none) = ([0; 2], [0; 2], [0; 2], [0; 2]);
     for case in cases() {
         let (input, issue) = rounds(&case);
@@ -116,11 +117,11 @@ fn every_instant_is_the_kernels() {
         }
     }
     assert_eq!((all, ours), ([2603, 600], [2603, 600]));
-    // Models that know less: a bucket that fills evenly, and no limit.
+    // Simpler models: a bucket that fills evenly, and no limit.
     assert_eq!((even, none), ([26, 21], [2003, 0]));
 }
 
-/// M4: a limit that two cgroups share is not shared fairly; each gets at most its depth in a slice.
+/// M4: a limit shared by two cgroups is not divided fairly; each gets at most its depth per slice.
 #[test]
 fn rule_29_children_of_one_limit_are_served_in_turn() {
     for (depths, published) in [([1, 16], [152u64, 2424]), ([8, 64], [408, 2223])] {
@@ -138,7 +139,7 @@ fn rule_29_children_of_one_limit_are_served_in_turn() {
             0,
         );
         let mut done = [0u64; 2];
-        // A free device: who goes comes again at once.
+        // On a free device, a released task issues its next bio at once.
         let mut again: Vec<usize> = (0..2).flat_map(|c| vec![c; depths[c]]).collect();
         let mut now = 0;
         while now < 1250 {

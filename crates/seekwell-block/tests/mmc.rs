@@ -1,5 +1,5 @@
-//! The driver of eMMC and SD cards, rule by rule: when the elevator is asked, what is packed, what
-//! an urgent request stops and gives back.
+//! The driver of eMMC and SD cards, rule by rule: when it asks the elevator, what it packs, and
+//! what an urgent request stops and returns.
 
 use proptest::prelude::*;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
@@ -11,7 +11,7 @@ use seekwell_device::{Emmc, EmmcParams, read_preset};
 use seekwell_sched::{Cx, Emit, Insert, QueueFacts, Scheduler};
 use std::sync::{Arc, Mutex};
 
-/// A FIFO that notes when it is asked, lets reads go first as urgent ones, and what it gave.
+/// A FIFO that records when it is asked and what it returned, and treats reads as urgent.
 #[derive(Default)]
 struct Fifo {
     fifo: List,
@@ -21,7 +21,7 @@ struct Fifo {
     asked: Asked,
 }
 
-/// When the elevator was asked, us, and whether it gave something.
+/// When the elevator was asked, us, and whether it returned a request.
 type Asked = Arc<Mutex<Vec<(u64, bool)>>>;
 
 impl Scheduler for Fifo {
@@ -58,7 +58,7 @@ impl Scheduler for Fifo {
 
 type Q = LegacyQueue<Fifo, Emmc>;
 
-/// 1 ms a read, 10 ms a write, 1 ms more a write of a group, 100 us a stop; nothing else.
+/// 1 ms per read, 10 ms per write, 1 ms more per further write of a group, 100 us per stop.
 const CARD: &str = "emmc:motog-sandisk8,noise_read=0,noise_write=0,read_base=996us,read_per_kib=1,\
     write_base=9.996,write_per_kib=1,map_miss=0,place_penalty=0,clean_pool=0,pack_item=1,\
     hpi_stop=100us,page=4KiB";
@@ -72,7 +72,7 @@ fn host(packing: Packing) -> MmcHost {
     }
 }
 
-/// The card, with `options` in the place of its own.
+/// The card, with its options replaced by `options`.
 fn card(options: &str) -> String {
     let name = |option: &str| option.split('=').next().unwrap().to_owned();
     let given: Vec<String> = options.split(',').map(name).collect();
@@ -98,7 +98,7 @@ fn queue(options: &str, host: MmcHost, sched: Fifo) -> Q {
 fn io(id: u64, op: Op, sector: u64) -> Bio {
     Bio::new(id, TaskId(1), op, Flags::empty(), sector, 8)
 }
-/// A write, far from any other, so that nothing merges.
+/// A write far from all others, so that nothing merges.
 fn write(id: u64) -> Bio {
     io(id, Op::Write, id * 1000)
 }
@@ -106,7 +106,7 @@ fn read(id: u64) -> Bio {
     io(id, Op::Read, id * 1000)
 }
 
-/// Runs to `to`; (id, us) in order of completion.
+/// Runs up to `to`; returns (id, us) in order of completion.
 fn until(q: &mut Q, to: Instant) -> Vec<(u64, u64)> {
     let mut out: Vec<BioDone> = Vec::new();
     let mut steps = 0;
@@ -130,7 +130,7 @@ fn the_elevator_decides_one_request_early() {
     for id in 1..=3 {
         q.submit(Instant::START, write(id));
     }
-    // 1 is on the bus, 2 fetched, 3 not; of four calls the one without a find came first of all.
+    // 1 is on the bus, 2 is fetched, 3 is not. Of the four calls, the first one found nothing.
     assert_eq!((q.in_flight(), q.cx.in_driver), (1, 2));
     let at_start = asked.lock().unwrap().iter().filter(|a| a.1).count();
     assert_eq!(at_start, 2);
@@ -179,7 +179,7 @@ fn a_dry_spell_costs_two_empty_calls() {
     );
 }
 
-/// An arrival wakes the worker that waits for the card, or it does not.
+/// Whether an arrival wakes the worker that waits for the card.
 #[test]
 fn an_arrival_while_the_card_works_is_fetched_at_once_or_later() {
     for (wakes, fetched) in [(true, 3_000), (false, 10_000)] {
@@ -222,7 +222,7 @@ fn writes_behind_a_write_go_with_it_as_a_group() {
     for id in 1..=5 {
         q.submit(Instant::START, write(id));
     }
-    // 1 was issued alone; then 2 was fetched, and nothing was behind it yet.
+    // 1 was issued alone; 2 was then fetched, with no write behind it yet.
     let rest = [(3, 34_012), (4, 34_012), (5, 34_012)];
     let mut expected = vec![(1, 10_000), (2, 20_000)];
     // A base and three writes: 9996 + 3 (4 + 1000) us.
@@ -232,8 +232,8 @@ fn writes_behind_a_write_go_with_it_as_a_group() {
     assert_eq!(q.stats().requests, 5);
 }
 
-/// A group ends at a read, a flush or FUA write, a discard, a write that makes it too large, and
-/// at its limit; what ended it comes next.
+/// A group ends at a read, a flush or FUA write, a discard, a write that would make it too large,
+/// and at its limit. The request that ended it comes next.
 #[test]
 fn the_first_that_does_not_fit_is_put_back() {
     let large = |id| Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 1000);
@@ -282,7 +282,7 @@ fn large_half(id: u64) -> Bio {
     Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 5000, 600)
 }
 
-/// Code Aurora: packing begins after more than so many writes in a row; a read ends it.
+/// Code Aurora: packing begins after a given number of writes in a row; a read ends it.
 #[test]
 fn packing_control_waits_for_a_run_of_writes() {
     let mut q = queue("", host(Packing::After(3)), Fifo::default());
@@ -342,8 +342,8 @@ fn without_a_cache_a_flush_ends_at_once_and_fua_is_a_reliable_write() {
     assert_eq!(q.stats().flushes, 0);
 }
 
-/// The read goes at once; half of the write is on the medium, and the other half comes later,
-/// before the one that was fetched behind it.
+/// The read goes at once. Half of the write is on the medium, and the other half follows before the
+/// write that was fetched after it.
 #[test]
 fn an_urgent_read_stops_the_write_and_overtakes_the_one_fetched() {
     let (sched, _) = watched(true);
@@ -353,7 +353,7 @@ fn an_urgent_read_stops_the_write_and_overtakes_the_one_fetched() {
     q.submit(Instant::START, write(2));
     until(&mut q, Instant::at_us(5_000));
     q.submit(Instant::at_us(5_000), read(3));
-    // 100 us to stop, 1 ms to read; of 200 sectors 96 (twelve pages) were written.
+    // 100 us to stop, 1 ms to read; 96 of the 200 sectors (twelve pages) were written.
     let rest = 6_100 + 104 * 50;
     assert_eq!(finish(&mut q), [(3, 6_100), (1, rest), (2, rest + 400)]);
     assert_eq!((q.stats().stops, q.stats().requests), (1, 4));
@@ -373,13 +373,13 @@ fn an_urgent_read_stops_a_group_and_what_is_written_of_it_completes() {
             Bio::new(id, TaskId(1), Op::Write, Flags::empty(), id * 1000, 80),
         );
     }
-    // 1 and 2 alone, 4 ms each; then 3, 4, 5 in a group of 12 ms, stopped in the middle of 4.
+    // 1 and 2 alone, 4 ms each; then 3, 4 and 5 in a group of 12 ms, stopped in the middle of 4.
     let mut done = until(&mut q, Instant::at_us(14_000));
     q.submit(Instant::at_us(14_000), read(9));
     done.extend(finish(&mut q));
     let want = [(1, 4_000), (2, 8_000), (3, 14_000), (9, 15_100)];
     assert_eq!(done[..4], want);
-    // Forty sectors of 4 are left, and all of 5; first one, then the other.
+    // Forty sectors of 4 and all of 5 are left; they follow one after the other.
     let order: Vec<u64> = done[4..].iter().map(|d| d.0).collect();
     assert_eq!(order, [4, 5]);
     let last = done.last().unwrap().1;
@@ -409,8 +409,8 @@ fn step() -> impl Strategy<Value = (u64, u8, u64, u32)> {
 }
 
 proptest! {
-    /// Whatever comes: every bio completes once, the queue comes to rest, and the medium gets no
-    /// more than was asked and what stops had to write again.
+    /// For any input: every bio completes once, the queue becomes idle, and the medium gets only
+    /// the submitted sectors and the repeated parts after stops.
     #[test]
     fn every_bio_once(
         steps in proptest::collection::vec(step(), 1..80), pack in 0u8..3, wakes: bool,

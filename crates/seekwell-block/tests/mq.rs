@@ -1,4 +1,5 @@
-//! The multi-queue layer seen from outside: flush sequences, clocks of requests, tags, nr_requests.
+//! The multi-queue layer through its public interface: flush sequences, clocks of requests, tags,
+//! nr_requests.
 
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{
@@ -10,7 +11,7 @@ use seekwell_sched::mq_deadline::{Generation, MqDeadline};
 use seekwell_sched::none::NoScheduler;
 use seekwell_sched::{QueueFacts, Scheduler};
 
-/// Remembers what it was given.
+/// A device that records its commands.
 struct Witness(Constant, Vec<(Op, u64, bool)>);
 
 impl Device for Witness {
@@ -48,7 +49,7 @@ fn queue<S: Scheduler>(
     MqQueue::new(facts, clock, driver, true, dev, |cx| Box::new(make(cx)))
 }
 
-/// A SATA drive without a scheduler, which takes nothing beside a flush.
+/// A SATA drive without a scheduler, which takes no command during a flush.
 fn sata(depth: u32) -> MqQueue<NoScheduler, Witness> {
     let dev = Constant::serial(depth, Nanos::from_ms(1));
     let mut f = dev.facts().clone();
@@ -138,8 +139,8 @@ fn rule_25b_who_comes_while_a_flush_runs_shares_the_next() {
 
 #[test]
 fn rule_25c_data_of_a_sequence_is_scheduled_since_6_2_and_passed_by_before() {
-    // While the flush runs reads and a write come. In 6.12 the data write is sorted among the
-    // writes (whose batch goes first on a fresh queue); in 6.1 it goes before everything.
+    // Reads and a write arrive while the flush runs. In 6.12 the data write is sorted among the
+    // writes (whose batch goes first on a fresh queue); in 6.1 it goes before all others.
     let order = |era| {
         let mut q = deadline(era, true, true, 1);
         q.submit(Instant::START, bio(1, Op::Write, Flags::PREFLUSH, 500));
@@ -169,8 +170,8 @@ fn rule_25_a_device_that_cannot_queue_flushes_gets_nothing_beside_one() {
     assert_eq!(done, [(1, 1_000), (2, 2_000), (3, 3_000)]);
 }
 
-/// Two readers that always have a request in the drive, and a flush. Their reads go straight to the
-/// drive; while the flush is deferred none may, or it would wait for ever.
+/// Two readers that always have a request in the drive, and a flush. Their reads go directly to the
+/// drive. While the flush is deferred no read may go, or the flush would wait for ever.
 #[test]
 fn direct_issue_does_not_pass_a_flush_that_sata_deferred() {
     let mut q = sata(4);
@@ -195,9 +196,9 @@ fn direct_issue_does_not_pass_a_flush_that_sata_deferred() {
             next += 1;
         }
     }
-    // It came at 8 ms with one read in the drive, and took a millisecond as that did.
+    // It arrived at 8 ms with one read in the drive; both took a millisecond.
     assert_eq!(flushed_us, Some(10_000));
-    // The reads that waited go behind it.
+    // The waiting reads go after it.
     finish(&mut q);
     let behind = q.device().1.iter().skip_while(|c| c.0 != Op::Flush).count();
     assert_eq!(behind, 3);
@@ -276,7 +277,7 @@ fn rules_9_to_11_nr_requests() {
 
 #[test]
 fn a_task_asleep_does_nothing_else_until_it_wakes() {
-    // One tag: the second bio of the task sleeps, and with it the close of its plug and its exit.
+    // One tag: the second bio of the task sleeps, and so do the close of its plug and its exit.
     let mut q = queue(Era::Mq, |_| {}, 1, NoScheduler::new);
     q.control(Instant::START, Control::Plug(TaskId(1)));
     for (id, sector) in [(1, 100), (2, 900), (3, 500)] {
@@ -293,8 +294,8 @@ fn a_task_asleep_does_nothing_else_until_it_wakes() {
 
 #[test]
 fn rule_26_on_nothing_a_hardware_queue_is_asked_again_after_3_ms() {
-    // A real-time request in flight: mq-deadline has work and gives nothing. Nothing was parked, so
-    // no completion restarts a tag-limited queue: the 3 ms do.
+    // A real-time request is in flight: mq-deadline has work but returns nothing. Nothing was
+    // parked, so completions do not restart this tag-limited queue; the 3 ms timer does.
     let mut q = deadline(Era::Mq, false, false, 4);
     let rt = seekwell_core::IoPrio {
         class: seekwell_core::Class::Rt,
@@ -321,7 +322,7 @@ fn i4_what_a_busy_device_refused_keeps_its_order_and_goes_first() {
     }
     q.advance(Instant::START, &mut Vec::new());
     assert_eq!(q.parked(0), 4);
-    // Nothing merges into those, and a request between them does not pass them.
+    // Nothing merges into those requests, and a request between them does not pass them.
     q.submit(Instant::at_us(10), bio(6, Op::Read, Flags::empty(), 350));
     q.submit(Instant::at_us(10), bio(7, Op::Read, Flags::empty(), 308));
     finish(&mut q);
@@ -329,7 +330,7 @@ fn i4_what_a_busy_device_refused_keeps_its_order_and_goes_first() {
     assert_eq!(order, [200, 300, 400, 500, 600, 350, 308]);
 }
 
-/// Four CPUs on so many hardware queues of that depth each, over a device that takes everything.
+/// Four CPUs on `hctxs` hardware queues of this depth each, over a device that takes all commands.
 fn wide<S: Scheduler>(
     hctxs: u16,
     depth: u32,
@@ -375,14 +376,14 @@ fn objects_5_each_hardware_queue_has_tags_of_its_own() {
 
 #[test]
 fn rule_25_without_a_scheduler_only_what_one_cpu_submitted_merges() {
-    // All tags but one are taken; what waits for the driver stands in the list of its CPU, and its
-    // neighbour from another CPU does not find it there.
+    // All tags but one are taken. A request that waits for the driver is in the list of its CPU,
+    // where its neighbour from another CPU does not find it.
     for (cpu, commands) in [(0, 2), (1, 3)] {
         let mut q = wide(1, 3, NoScheduler::new);
         q.submit(Instant::START, from_cpu(1, 0, 100));
         q.control(Instant::START, Control::Plug(TaskId(2)));
         q.submit(Instant::START, from_cpu(2, 0, 5000));
-        // The task is scheduled out: its requests go into the list, a worker runs the queue.
+        // The task is scheduled out: its requests go into the list, and a worker runs the queue.
         q.control(Instant::START, Control::Sleep(TaskId(2)));
         q.submit(Instant::START, from_cpu(3, cpu, 5008));
         assert_eq!(finish(&mut q).len(), 3);
@@ -392,7 +393,8 @@ fn rule_25_without_a_scheduler_only_what_one_cpu_submitted_merges() {
 
 #[test]
 fn rule_30_one_state_serves_all_hardware_queues_in_its_own_order() {
-    // Requests of four CPUs on four queues leave one sorted state in one order, whoever asks.
+    // Requests of four CPUs on four queues leave one sorted state in one order, whichever queue
+    // asks.
     let mut q = wide(4, 2, |cx| MqDeadline::new(cx, Generation::V6_12));
     let sectors = [900, 300, 700, 100, 500, 800, 200, 600];
     for (i, sector) in sectors.into_iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Writeback throttling held against recorded rounds of running kernels: arrivals and completions
-//! come from the record, the rules say who passes, when, and what each window says.
+//! Compares writeback throttling with recorded rounds of running kernels. Arrivals and completions
+//! come from the record; the rules give which bio passes when, and the verdict of each window.
 //!
 //! `tests/data/wbt`: 11 rounds of Linux 6.18.44 in real time (a loop device over a slow file, with
-//! readers, buffered and fsync writers, direct writers, discards, under none, mq-deadline and
-//! kyber) and 2 of Linux 6.12.117 in virtual time. Beside the rules stand models that know less.
+//! readers, buffered and fsync writers, direct writers, discards, under `none`, mq-deadline and
+//! kyber) and 2 of Linux 6.12.117 in virtual time. Simpler models are tested for comparison.
 
 use proptest::prelude::*;
 use seekwell_block::mq::wbt::{Asks, Class, Facts, Moment, Verdict, Wbt};
@@ -20,30 +20,30 @@ fn cases(file: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What a model does not know.
+/// The knowledge that a model lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Less {
-    /// It knows all.
+    /// The complete model.
     Nothing,
     /// Everything may pass.
     Limits,
-    /// All that is not the constant.
+    /// All rules; the limit is this constant.
     Fixed(u32),
-    /// That writes stand back while reads are close.
+    /// That limits of writes fall after recent reads.
     CloseReads,
-    /// That whoever was held for dirty pages counts for a second.
+    /// That a task held for dirty pages counts for a second.
     DirtySleep,
-    /// That those somebody waits for have the highest limit.
+    /// That writes for which a task waits have the highest limit.
     High,
-    /// That a flusher has the lowest.
+    /// That a flusher's writes have the lowest limit.
     Background,
-    /// That discards have a list of their own.
+    /// That discards have a separate list.
     Classes,
-    /// That sleepers are woken in groups: each slot that comes back wakes whoever fits.
+    /// That sleepers are woken in groups; here each returned slot wakes the sleepers that fit.
     Groups,
     /// That a class drains before a volatile cache.
     Drain,
-    /// That half a background limit must be free, not one slot.
+    /// That half a background limit must be free, not only one slot.
     HalfFree,
 }
 
@@ -109,7 +109,7 @@ fn replay(case: &Value, less: Less) -> Score {
     let mut slept = jiffies[2];
     let mut score = Score::default();
     let mut has_slot = BTreeSet::new();
-    // A model with a constant limit, or none, counts for itself.
+    // A model with a constant limit, or without one, uses its own counts.
     let constant = match less {
         Less::Limits => Some(u32::MAX),
         Less::Fixed(n) => Some(n),
@@ -123,7 +123,7 @@ fn replay(case: &Value, less: Less) -> Score {
             jiffy: int(&e[1]),
         };
         let kind = e[2].as_str().expect("a kind");
-        // What the kernel counted before.
+        // The kernel's counters before this event.
         let seen = e.as_array().expect("an event").last().expect("fields");
         if kind != "g"
             && kind != "s"
@@ -234,7 +234,7 @@ fn replay(case: &Value, less: Less) -> Score {
                     ];
                     let after: Vec<i64> = after.iter().map(int).collect();
                     states &= ours[..] == after[..];
-                    // One sample on the border of two windows must not be told twice.
+                    // A sample on the border of two windows must not be counted twice.
                     if ours[..] != after[..] {
                         let top = after[1] > 16 && after[1] == i64::from(3 * facts.depth / 4);
                         w = w.clone().corrected(after[0] as i32, top, after[4] as u32);
@@ -263,7 +263,8 @@ fn all(file: &str, less: Less) -> Score {
 #[test]
 fn rounds_of_a_running_kernel_pass_as_they_did() {
     let s = all("wbt-6.18.jsonl.zst", Less::Nothing);
-    // What is left are two CPUs within microseconds of each other, and samples on a border.
+    // The remaining differences are two CPUs within microseconds of each other, and samples on a
+    // border.
     assert_eq!((s.windows, s.verdicts), (456, 456), "{s:?}");
     assert!(s.states >= 454, "{s:?}");
     assert!(s.looks == 34_736 && s.slots >= 34_334, "{s:?}");
@@ -279,8 +280,8 @@ fn virtual_time_is_exact() {
 
 #[test]
 fn models_that_know_less_are_worse() {
-    // At most so many of the 34,736 looks, where the rules reach 34,334, and of the 15,620 bios.
-    // That a flusher has the lowest limit decides nothing in these rounds: its reads are close.
+    // Upper bounds for the 34,736 looks, of which the rules match 34,334, and for the 15,620 bios.
+    // The flushers' lowest limit has no effect in these rounds, because reads are always recent.
     for (less, slots, passed) in [
         (Less::Limits, 17_715, 15_620),
         (Less::Fixed(8), 7_604, 6_346),
@@ -340,7 +341,7 @@ fn rule_4b_and_4c_limits_by_step() {
     for (depth, limits) in tops {
         assert_eq!(at_step(depth, -20), limits, "depth {depth}");
     }
-    // Of shallow devices the top lies below step 0; one that takes one command keeps one waiting.
+    // For small depths the maximum is below step 0; a device with one command keeps one waiting.
     let shallow = [(8, [8, 4, 2], [6, 3, 2]), (4, [4, 2, 1], [3, 2, 1])];
     for (depth, zero, top) in shallow {
         assert_eq!((at_step(depth, 0), at_step(depth, -1)), (zero, top));
@@ -389,7 +390,7 @@ fn rule_5_what_is_tracked() {
     let plain = Flags::empty();
     assert!(of(Op::Read, plain).is_none() && of(Op::Read, Flags::META).is_none());
     assert!(of(Op::WriteZeroes, plain).is_none());
-    // Direct writes and today's journal, which say that more will follow; not those of an fsync.
+    // Direct writes and the modern journal, which announce more I/O; not those of an fsync.
     assert!(of(Op::Write, Flags::SYNC).is_none());
     assert!(of(Op::Write, Flags::SYNC | Flags::NOIDLE).is_some_and(|a| a.high));
     assert!(of(Op::Write, plain).is_some_and(|a| !a.high && !a.background));
@@ -398,7 +399,7 @@ fn rule_5_what_is_tracked() {
     assert!(of(Op::Discard, Flags::SYNC).is_some_and(|a| a.class == Class::Discard));
 }
 
-/// Ends the window that runs, whenever that is.
+/// Ends the current window at its time.
 fn window(w: &mut Wbt, now: &mut Moment) -> Verdict {
     let ends = w.window_ends().expect("one runs");
     now.ns += (ends - now.jiffy) as u64 * 1_000_000_000 / u64::from(HZ);
@@ -414,7 +415,7 @@ fn rule_19_idle_windows_lead_back_to_step_0_and_stop() {
     };
     let mut w = fresh(128).resumed(0, false, 0, [0; 3]);
     assert!(w.ask(write(1), now));
-    // One that lasts: only writes, so more may pass with every window.
+    // A lasting state: only writes, so more may pass with every window.
     for step in [-1, -2, -3] {
         assert_eq!(window(&mut w, &mut now), Verdict::OnlyWrites);
         assert_eq!(w.depths().0, step);
@@ -422,7 +423,7 @@ fn rule_19_idle_windows_lead_back_to_step_0_and_stop() {
     w.slot_back(Class::Write, now);
     w.write_done();
     assert_eq!(window(&mut w, &mut now), Verdict::OnlyWrites);
-    // The top is reached at -3; nothing is under way any more: five windows a step.
+    // The maximum is reached at -3. Nothing is in progress any more: five windows per step.
     assert_eq!(w.depths().0, -3);
     let mut steps = Vec::new();
     while w.window_ends().is_some() {
@@ -455,7 +456,7 @@ fn a_disk_of_depth_2_comes_to_rest() {
         runs
     });
     assert!(windows.count() < 100);
-    // And goes on as soon as there is something to do.
+    // It continues as soon as there is work.
     assert!(w.ask(write(2), now) && w.window_ends().is_some());
 }
 
@@ -469,13 +470,13 @@ fn rule_20_what_writing_the_target_does() {
     }
     write_target(&mut w, 0, now);
     assert!(!w.on() && w.lat_usec() == 0);
-    // What was set by hand stays, whichever scheduler comes.
+    // A setting by hand stays under every scheduler.
     w.wanted(false, now);
     w.wanted(true, now);
     assert!(!w.on());
     write_target(&mut w, -1, now);
     assert_eq!((w.on(), w.lat_usec()), (true, 2000));
-    // Under bfq it is off; what is remembered does not turn it on, something else does.
+    // Under bfq it is off. Writing the remembered value does not turn it on; another value does.
     let mut w = fresh(128);
     w.wanted(false, now);
     assert!(!w.on() && w.lat_usec() == 0);
@@ -504,7 +505,7 @@ fn rule_9_a_cache_drains_the_class_before_it_is_filled_again() {
         let start = Moment::default();
         let mut w = Wbt::new(facts, start, false);
         for id in 0..20 {
-            // 8 are the normal limit.
+            // The normal limit is 8.
             assert_eq!(w.ask(write(id), now), id < 8);
         }
         let mut left = 8;
@@ -521,8 +522,8 @@ fn rule_9_a_cache_drains_the_class_before_it_is_filled_again() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
-    /// Slots are what was given and not come back, nobody waits where none is in use, limits are
-    /// in their order, and a window runs on until the step is 0 and nothing is under way.
+    /// Used slots equal granted minus returned slots. Nothing waits if no slot is in use. Limits
+    /// are in order. Windows continue until the step is 0 and nothing is in progress.
     #[test]
     fn whatever_happens_the_invariants_hold(
         depth in prop_oneof![1..10u32, 1..300u32],

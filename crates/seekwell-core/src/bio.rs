@@ -1,9 +1,9 @@
-//! The bio: one contiguous transfer as its submitter asked for it.
+//! The bio: one contiguous transfer as its submitter requested it.
 
 use crate::ioc::{CgroupId, Era, IoPrio, TaskId};
 use crate::units::{Sector, Sectors};
 
-/// What is to be done.
+/// The operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Op {
@@ -11,16 +11,16 @@ pub enum Op {
     Read,
     /// Write.
     Write,
-    /// Empty the device's volatile write cache; no sectors.
+    /// Writes back the device's volatile write cache; no sectors.
     Flush,
-    /// Tell the device that sectors hold nothing.
+    /// Tells the device that sectors hold no data.
     Discard,
     /// Write zeroes without sending them.
     WriteZeroes,
 }
 
 impl Op {
-    /// Data direction as schedulers see it: everything but a read counts as a write.
+    /// Data direction as schedulers see it: every operation except a read counts as a write.
     pub const fn is_write(self) -> bool {
         !matches!(self, Op::Read)
     }
@@ -31,10 +31,10 @@ impl Op {
 }
 
 bitflags::bitflags! {
-    /// Modifiers of a bio or request, in the kernel's words.
+    /// Modifiers of a bio or request, with the kernel's names.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Flags: u16 {
-        /// Somebody waits for it (REQ_SYNC). Reads are sync without it.
+        /// A task waits for it (REQ_SYNC). Reads are sync without this flag.
         const SYNC = 1;
         /// Do not idle for the submitter after this one (REQ_NOIDLE: fsync, O_SYNC).
         const NOIDLE = 1 << 1;
@@ -44,27 +44,27 @@ bitflags::bitflags! {
         const PRIO = 1 << 3;
         /// Read-ahead: may be dropped under congestion (REQ_RAHEAD).
         const RAHEAD = 1 << 4;
-        /// Flush the write cache before (REQ_PREFLUSH; FLUSH until 4.8).
+        /// Flush the write cache first (REQ_PREFLUSH; FLUSH until 4.8).
         const PREFLUSH = 1 << 5;
         /// On the medium before completion (REQ_FUA).
         const FUA = 1 << 6;
         /// Must not be merged (REQ_NOMERGE).
         const NOMERGE = 1 << 7;
-        /// 2.6 barrier: nothing passes it in either direction.
+        /// 2.6 barrier: no request passes it in either direction.
         const BARRIER = 1 << 8;
-        /// Read-ahead submitted without a SYNC mark by a tracer that says so: an async read.
+        /// A read-ahead that a trace marks as submitted without SYNC: an async read.
         const ASYNC_READ = 1 << 9;
-        /// Written by a flusher that nobody waits for (REQ_BACKGROUND, 4.10 and later).
+        /// Written by a flusher; no task waits for it (REQ_BACKGROUND, 4.10 and later).
         const BACKGROUND = 1 << 10;
     }
 }
 
-/// Most sectors that one entry of a scatter list holds (`max_segment_size`, 64 KiB).
+/// The largest number of sectors in one entry of a scatter list (`max_segment_size`, 64 KiB).
 pub const SEGMENT_SECTORS: u16 = 128;
-/// Sectors of a page: an entry of a scatter list where every page lies by itself.
+/// Sectors of a page: one entry of a scatter list if pages are not contiguous in memory.
 pub const PAGE_SECTORS: u16 = 8;
 
-/// The submitter's name for a bio; it comes back with the completion. Not an index.
+/// The submitter's identifier of a bio; the completion carries it. Not an index.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BioId(pub u64);
 
@@ -81,22 +81,23 @@ pub struct Bio {
     pub sector: Sector,
     /// Length; 0 only for a flush.
     pub sectors: Sectors,
-    /// Whose io context it carries.
+    /// The task whose io context it carries.
     pub task: TaskId,
-    /// The bio's own priority where the submitter set one (AIO, loop); else the context's counts.
+    /// The bio's own priority if the submitter set one (AIO, loop); else the context's priority
+    /// counts.
     pub ioprio: Option<IoPrio>,
-    /// Who pays.
+    /// The cgroup that is charged.
     pub cgroup: CgroupId,
-    /// CPU it is submitted on (software context of blk-mq).
+    /// The CPU that submits it (software context of blk-mq).
     pub cpu: u16,
-    /// Sectors of it that lie together in memory, on average: what one entry of a scatter list
-    /// holds. From [`PAGE_SECTORS`], single pages, to [`SEGMENT_SECTORS`], large folios and what a
-    /// trace says nothing about.
+    /// Average number of sectors that are contiguous in memory, which fit one entry of a scatter
+    /// list. From [`PAGE_SECTORS`] (single pages) to [`SEGMENT_SECTORS`] (large folios, and traces
+    /// without this information).
     pub segment: u16,
 }
 
 impl Bio {
-    /// A plain bio of task `task`; flags as given.
+    /// A plain bio of task `task` with the given flags.
     pub const fn new(id: u64, task: TaskId, op: Op, flags: Flags, sector: u64, n: u32) -> Self {
         Bio {
             id: BioId(id),
@@ -111,23 +112,23 @@ impl Bio {
             segment: SEGMENT_SECTORS,
         }
     }
-    /// Entries of a scatter list it takes.
+    /// Number of entries it takes in a scatter list.
     #[inline]
     pub fn segments(&self) -> u32 {
         self.sectors.0.div_ceil(u32::from(self.segment.max(1)))
     }
-    /// First sector behind it.
+    /// The first sector after it.
     pub fn end(&self) -> Sector {
         self.sector + self.sectors
     }
-    /// Is somebody waiting, as kernels of `era` derive it (block-layer section 2)?
+    /// Whether a task waits for it, as kernels of `era` decide (block-layer section 2).
     pub fn is_sync(&self, era: Era) -> bool {
         is_sync(self.op, self.flags, era)
     }
 }
 
-/// "Is sync": reads always (unless marked otherwise); writes with SYNC. From 3.x on, a flush or
-/// FUA write counts as sync too (`rw_is_sync` and `op_is_sync` of 4.10 and later).
+/// "Is sync": reads always (unless marked otherwise), and writes with SYNC. From 3.x on, a flush or
+/// FUA write counts as sync too (`rw_is_sync`, and `op_is_sync` of 4.10 and later).
 pub fn is_sync(op: Op, flags: Flags, era: Era) -> bool {
     if op == Op::Read {
         return !flags.contains(Flags::ASYNC_READ);

@@ -1,52 +1,52 @@
-//! What cgroups are told about the block devices that their tasks use, in the words of cgroup v2.
+//! Settings of cgroups for the block devices that their tasks use, with the names of cgroup v2.
 
-/// A cgroup's line in `io.max`: bytes and operations a second; `None` is `max`.
+/// A cgroup's line in `io.max`: bytes and operations per second; `None` is `max`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoMaxLimits {
-    /// Bytes read a second.
+    /// Bytes read per second.
     pub rbps: Option<u64>,
-    /// Bytes written a second.
+    /// Bytes written per second.
     pub wbps: Option<u64>,
-    /// Reads a second.
+    /// Reads per second.
     pub riops: Option<u64>,
-    /// Writes (and discards) a second.
+    /// Writes (and discards) per second.
     pub wiops: Option<u64>,
 }
 
-/// The line of a device in the root's `io.cost.qos`; `None`: as the kernel has it for a device of
-/// its kind.
+/// The line of a device in the root's `io.cost.qos`; `None` is the kernel's default for this kind
+/// of device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoCostQos {
-    /// Is the controller on?
+    /// Whether the controller is on.
     pub enable: bool,
-    /// Reads that are to be within their latency, ppm; 0: no goal.
+    /// Part of the reads that should be within their latency, ppm; 0: no goal.
     pub rpct_ppm: Option<u32>,
     /// Latency of reads, us.
     pub rlat_us: Option<u32>,
-    /// Writes that are to be within theirs, ppm; 0: no goal.
+    /// Part of the writes that should be within their latency, ppm; 0: no goal.
     pub wpct_ppm: Option<u32>,
     /// Latency of writes, us.
     pub wlat_us: Option<u32>,
-    /// Least rate of the device's clock, percent.
+    /// Lowest rate of the device's clock, percent.
     pub min_pct: Option<u32>,
     /// Highest rate of the device's clock, percent.
     pub max_pct: Option<u32>,
 }
 
-/// The line of a device in the root's `io.cost.model`: what a device is thought to do in a second,
-/// each at least 1.
+/// The line of a device in the root's `io.cost.model`: the assumed capacity of the device per
+/// second, each value at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IoCostModel {
-    /// Bytes of reads, by large requests one behind the other.
+    /// Bytes of large sequential reads.
     pub rbps: u64,
-    /// Reads of 4 KiB, one behind the other.
+    /// Sequential reads of 4 KiB.
     pub rseqiops: u64,
-    /// Reads of 4 KiB here and there.
+    /// Random reads of 4 KiB.
     pub rrandiops: u64,
-    /// Bytes of writes.
+    /// Bytes of large sequential writes.
     pub wbps: u64,
-    /// Writes of 4 KiB, one behind the other.
+    /// Sequential writes of 4 KiB.
     pub wseqiops: u64,
-    /// Writes of 4 KiB here and there.
+    /// Random writes of 4 KiB.
     pub wrandiops: u64,
 }

@@ -1,19 +1,19 @@
-//! Text of strangers: names of processes, files, devices and workloads, and what a user typed. It is
-//! shown, and must not act: no character of it moves the cursor, commands the terminal, or turns the
-//! direction of writing.
+//! Text from untrusted sources: names of processes, files, devices and workloads, and user input.
+//! Such text is displayed and must have no other effect: no character of it may move the cursor,
+//! control the terminal, or change the writing direction.
 
-/// Acts instead of being shown: control characters (C0, DEL, C1), separators of lines and paragraphs,
-/// and marks that turn the direction of writing.
+/// Whether a character has an effect beyond display: control characters (C0, DEL, C1), separators
+/// of lines and paragraphs, and marks that change the writing direction.
 pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// In the place of a character that acts.
+/// The replacement for such a character.
 pub const MARK: char = '\u{fffd}';
 
-/// A text in which nothing acts: each such character is [`MARK`].
+/// The text with each such character replaced by [`MARK`].
 pub fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if acts(c) { MARK } else { c })

@@ -1,8 +1,8 @@
-//! Io contexts: who submits, with what priority, and whether they are still alive.
+//! Io contexts: the submitting task, its priority, and whether it is still alive.
 
 use std::fmt;
 
-/// Which kernel's block layer: behaviour differs between these and only these.
+/// The kernel generation of the block layer. Behaviour differs between these generations only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Era {
     /// 2.6.18 (RHEL 5).
@@ -15,16 +15,16 @@ pub enum Era {
     K4_0,
     /// blk-mq, 6.1 form.
     Mq6_1,
-    /// blk-mq, 6.12 form: the kernel of a scheduler that is named without a version.
+    /// blk-mq, 6.12 form: the default for a scheduler that is named without a version.
     Mq,
-    /// The same, and ext4 keeps its cache in large folios.
+    /// Like `Mq`, and ext4 keeps its cache in large folios.
     Mq6_16,
-    /// The same, and requests may be 4 MiB long: 6.17 and later.
+    /// Like `Mq6_16`, and requests may be 4 MiB long: 6.17 and later.
     Mq6_18,
 }
 
 impl Era {
-    /// All of them, the oldest first.
+    /// All generations, the oldest first.
     pub const ALL: [Era; 8] = [
         Era::K2_6_18,
         Era::K2_6_24,
@@ -35,11 +35,11 @@ impl Era {
         Era::Mq6_16,
         Era::Mq6_18,
     ];
-    /// Multi-queue layer?
+    /// Whether it is the multi-queue layer.
     pub const fn is_mq(self) -> bool {
         matches!(self, Era::Mq6_1 | Era::Mq | Era::Mq6_16 | Era::Mq6_18)
     }
-    /// Year in which the first kernel of it was released.
+    /// The year in which its first kernel was released.
     pub const fn year(self) -> u16 {
         match self {
             Era::K2_6_18 => 2006,
@@ -51,7 +51,7 @@ impl Era {
             Era::Mq6_16 | Era::Mq6_18 => 2025,
         }
     }
-    /// The kernel's name for messages.
+    /// The kernel's name, for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Era::K2_6_18 => "2.6.18",
@@ -81,7 +81,7 @@ pub enum Class {
     Idle = 3,
 }
 
-/// CPU scheduling policy, as far as it decides the class of a task without ioprio.
+/// CPU scheduling policy: it decides the class of a task without ioprio.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub enum Policy {
     /// SCHED_OTHER, SCHED_BATCH.
@@ -103,19 +103,19 @@ pub struct IoPrio {
 }
 
 impl IoPrio {
-    /// "None": as a task that never called ioprio_set.
+    /// "None": the priority of a task that never called ioprio_set.
     pub const NONE: IoPrio = IoPrio {
         class: Class::None,
         level: 0,
     };
-    /// Best effort of a level.
+    /// Best effort at a level.
     pub const fn be(level: u8) -> Self {
         IoPrio {
             class: Class::Be,
             level,
         }
     }
-    /// From the numbers of a case file; `None` if the class is above 3 or the level above 7.
+    /// Converts the numbers of a case file; `None` if the class is above 3 or the level above 7.
     pub const fn from_numbers(class: u64, level: u64) -> Option<Self> {
         if level > 7 {
             return None;
@@ -145,7 +145,7 @@ impl fmt::Display for IoPrio {
     }
 }
 
-/// A task of the modelled machine, by number; several tasks may share an io context.
+/// A task of the modelled machine, by number. Several tasks may share an io context.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId(pub u32);
 
@@ -163,7 +163,7 @@ impl CgroupId {
 pub struct IocId(pub u32);
 
 impl IocId {
-    /// As an index into side tables.
+    /// The index for side tables.
     pub const fn idx(self) -> usize {
         self.0 as usize
     }
@@ -172,29 +172,29 @@ impl IocId {
 /// One io context as a queue sees it.
 #[derive(Clone, Debug)]
 pub struct IoContext {
-    /// Number the outside knows it by (a pid in cases and traces).
+    /// The number by which it is known outside (a pid in cases and traces).
     pub task: TaskId,
-    /// Some task still uses it. A dead one still owns its queued requests.
+    /// Whether a task still uses it. A dead context still owns its queued requests.
     pub alive: bool,
-    /// As set by ioprio_set; class `None` if never.
+    /// Set by ioprio_set; class `None` if never set.
     pub ioprio: IoPrio,
-    /// Of the task, -20..=19.
+    /// The task's nice value, -20..=19.
     pub nice: i8,
-    /// Of the task.
+    /// The task's CPU policy.
     pub policy: Policy,
     /// Cgroup it belongs to.
     pub cgroup: CgroupId,
-    /// Raised by one at each ioprio change.
+    /// Incremented at each ioprio change.
     pub prio_gen: u32,
-    /// Requests that refer to it, queued or in flight.
+    /// Number of requests that refer to it, queued or in flight.
     pub requests: u32,
-    /// Tasks that use it.
+    /// Number of tasks that use it.
     pub users: u32,
 }
 
 impl IoContext {
-    /// Class and level in force: ioprio if set, else from policy and nice. Kernels before 2.6.26
-    /// knew only best effort for a task without ioprio.
+    /// Class and level in force: the ioprio if set, else derived from policy and nice. Kernels
+    /// before 2.6.26 always use best effort for a task without ioprio.
     pub fn effective(&self, era: Era) -> IoPrio {
         if self.ioprio.class != Class::None {
             return self.ioprio;
@@ -210,7 +210,7 @@ impl IoContext {
     }
 }
 
-/// The io contexts a queue has met. An index stays valid while the context lives or has requests.
+/// The io contexts of a queue. An index stays valid while the context lives or has requests.
 #[derive(Default, Debug)]
 pub struct Contexts {
     all: Vec<IoContext>,
@@ -220,14 +220,14 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// None yet.
+    /// An empty set of contexts.
     pub fn new() -> Self {
         Self::default()
     }
     /// The living context of `task`.
     #[inline]
     pub fn find(&self, task: TaskId) -> Option<IocId> {
-        // Tasks are numbered from 0 or 1 more often than not, and then stand at their number.
+        // Tasks are usually numbered from 0 or 1, and then found at their own number.
         for guess in [task.0 as usize, (task.0 as usize).wrapping_sub(1)] {
             if let Some(e) = self.by_task.get(guess)
                 && e.0 == task
@@ -238,7 +238,7 @@ impl Contexts {
         let i = self.by_task.binary_search_by_key(&task, |e| e.0).ok()?;
         Some(IocId(self.by_task[i].1))
     }
-    /// Makes a living context for `task`, which must have none.
+    /// Creates a living context for `task`, which must have none.
     pub fn create(&mut self, task: TaskId, ioprio: IoPrio, cgroup: CgroupId) -> IocId {
         let ctx = IoContext {
             task,
@@ -269,13 +269,13 @@ impl Contexts {
         self.by_task.insert(pos, (task, id));
         IocId(id)
     }
-    /// `task` uses the living context `id` too (CLONE_IO).
+    /// `task` also uses the living context `id` (CLONE_IO).
     pub fn share(&mut self, task: TaskId, id: IocId) {
         self.all[id.idx()].users += 1;
         let pos = self.by_task.partition_point(|e| e.0 < task);
         self.by_task.insert(pos, (task, id.0));
     }
-    /// `task` uses it no more. True if it was the last one: the context is dead now.
+    /// `task` stops using it. True if it was the last task: the context is then dead.
     pub fn leave(&mut self, task: TaskId, id: IocId) -> bool {
         if let Ok(i) = self.by_task.binary_search_by_key(&task, |e| e.0) {
             self.by_task.remove(i);
@@ -285,7 +285,7 @@ impl Contexts {
         c.alive = c.users > 0;
         !c.alive
     }
-    /// Gives the index of a dead context without requests back.
+    /// Frees the index of a dead context without requests.
     pub fn release(&mut self, id: IocId) {
         debug_assert!(!self.all[id.idx()].alive && self.all[id.idx()].requests == 0);
         self.free.push(id.0);
@@ -298,7 +298,7 @@ impl Contexts {
     pub fn get_mut(&mut self, id: IocId) -> &mut IoContext {
         &mut self.all[id.idx()]
     }
-    /// Indices handed out so far, living or not: the size a side table needs.
+    /// Number of indices used so far, living or dead: the size that a side table needs.
     pub fn capacity(&self) -> usize {
         self.all.len()
     }

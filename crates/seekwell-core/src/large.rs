@@ -1,10 +1,11 @@
 //! Large blocks of memory on large pages.
 //!
-//! A modelled machine's inodes, names and cached pages are a hundred megabytes of which each step
-//! touches a few lines: with pages of 4 KiB the processor looks up nearly every one of them in a table
-//! first, which itself is not in its cache, and under a hypervisor in two. On kernels that give large
-//! pages to who asks (`/sys/kernel/mm/transparent_hugepage/enabled` says `madvise`) nobody asks
-//! otherwise; where it says `always` or `never`, this changes nothing.
+//! A modelled machine's inodes, names and cached pages take a hundred megabytes, and each step
+//! touches a few lines of them. With pages of 4 KiB, nearly every access needs a lookup in a page
+//! table that is not in the processor's cache; under a hypervisor it needs two. If
+//! `/sys/kernel/mm/transparent_hugepage/enabled` is `madvise`, the kernel gives large pages only on
+//! request, and this module makes the request. If it is `always` or `never`, this module changes
+//! nothing.
 
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap,
@@ -13,20 +14,20 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// A large page, bytes: of x86-64 and of aarch64 with pages of 4 KiB. Where another is used, blocks
-/// that it does not divide have small pages at their ends.
+/// Size of a large page, bytes: of x86-64, and of aarch64 with pages of 4 KiB. If the size is
+/// different, blocks that are not a multiple of it have small pages at their ends.
 const PAGE: usize = 2 << 20;
 
-/// The system's allocator, which asks for large pages for blocks of 2 MiB and more. For a program's
+/// The system's allocator, with large pages for blocks of 2 MiB and more. For a program's
 /// `#[global_allocator]`.
 pub struct LargePages;
 
-/// Whether a block of this layout is this allocator's own affair.
+/// Whether this allocator handles a block of this layout itself.
 const fn large(layout: Layout) -> bool {
     layout.size() >= PAGE && layout.align() <= PAGE
 }
 
-/// What a large block takes, bytes: whole large pages. None if that is no size of memory.
+/// The size of a large block, bytes: whole large pages. `None` if the size is impossible.
 fn taken(layout: Layout) -> Option<usize> {
     layout
         .size()
@@ -34,15 +35,14 @@ fn taken(layout: Layout) -> Option<usize> {
         .filter(|&s| isize::try_from(s).is_ok())
 }
 
-/// A place of `size` bytes in the address space that begins where a large page does, as new memory
-/// that may be read and written, all zero.
+/// Maps `size` bytes of new memory that starts at a large page; readable, writable and zeroed.
 #[cold]
 #[allow(unsafe_code)]
 fn map(size: usize) -> Option<*mut c_void> {
     let with_room = size.checked_add(PAGE)?;
     let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: new memory, where the kernel likes. What is before its first large page and behind its
-    // last nobody has seen, and is given back; that fails without harm.
+    // SAFETY: the memory is new and the kernel chooses its place. The parts before the first large
+    // page and after the last one are unused and are unmapped; a failure of that is harmless.
     unsafe {
         let at = mmap_anonymous(null_mut(), with_room, access, kind).ok()?;
         let before = at.cast::<u8>().align_offset(PAGE);
@@ -57,15 +57,15 @@ fn map(size: usize) -> Option<*mut c_void> {
     }
 }
 
-/// Asks for large pages. That there are none is no error.
+/// Asks for large pages. A refusal is not an error.
 #[allow(unsafe_code)]
 fn advise(block: *mut c_void, size: usize) {
-    // SAFETY: what is there stays as it is; nothing but the size of the pages behind it may change.
+    // SAFETY: the contents stay; only the size of the underlying pages may change.
     let _ = unsafe { madvise(block, size, Advice::LinuxHugepage) };
 }
 
-// SAFETY: the system's allocator for what is small. A large block is a mapping of its own; which of
-// the two a block is follows from its layout, so that it is given back to whom it came from.
+// SAFETY: small blocks go to the system's allocator. A large block is a separate mapping. The
+// layout decides which of the two a block is, so it is freed by the allocator that it came from.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for LargePages {
     #[inline]
@@ -80,7 +80,8 @@ unsafe impl GlobalAlloc for LargePages {
         block
     }
 
-    /// On pages of the usual size: who asks for zeroes may well leave most of them as they are.
+    /// Uses pages of the usual size, because a caller that asks for zeroes may leave most of them
+    /// untouched.
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(layout) {
@@ -120,7 +121,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// A large block that is to have another size: its pages go to another place, and nothing is copied.
+/// Resizes a large block by moving its pages to another place, without copying.
 #[cold]
 #[allow(unsafe_code)]
 unsafe fn moved(block: *mut u8, old: Option<usize>, new: Option<usize>) -> *mut u8 {
@@ -133,7 +134,8 @@ unsafe fn moved(block: *mut u8, old: Option<usize>, new: Option<usize>) -> *mut 
     let Some(place) = map(new) else {
         return null_mut();
     };
-    // SAFETY: both are mappings of this allocator of these sizes, and nobody else has the new one.
+    // SAFETY: both are mappings of this allocator with these sizes, and nothing else uses the new
+    // one.
     match unsafe { mremap_fixed(block.cast(), old, new, MremapFlags::MAYMOVE, place) } {
         Ok(at) => {
             advise(at, new);
@@ -152,17 +154,17 @@ mod tests {
     use super::*;
 
     fn filled(block: *mut u8, size: usize, with: u8) {
-        // SAFETY: a test's own block of that size.
+        // SAFETY: the test owns a block of that size.
         unsafe { block.write_bytes(with, size) };
     }
     fn holds(block: *mut u8, size: usize, what: u8) -> bool {
-        // SAFETY: a test's own block of that size, written before.
+        // SAFETY: the test owns a block of that size and has written it.
         unsafe { std::slice::from_raw_parts(block, size) }
             .iter()
             .all(|b| *b == what)
     }
 
-    /// From every kind of size to every other: what is in a block stays, up to the smaller size.
+    /// From every kind of size to every other: the contents stay, up to the smaller size.
     #[test]
     fn a_block_keeps_what_is_in_it_at_any_size() {
         let sizes = [1, 4096, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, 7 * PAGE / 2];
@@ -173,7 +175,7 @@ mod tests {
             for align in [1, 64] {
                 let [old, new] = [from, to].map(|s| Layout::from_size_align(s, align));
                 let (old, new) = (old.expect("a layout"), new.expect("a layout"));
-                // SAFETY: given back with the layout it has then, and not used behind that.
+                // SAFETY: freed with its current layout, and not used afterwards.
                 unsafe {
                     let block = LargePages.alloc(old);
                     assert!(!block.is_null() && block.addr().is_multiple_of(align));
@@ -193,7 +195,7 @@ mod tests {
         for size in [64, PAGE, 5 * PAGE + 4096] {
             let layout = Layout::from_size_align(size, 8).expect("a layout");
             for _ in 0..3 {
-                // SAFETY: given back with its layout, and not used behind that.
+                // SAFETY: freed with its layout, and not used afterwards.
                 unsafe {
                     let block = LargePages.alloc_zeroed(layout);
                     assert!(holds(block, size, 0));
@@ -205,13 +207,13 @@ mod tests {
         }
     }
 
-    /// What no machine has is refused, as everything that is larger than the address space.
+    /// Impossible sizes, larger than the address space, are refused.
     #[test]
     fn what_cannot_be_had_is_refused() {
         let most = isize::MAX as usize / PAGE * PAGE;
         let layout = Layout::from_size_align(most, 8).expect("a layout");
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
-        // SAFETY: nothing is given; the small block stays and is given back.
+        // SAFETY: the large request fails; the small block stays valid and is freed.
         unsafe {
             assert!(LargePages.alloc(layout).is_null());
             assert!(LargePages.alloc_zeroed(layout).is_null());
@@ -223,21 +225,21 @@ mod tests {
         }
     }
 
-    /// Pages of address space this process has.
+    /// Number of pages in the address space of this process.
     fn mapped() -> usize {
         let text = std::fs::read_to_string("/proc/self/statm").expect("a Linux system");
         let pages = text.split(' ').next().and_then(|n| n.parse().ok());
         pages.expect("a number of pages")
     }
 
-    /// Neither blocks nor what was cut off at their ends stays mapped.
+    /// Neither blocks nor their trimmed ends stay mapped.
     #[test]
     fn what_is_given_back_is_gone() {
         let small = Layout::from_size_align(PAGE, 8).expect("a layout");
         let grown = Layout::from_size_align(2 * PAGE, 8).expect("a layout");
         let before = mapped();
         for _ in 0..10_000 {
-            // SAFETY: given back with the layout it has then.
+            // SAFETY: freed with its current layout.
             unsafe {
                 let block = LargePages.alloc(small);
                 assert!(!block.is_null());
@@ -246,7 +248,8 @@ mod tests {
                 LargePages.dealloc(block, grown);
             }
         }
-        // A page of 2 MiB left of each would be 20 GB; other tests of this process have some, too.
+        // A leftover page of 2 MiB per block would be 20 GB; other tests of this process also hold
+        // some.
         let more = mapped().saturating_sub(before) * 4096;
         assert!(more < 4 << 30, "{more} bytes");
     }

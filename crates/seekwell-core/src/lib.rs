@@ -1,7 +1,7 @@
-//! The words of the field, as types: time, sectors, bios, requests, io contexts, events.
+//! Basic types: time, sectors, bios, requests, io contexts, events.
 //!
-//! Floor 0 of the house: this crate knows no scheduler, no device model and no layer. What it
-//! leaves out on purpose is data: Seekwell moves addresses and lengths, never bytes.
+//! The lowest crate: it knows no scheduler, no device model and no layer. It carries no data on
+//! purpose: Seekwell moves addresses and lengths, never bytes.
 
 pub mod bio;
 pub mod cgroup;

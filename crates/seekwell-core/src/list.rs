@@ -18,7 +18,7 @@ impl Default for List {
 }
 
 impl List {
-    /// Empty.
+    /// An empty list.
     pub const fn new() -> Self {
         List {
             head: NIL,
@@ -26,11 +26,11 @@ impl List {
             len: 0,
         }
     }
-    /// Entries.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
-    /// No entry?
+    /// Whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -72,19 +72,19 @@ impl Links {
         self.link
             .resize((n + 1).next_power_of_two().max(64), (OUT, NIL));
     }
-    /// Is `i` on some list of this table?
+    /// Whether `i` is on a list of this table.
     #[inline]
     pub fn linked(&self, i: u32) -> bool {
         self.link.get(i as usize).is_some_and(|l| l.0 != OUT)
     }
-    /// `i` is wanted soon.
+    /// Prefetches entry `i`, which will be used soon.
     #[inline]
     pub fn soon(&self, i: u32) {
         if let Some(l) = self.link.get(i as usize) {
             crate::soon(l);
         }
     }
-    /// Appends.
+    /// Appends an entry.
     #[inline]
     pub fn push_back(&mut self, l: &mut List, i: u32) {
         debug_assert!(!self.linked(i), "entry {i} is on a list already");
@@ -97,7 +97,7 @@ impl Links {
         l.tail = i;
         l.len += 1;
     }
-    /// Prepends.
+    /// Prepends an entry.
     #[inline]
     pub fn push_front(&mut self, l: &mut List, i: u32) {
         debug_assert!(!self.linked(i), "entry {i} is on a list already");
@@ -129,7 +129,7 @@ impl Links {
             Some(p) => self.insert_after(l, p, i),
         }
     }
-    /// Takes `i` out of `l`, which it must be on.
+    /// Removes `i` from `l`, which must contain it.
     #[inline]
     pub fn remove(&mut self, l: &mut List, i: u32) {
         let (p, n) = self.link[i as usize];
@@ -147,14 +147,14 @@ impl Links {
         self.link[i as usize] = (OUT, NIL);
         l.len -= 1;
     }
-    /// Takes the first entry.
+    /// Removes and returns the first entry.
     #[inline]
     pub fn pop_front(&mut self, l: &mut List) -> Option<u32> {
         let i = l.first()?;
         self.remove(l, i);
         Some(i)
     }
-    /// The entry behind `i`.
+    /// The entry after `i`.
     #[inline]
     pub fn next(&self, i: u32) -> Option<u32> {
         opt(self.link[i as usize].1)
@@ -164,7 +164,7 @@ impl Links {
     pub fn prev(&self, i: u32) -> Option<u32> {
         opt(self.link[i as usize].0)
     }
-    /// Puts all of `from` behind `to`.
+    /// Moves all entries of `from` to the end of `to`.
     pub fn append(&mut self, to: &mut List, from: &mut List) {
         if from.is_empty() {
             return;
@@ -179,7 +179,7 @@ impl Links {
         }
         *from = List::new();
     }
-    /// Front to back.
+    /// All entries, front to back.
     pub fn iter<'a>(&'a self, l: &List) -> impl Iterator<Item = u32> + 'a {
         let mut at = l.first();
         std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
-//! Numbers with a fixed number of decimals, as people read them: zero has no minus.
+//! Numbers with a fixed number of decimals, for display: zero has no minus sign.
 
-/// `x` with so many decimals: `1.20`, `-0.3`; what rounds to zero is `0.0`, never `-0.0`.
+/// `x` with this many decimals: `1.20`, `-0.3`; a value that rounds to zero is `0.0`, never `-0.0`.
 pub fn fixed(x: f64, decimals: usize) -> String {
     without_minus(format!("{x:.decimals$}"))
 }
 
-/// The same with its sign: `+1.2`, `-0.3`, `+0.0`.
+/// Like [`fixed`], with a sign: `+1.2`, `-0.3`, `+0.0`.
 pub fn signed(x: f64, decimals: usize) -> String {
     match without_minus(format!("{x:.decimals$}")) {
         text if text.starts_with('-') => text,
@@ -13,7 +13,7 @@ pub fn signed(x: f64, decimals: usize) -> String {
     }
 }
 
-/// A zero's minus taken away.
+/// Removes the minus sign of a zero.
 fn without_minus(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_owned(),

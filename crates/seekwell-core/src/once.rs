@@ -1,17 +1,17 @@
-//! Names that may be given once, in any notation of pairs: what comes twice is told with both
-//! places, where the last or the first would win unseen.
+//! Names that may be given once, in any notation of pairs. A duplicate is reported with both texts;
+//! otherwise the first or the last would win silently.
 
 use std::collections::BTreeMap;
 
-/// The names that were given, each with the text that gave it.
+/// The names given so far, each with its text.
 #[derive(Clone, Debug, Default)]
 pub struct Once(BTreeMap<String, String>);
 
 impl Once {
-    /// Notes that `name` was given by `text`, as it was typed.
+    /// Records that `text`, as typed, gave `name`.
     ///
     /// # Errors
-    /// What to say where it was given before.
+    /// The message if the name was given before.
     pub fn take(&mut self, name: &str, text: &str) -> Result<(), String> {
         match self.0.insert(name.to_owned(), text.trim().to_owned()) {
             None => Ok(()),
@@ -20,7 +20,7 @@ impl Once {
     }
 }
 
-/// What to say of a name that was given by `first`, and then by `second`.
+/// The message for a name that was given by `first` and again by `second`.
 pub fn twice(name: &str, first: &str, second: &str) -> String {
     let second = second.trim();
     format!("`{name}` is given twice, as `{first}` and as `{second}`: leave one out")

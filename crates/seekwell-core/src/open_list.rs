@@ -1,9 +1,8 @@
-//! A list that begins with what is built in and to which a program may add while it runs: the
-//! registries of schedulers, devices and workloads.
+//! A list of built-in items to which a program may add at run time: the registries of schedulers,
+//! devices and workloads.
 //!
-//! Nothing is ever taken out, so what was handed out stays good for ever; what is added lives as
-//! long as the process. Reading takes a lock for an instant: for setting a run up, not for
-//! requests.
+//! Items are never removed, so references stay valid, and added items live as long as the process.
+//! Reading takes a lock for a moment: suitable for the set-up of a run, not for each request.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -12,18 +11,18 @@ use std::sync::{PoisonError, RwLock};
 pub struct OpenList<T: 'static>(RwLock<&'static [T]>);
 
 impl<T: Copy> OpenList<T> {
-    /// With what is built in.
+    /// A list of the built-in items.
     pub const fn new(built_in: &'static [T]) -> Self {
         OpenList(RwLock::new(built_in))
     }
-    /// Everything so far: what is built in, then what was added, in that order.
+    /// All items: the built-in ones, then the added ones in order.
     pub fn all(&self) -> &'static [T] {
         *self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Adds `item` at the end if `fits` has nothing against it, seeing everything so far.
+    /// Adds `item` at the end if `fits` accepts it; `fits` sees all items so far.
     ///
     /// # Errors
-    /// What `fits` says.
+    /// The error of `fits`.
     pub fn add<E>(&self, item: T, fits: impl FnOnce(&[T]) -> Result<(), E>) -> Result<(), E> {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         fits(*all)?;

@@ -1,20 +1,20 @@
-//! Intrusive, index-linked red-black trees: the one ordered set of the house.
+//! Intrusive, index-linked red-black trees: the ordered set that all crates use.
 //!
-//! Many trees over one table of nodes; entries are indices (of requests, queues, entities), keys
-//! are kept in the node, duplicates go to the right of their equals. Insertion and removal are
-//! the textbook algorithm (Cormen et al., *Introduction to Algorithms*), on purpose: a few
-//! decisions of CFQ and BFQ depend on the *shape* of the kernel's trees, which is the same.
-//! An augmentation (BFQ: smallest start in a subtree) costs nothing where it is `()`.
+//! Many trees share one table of nodes. Entries are indices (of requests, queues, entities); keys
+//! are stored in the node; equal keys go to the right. Insertion and removal follow the textbook
+//! algorithm (Cormen et al., *Introduction to Algorithms*) on purpose: a few decisions of CFQ and
+//! BFQ depend on the *shape* of the kernel's trees, and this algorithm gives the same shape. An
+//! augmentation (BFQ: the smallest start in a subtree) has no cost if it is `()`.
 
 use std::cmp::Ordering;
 
 const NIL: u32 = u32::MAX;
 
-/// A value kept for each subtree.
+/// A value stored for each subtree.
 pub trait Augment<K>: Copy + Default {
-    /// False lets the compiler drop all upkeep.
+    /// With false the compiler removes all upkeep.
     const ON: bool;
-    /// The value of a subtree from its root's key and its children's values.
+    /// The value of a subtree, from its root's key and its children's values.
     fn of(key: K, left: Option<Self>, right: Option<Self>) -> Self;
 }
 
@@ -49,7 +49,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Empty.
+    /// An empty tree.
     pub const fn new() -> Self {
         Tree {
             root: NIL,
@@ -57,15 +57,15 @@ impl Tree {
             len: 0,
         }
     }
-    /// Entries.
+    /// The number of entries.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
-    /// No entry?
+    /// Whether the tree is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Entry with the smallest key (of equals, the one inserted first).
+    /// The entry with the smallest key (among equals, the one inserted first).
     #[inline]
     pub const fn first(&self) -> Option<u32> {
         opt(self.first)
@@ -81,14 +81,14 @@ const fn opt(i: u32) -> Option<u32> {
     if i == NIL { None } else { Some(i) }
 }
 
-/// Where a descent from the root ended.
+/// Where a search from the root ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descent {
-    /// Empty tree.
+    /// The tree is empty.
     Nothing,
-    /// Met an equal entry.
+    /// It found an equal entry.
     Hit(u32),
-    /// Fell off below this entry, the last one met.
+    /// It ended below this entry.
     Last(u32),
 }
 
@@ -130,17 +130,17 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
     fn at_mut(&mut self, i: u32) -> &mut Node<K, A> {
         &mut self.n[i as usize]
     }
-    /// Is `i` in some tree of this table?
+    /// Whether `i` is in a tree of this table.
     #[inline]
     pub fn linked(&self, i: u32) -> bool {
         self.n.get(i as usize).is_some_and(|x| x.linked)
     }
-    /// The key `i` was inserted with.
+    /// The key of `i`.
     #[inline]
     pub fn key(&self, i: u32) -> K {
         self.at(i).key
     }
-    /// The value kept for the subtree under `i`.
+    /// The value stored for the subtree under `i`.
     pub fn aug(&self, i: u32) -> A {
         self.at(i).aug
     }
@@ -168,7 +168,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
             i = self.at(i).parent;
         }
     }
-    /// Changes a key in place; the caller knows that the order stays as it is.
+    /// Changes a key in place. The caller must ensure that the order stays the same.
     pub fn set_key(&mut self, i: u32, key: K) {
         self.at_mut(i).key = key;
         self.refresh_up(i);
@@ -212,7 +212,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         self.refresh(y);
     }
 
-    /// Inserts `i`, right of its equals.
+    /// Inserts `i` to the right of equal keys.
     pub fn insert(&mut self, t: &mut Tree, i: u32, key: K) {
         if i as usize >= self.n.len() {
             self.grow(i as usize);
@@ -296,7 +296,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
     }
 
-    /// Takes `i` out of `t`, which it must be in.
+    /// Removes `i` from `t`, which must contain it.
     pub fn remove(&mut self, t: &mut Tree, i: u32) {
         debug_assert!(self.at(i).linked, "entry {i} is in no tree");
         if t.first == i {
@@ -424,7 +424,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(p)
     }
-    /// Entry with the largest key (of equals, the one inserted last).
+    /// The entry with the largest key (among equals, the one inserted last).
     pub fn last(&self, t: &Tree) -> Option<u32> {
         let mut at = opt(t.root)?;
         while let Some(r) = self.right(at) {
@@ -432,7 +432,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         Some(at)
     }
-    /// First entry with a key not below `key`.
+    /// The first entry with a key of at least `key`.
     pub fn lower_bound(&self, t: &Tree, key: K) -> Option<u32> {
         let (mut at, mut best) = (t.root, NIL);
         while at != NIL {
@@ -446,8 +446,8 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(best)
     }
-    /// Walks down from the root as a search does: `side` tells where the sought lies as seen from
-    /// an entry (`Less`: to its left).
+    /// Searches down from the root. `side` gives the position of the target relative to an entry
+    /// (`Less`: to its left).
     pub fn descend(&self, t: &Tree, mut side: impl FnMut(u32, K) -> Ordering) -> Descent {
         let (mut at, mut last) = (t.root, NIL);
         while at != NIL {
@@ -461,15 +461,15 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         }
         opt(last).map_or(Descent::Nothing, Descent::Last)
     }
-    /// The first entry with exactly this key that a search from the root meets (with several
-    /// equals the shape of the tree decides, as in the kernel).
+    /// The first entry with this key that a search from the root meets. Among several equal entries
+    /// the shape of the tree decides, as in the kernel.
     pub fn find(&self, t: &Tree, key: K) -> Option<u32> {
         match self.descend(t, |_, k| key.partial_cmp(&k).unwrap_or(Ordering::Equal)) {
             Descent::Hit(i) => Some(i),
             _ => None,
         }
     }
-    /// Ascending.
+    /// All entries, ascending.
     pub fn iter<'a>(&'a self, t: &Tree) -> impl Iterator<Item = u32> + 'a {
         let mut at = t.first();
         std::iter::from_fn(move || {
@@ -479,7 +479,7 @@ impl<K: Copy + PartialOrd + Default, A: Augment<K>> Nodes<K, A> {
         })
     }
 
-    /// Checks colours, links and augmentation; the black height, for tests.
+    /// Checks colours, links and augmentation, and returns the black height; for tests.
     #[doc(hidden)]
     pub fn verify(&self, t: &Tree) -> usize
     where
@@ -536,8 +536,8 @@ mod tests {
     }
 
     proptest! {
-        /// Inserts and removals in any order agree with a sorted vector, stay balanced, and keep
-        /// the augmentation.
+        /// Inserts and removals in any order agree with a sorted vector, keep the tree balanced,
+        /// and keep the augmentation correct.
         #[test]
         fn agrees_with_a_sorted_vec(
             ops in proptest::collection::vec((0u32..60, 0u32..30), 0..300)

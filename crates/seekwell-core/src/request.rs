@@ -1,6 +1,6 @@
-//! Requests: what bios become on their way to a device, in a slab of indices.
+//! Requests, which carry bios to a device, in a slab of indices.
 //!
-//! Once the slab is as large as the deepest queue ever was, nothing is allocated per request.
+//! Once the slab has reached the size of the deepest queue, nothing is allocated per request.
 
 use crate::bio::{Bio, Flags, Op};
 use crate::ioc::{CgroupId, Era, IoPrio, IocId};
@@ -12,25 +12,25 @@ use crate::units::{Sector, Sectors};
 pub struct RqId(pub u32);
 
 impl RqId {
-    /// As an index into side tables.
+    /// The index for side tables.
     pub const fn idx(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Where a request is. It moves down this list, and back on a requeue.
+/// Where a request is. It moves down this list; a requeue moves it back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum State {
     /// Not in use.
     #[default]
     Free,
-    /// With its submitter: being made, or on a plug list.
+    /// At its submitter: being created, or on a plug list.
     Plugged,
     /// Inside the scheduler.
     Sorted,
     /// Left the scheduler, on a dispatch list.
     Dispatched,
-    /// The driver has looked at it; nothing merges into it any more.
+    /// The driver has looked at it; no merge into it is possible.
     Started,
     /// The device has it.
     InFlight,
@@ -41,9 +41,9 @@ pub enum State {
 pub struct Request {
     /// Operation; all its bios have the same.
     pub op: Op,
-    /// Flags of its first bio, and NOMERGE once it was refused.
+    /// Flags of its first bio, and NOMERGE after a refused merge.
     pub flags: Flags,
-    /// Sync, as its kernel derives it from the first bio.
+    /// Whether it is sync, as the kernel decides from the first bio.
     pub sync: bool,
     /// Where it is.
     pub state: State,
@@ -53,32 +53,32 @@ pub struct Request {
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
-    /// Entries of a scatter list, summed over its bios.
+    /// Number of entries in a scatter list, summed over its bios.
     pub segments: u32,
     /// Io context of the first bio.
     pub ioc: IocId,
-    /// Priority in force when it was made (never class `None`).
+    /// Priority in force at its creation (never class `None`).
     pub ioprio: IoPrio,
     /// Cgroup of the first bio.
     pub cgroup: CgroupId,
-    /// Bios in it.
+    /// Number of bios in it.
     pub bios: u32,
-    /// Software context (CPU) it was submitted on.
+    /// The software context (CPU) that submitted it.
     pub cpu: u16,
     /// Hardware context.
     pub hctx: u16,
-    /// When it was made; the minimum over joined requests.
+    /// Time of its creation; the minimum over joined requests.
     pub start: Instant,
-    /// When it was handed to the driver.
+    /// Time at which the driver got it.
     pub issue: Instant,
-    /// Order of allocation: the tie-breaker of last resort.
+    /// Order of allocation: the final tie-breaker.
     pub seq: u64,
     bio_first: u32,
     bio_last: u32,
 }
 
 impl Request {
-    /// First sector behind it.
+    /// The first sector after it.
     #[inline]
     pub fn end(&self) -> Sector {
         self.sector + self.sectors
@@ -88,12 +88,12 @@ impl Request {
     pub fn dir(&self) -> usize {
         self.op.dir()
     }
-    /// A write, discard or write-zeroes?
+    /// Whether it is a write, discard or write-zeroes.
     #[inline]
     pub fn is_write(&self) -> bool {
         self.op.is_write()
     }
-    /// May bios or requests still be merged into it?
+    /// Whether bios or requests may still be merged into it.
     #[inline]
     pub fn mergeable(&self) -> bool {
         let bad = Flags::NOMERGE
@@ -138,19 +138,19 @@ impl std::ops::IndexMut<RqId> for Requests {
 }
 
 impl Requests {
-    /// Empty.
+    /// An empty slab.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Requests in use.
+    /// Number of requests in use.
     pub fn len(&self) -> usize {
         self.rqs.len() - self.free.len()
     }
-    /// None in use?
+    /// Whether no request is in use.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Indices handed out so far, in use or not: the size a side table needs.
+    /// Number of indices used so far, in use or free: the size that a side table needs.
     pub fn capacity(&self) -> usize {
         self.rqs.len()
     }
@@ -173,11 +173,11 @@ impl Requests {
         }
     }
 
-    /// Makes a request of one bio, in state `Plugged`. `ioprio` is the priority in force.
+    /// Creates a request of one bio, in state `Plugged`. `ioprio` is the priority in force.
     pub fn alloc(&mut self, bio: Bio, ioc: IocId, ioprio: IoPrio, era: Era, now: Instant) -> RqId {
         self.alloc_arrived(bio, ioc, ioprio, era, now, now)
     }
-    /// The same for a bio that came earlier and had to wait for a request.
+    /// Like [`Requests::alloc`], for a bio that arrived earlier and had to wait for a request.
     pub fn alloc_arrived(
         &mut self,
         bio: Bio,
@@ -221,7 +221,7 @@ impl Requests {
             }
         }
     }
-    /// Puts a bio behind the last one; it must start where the request ends.
+    /// Appends a bio; it must start where the request ends.
     pub fn append_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
         let b = self.bio_node(bio, now);
         let r = &mut self.rqs[rq.idx()];
@@ -232,7 +232,7 @@ impl Requests {
         self.bios[r.bio_last as usize].next = b;
         r.bio_last = b;
     }
-    /// Puts a bio before the first one; it must end where the request starts.
+    /// Prepends a bio; it must end where the request starts.
     pub fn prepend_bio(&mut self, rq: RqId, bio: Bio, now: Instant) {
         let b = self.bio_node(bio, now);
         let r = &mut self.rqs[rq.idx()];
@@ -244,8 +244,9 @@ impl Requests {
         self.bios[b as usize].next = r.bio_first;
         r.bio_first = b;
     }
-    /// Moves the bios of `gone` behind those of `kept`, which must touch; `gone` keeps its fields
-    /// (so that a scheduler can still look at them) but owns no bio. Start is the minimum.
+    /// Moves the bios of `gone` to the end of `kept`; the two must touch. `gone` keeps its fields,
+    /// so that a scheduler can still look at them, but owns no bio. The start time is the minimum
+    /// of both.
     pub fn join(&mut self, kept: RqId, gone: RqId) {
         let g = self.rqs[gone.idx()].clone();
         let k = &mut self.rqs[kept.idx()];
@@ -301,11 +302,11 @@ impl Requests {
 pub struct Side<T>(Vec<T>);
 
 impl<T: Clone + Default> Side<T> {
-    /// Empty.
+    /// An empty table.
     pub const fn new() -> Self {
         Side(Vec::new())
     }
-    /// The entry of `i`, made with its default if it is not there yet.
+    /// The entry of `i`; created with its default if missing.
     #[inline]
     pub fn at(&mut self, i: usize) -> &mut T {
         if i >= self.0.len() {
@@ -318,12 +319,12 @@ impl<T: Clone + Default> Side<T> {
         self.0
             .resize((i + 1).next_power_of_two().max(64), T::default());
     }
-    /// The entry of `i`, which must have been made.
+    /// The entry of `i`, which must exist.
     #[inline]
     pub fn get(&self, i: usize) -> &T {
         &self.0[i]
     }
-    /// The entry of `i`, if it was ever made.
+    /// The entry of `i`, if it exists.
     pub fn try_get(&self, i: usize) -> Option<&T> {
         self.0.get(i)
     }

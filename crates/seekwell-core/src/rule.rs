@@ -1,23 +1,23 @@
-//! Rules of a scheduler by name: what a reason points at, so that anyone can look it up.
+//! Rules of a scheduler by name. Reasons refer to them, so that users can look them up.
 //!
-//! A table of rules says in which function of the kernel's source each decision is taken, and in
-//! one sentence what is decided there. It leaves out the figures of a single decision: these are
-//! the event's details.
+//! For each decision, a table of rules gives the function in the kernel's source and a sentence
+//! about the decision. The figures of a single decision are in the event's details.
 
-/// A rule: how `explain` names it, where the kernel has it, what it says.
+/// A rule: its name in `explain`, its function in the kernel, and its meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Its name among the rules of its scheduler: small words joined by hyphens, `batch-continues`.
+    /// Its name among the rules of its scheduler: lower-case words joined by hyphens,
+    /// `batch-continues`.
     pub id: &'static str,
-    /// The function it lies in, as the kernel's source (or the patch, for a scheduler that never
-    /// was in the kernel) calls it.
+    /// Name of its function in the kernel's source (or in the patch, for a scheduler that was never
+    /// in the kernel).
     pub kernel: &'static str,
-    /// What it says, in one sentence.
+    /// Its meaning in one sentence.
     pub says: &'static str,
 }
 
-/// Makes a table of rules: a constant for each, of type `&'static Rule`, and `RULES`, all of them
-/// in the order written. A reason that names a rule which is not in the table does not compile.
+/// Makes a table of rules: a constant of type `&'static Rule` for each, and `RULES`, all of them in
+/// the order written. A reason that names a missing rule does not compile.
 ///
 /// ```
 /// seekwell_core::rules! {
@@ -38,7 +38,7 @@ macro_rules! rules {
                 says: $says,
             };
         )+
-        /// All of them, in the order of the kernel's file.
+        /// All rules, in the order of the kernel's file.
         pub(crate) const RULES: &[&$crate::Rule] = &[$($name),+];
     };
 }

@@ -1,14 +1,14 @@
-//! A run second by second, without those in which nothing happened.
+//! A run second by second, without seconds in which nothing happened.
 
 use serde::{Deserialize, Serialize};
 
-/// Entries of a run's series at most: a day of work.
+/// The largest number of entries in a run's series: a day of work.
 pub const SECONDS_MAX: usize = 86_400;
 
 /// One second of the run in which something completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
-    /// Which: whole seconds since the start.
+    /// Whole seconds since the start.
     #[serde(default)]
     pub at_s: u64,
     /// Reads completed.
@@ -24,9 +24,10 @@ pub struct Second {
 }
 
 impl Second {
-    /// That second of a series in order of time, made if need be; `None` if the series is full.
+    /// The entry of this second in a series in time order, created if needed; `None` if the series
+    /// is full.
     pub(crate) fn of(all: &mut Vec<Second>, at_s: u64) -> Option<&mut Second> {
-        // Completions come in order of time, save for a few.
+        // Completions come in time order, with few exceptions.
         let i = match all.last() {
             Some(last) if last.at_s < at_s => all.len(),
             Some(last) if last.at_s == at_s => all.len() - 1,

@@ -1,5 +1,5 @@
-//! Where bios go: a block queue, a stripe over queues, a virtual disk. Everything above the block
-//! layer sees only this.
+//! Targets of bios: a block queue, a stripe over queues, a virtual disk. Code above the block layer
+//! sees only this interface.
 
 use crate::bio::{Bio, BioId};
 use crate::cgroup::{IoCostModel, IoCostQos, IoMaxLimits};
@@ -7,25 +7,25 @@ use crate::event::{Snapshot, Tap};
 use crate::ioc::{CgroupId, IoPrio, TaskId};
 use crate::time::Instant;
 
-/// A bio is done.
+/// The completion of a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BioDone {
-    /// Of the bio.
+    /// The bio's id.
     pub id: BioId,
-    /// When.
+    /// Time of the completion.
     pub at: Instant,
-    /// It failed.
+    /// The bio failed.
     pub error: bool,
 }
 
-/// What the outside tells a queue beside bios.
+/// Messages to a queue besides bios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// The task opens a plug: its requests collect until it closes it.
+    /// The task opens a plug: its requests collect until the task closes the plug.
     Plug(TaskId),
     /// The task closes its plug.
     Unplug(TaskId),
-    /// The task goes to sleep: its plug is flushed from a worker.
+    /// The task goes to sleep: a worker flushes its plug.
     Sleep(TaskId),
     /// The last task of the io context exits.
     Exit(TaskId),
@@ -33,7 +33,7 @@ pub enum Control {
     DirtySleep(TaskId),
     /// ioprio_set on the task.
     Prio(TaskId, IoPrio),
-    /// Nice value and CPU policy of the task changed (or are made known before its first bio).
+    /// Nice value and CPU policy of the task changed (or are set before its first bio).
     Nice(TaskId, i8, crate::ioc::Policy),
     /// The task moved to another cgroup.
     Cgroup(TaskId, CgroupId),
@@ -43,11 +43,11 @@ pub enum Control {
     Weight(CgroupId, u32),
     /// Weight of a cgroup's own tasks against its children (blkio.leaf_weight of 3.8 and later).
     LeafWeight(CgroupId, u32),
-    /// A cgroup is made under a parent.
+    /// A cgroup is created under a parent.
     CgroupNew(CgroupId, CgroupId),
-    /// A cgroup is gone.
+    /// A cgroup is removed.
     CgroupGone(CgroupId),
-    /// A cgroup's `io.latency` for this device is written: its target, us; none.
+    /// A cgroup's `io.latency` for this device is written: the target in us, or none.
     IoLatency(CgroupId, Option<u64>),
     /// A cgroup's `io.weight`, 1 to 10,000.
     IoWeight(CgroupId, u32),
@@ -59,67 +59,69 @@ pub enum Control {
     IoMax(CgroupId, IoMaxLimits),
 }
 
-/// What a scheduler has cost whoever submitted, since it was last asked.
+/// The scheduler's cost to the submitter since the last query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerWork {
-    /// Requests that were inserted.
+    /// Number of inserted requests.
     pub requests: u32,
-    /// Instructions of one, from insertion over dispatch to completion.
+    /// Instructions per request, from insertion to completion.
     pub instructions: u32,
-    /// Of these, what a queue without order would take as well.
+    /// The part of these instructions that a queue without order would also need.
     pub fifo_instructions: u32,
-    /// The lock that is held meanwhile: 0 the queue's own, else a hardware queue's; none.
+    /// The lock that is held meanwhile: 0 for the queue's own, else a hardware queue's; `None` for
+    /// no lock.
     pub lock: Option<u16>,
 }
 
-/// Accepts bios and gives completions.
+/// Accepts bios and returns completions.
 ///
-/// Times never decrease. A submission never completes inside `submit`: completions come out of
+/// Times never decrease. A bio never completes inside `submit`: completions come from
 /// [`BioSink::advance`], at their own times, in order.
 pub trait BioSink {
     /// Takes a bio at `now`.
     fn submit(&mut self, now: Instant, bio: Bio);
-    /// The same, of a bio that its program would have submitted at `asked`, had it not slept for a
-    /// request of an earlier one. Only who measures latencies cares.
+    /// Like `submit`, for a bio that its program would have submitted at `asked` if it had not
+    /// slept for the request of an earlier bio. The difference matters only for latencies.
     fn submit_asked(&mut self, now: Instant, asked: Instant, bio: Bio) {
         let _ = asked;
         self.submit(now, bio);
     }
-    /// The earliest time at which something happens by itself.
+    /// The earliest time at which the sink changes by itself.
     fn next_event(&self) -> Option<Instant>;
-    /// Runs to `to` inclusive; appends completions in time order. The caller advances from event
-    /// to event, so that everything it submits in answer arrives in time.
+    /// Runs up to `to`, inclusive, and appends completions in time order. The caller advances from
+    /// event to event, so that its answers to completions arrive in time.
     fn advance(&mut self, to: Instant, out: &mut Vec<BioDone>);
-    /// Tells the sink something; composites pass it on to all members.
+    /// Sends the sink a message; composites pass it to all members.
     fn control(&mut self, now: Instant, what: Control);
-    /// First sector behind the end.
+    /// The first sector after the end.
     fn capacity(&self) -> crate::units::Sector;
-    /// A writer should back off (legacy congestion), for reads or writes.
+    /// Whether a writer or reader should back off (legacy congestion).
     fn congested(&self, write: bool) -> bool {
         let _ = write;
         false
     }
-    /// `task` sleeps for want of a request: what it submits from now on waits behind. A program
-    /// stops there; whoever models programs asks after each bio, and again after each event.
+    /// Whether `task` sleeps because no request is free; further bios of this task queue up. A
+    /// program stops at that point, so a model of programs checks this after each bio, and again
+    /// after each event.
     fn waits(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
-    /// Has what the scheduler costs counted from now on, or no longer; where nobody charges for it
-    /// nothing is.
+    /// Turns the counting of scheduler work on or off. Nothing is counted if no part of the sink
+    /// charges for it.
     fn count_work(&mut self, counts: bool) {
         let _ = counts;
     }
-    /// What the scheduler has cost since it was last asked, if that is counted here.
+    /// The scheduler's work since the last call, if it is counted here.
     fn take_work(&mut self) -> Option<SchedulerWork> {
         None
     }
-    /// What happens here, and in all that is below, goes into a stream from now on; `None`: nobody
-    /// listens any more. Nothing else changes by it.
+    /// Sends the events here and below to a stream; `None` ends this. Listening changes nothing
+    /// else.
     fn listen(&mut self, tap: Option<&Tap>) {
         let _ = tap;
     }
-    /// Appends what is inside, and inside all that is below, with ages as of `now`.
+    /// Appends snapshots of the contents here and below, with ages as of `now`.
     fn snapshot(&self, now: Instant, out: &mut Vec<Snapshot>) {
         let _ = (now, out);
     }

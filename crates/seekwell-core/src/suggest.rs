@@ -1,24 +1,25 @@
-//! "Did you mean": the names nearest to one that is not there, for every registry of names.
+//! "Did you mean": the known names nearest to an unknown one, for every registry of names.
 //!
-//! Case, `-`, `_`, `.` and blanks do not count. In order of preference: the same letters; a name
-//! known by an alias; a name that begins with what was typed; one a few slips away (a letter wrong,
-//! missing, too many, or two swapped); one that contains it. Not modelled: sounds, keyboards.
+//! Case, `-`, `_`, `.` and blanks are ignored. In order of preference: the same letters; a name
+//! known by an alias; a name that begins with the typed text; a name a few typing errors away (a
+//! letter wrong, missing, extra, or two swapped); a name that contains the text. Not modelled:
+//! sounds, keyboards.
 
 use crate::prose::all_in_prose;
 use strsim::osa_distance;
 
-/// Names suggested, at most.
+/// The largest number of suggested names.
 const MOST: usize = 3;
-/// Rank of a name that contains what was typed: behind all slips that are allowed.
+/// Rank of a name that contains the typed text: after all names with allowed typing errors.
 const CONTAINS: usize = 100;
 
-/// Letters and digits only, small.
+/// Letters and digits only, in lower case.
 fn fold(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Slips forgiven in a name of so many letters.
+/// Number of typing errors allowed in a name of this many letters.
 fn slips(letters: usize) -> usize {
     match letters {
         0..=2 => 0,
@@ -28,7 +29,7 @@ fn slips(letters: usize) -> usize {
     }
 }
 
-/// How far a name is from what was typed (both folded); `None`: too far to be meant.
+/// Distance of a name from the typed text (both folded); `None` if it is too far.
 fn rank(asked: &str, name: &str) -> Option<usize> {
     if asked == name {
         return Some(0);
@@ -44,8 +45,8 @@ fn rank(asked: &str, name: &str) -> Option<usize> {
     (short >= 3 && name.contains(asked)).then_some(CONTAINS)
 }
 
-/// The names of `known` that somebody who typed `asked` may have meant, best first, at most three.
-/// An alias stands for the name at its side.
+/// The names of `known` that a user who typed `asked` may have meant, best first, at most three. An
+/// alias counts as the name beside it.
 pub fn nearest<'a>(
     asked: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -62,7 +63,7 @@ pub fn nearest<'a>(
         .collect();
     let names = known.into_iter();
     found.extend(names.filter_map(|k| Some((rank(&asked, &fold(k))?, k))));
-    // Stable: of equals, the one that stands first in its registry.
+    // Stable sort: among equals, the one listed first in its registry.
     found.sort_by_key(|f| f.0);
     let best = found.first().map_or(0, |f| f.0);
     let mut out: Vec<&str> = Vec::new();
@@ -83,7 +84,7 @@ pub fn did_you_mean<'a>(
     question(&nearest(asked, known, aliases))
 }
 
-/// The question for names that were chosen otherwise; `None` for none.
+/// The question for names chosen in another way; `None` if there are no names.
 pub fn question(names: &[&str]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
     let (last, before) = quoted.split_last()?;
@@ -94,8 +95,8 @@ pub fn question(names: &[&str]) -> Option<String> {
     })
 }
 
-/// What to say behind "there is no such ...; ": the suggestion and who lists all names, or, where
-/// nothing is near, all names.
+/// The text after "there is no such ...; ": the suggestion and the command that lists all names, or
+/// all names if nothing is near.
 pub fn remedy<'a>(
     asked: &str,
     known: &[&'a str],

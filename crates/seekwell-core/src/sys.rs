@@ -1,14 +1,14 @@
-//! Words of the system-call interface that programs, the modelled kernel and a real host share:
-//! error numbers, open flags, advice, a file's facts.
+//! Parts of the system-call interface that programs, the modelled kernel and a real host share:
+//! error numbers, open flags, advice, file attributes.
 
 use crate::time::Nanos;
 use std::fmt;
 
-/// An error number as Linux gives it (`errno(3)`, generic numbering). Any number a host returns
-/// can be carried; the common ones have names.
+/// An error number as Linux defines it (`errno(3)`, generic numbering). It can hold any number that
+/// a host returns; the common ones have names.
 ///
-/// As wide as what a call returns otherwise, so that either goes in the same register: a narrower one
-/// has each result pass through memory.
+/// It is as wide as a call's normal result, so that both use the same register; a narrower type
+/// would pass each result through memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(pub i64);
 
@@ -16,14 +16,14 @@ macro_rules! errnos {
     ($($(#[$m:meta])* $name:ident = $n:literal, $text:literal;)*) => {
         impl Errno {
             $($(#[$m])* pub const $name: Errno = Errno($n);)*
-            /// The symbolic name, if it is one of those known here.
+            /// The symbolic name, if it has one here.
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($n => Some(stringify!($name)),)*
                     _ => None,
                 }
             }
-            /// In words, for messages.
+            /// The error in words, for messages.
             pub const fn text(self) -> &'static str {
                 match self.0 {
                     $($n => $text,)*
@@ -45,23 +45,23 @@ errnos! {
     EIO = 5, "input/output error";
     /// Not an open file.
     EBADF = 9, "bad file descriptor";
-    /// Nothing there yet.
+    /// Nothing available yet.
     EAGAIN = 11, "try again";
     /// No memory.
     ENOMEM = 12, "out of memory";
     /// Access denied.
     EACCES = 13, "permission denied";
-    /// In use.
+    /// Busy.
     EBUSY = 16, "device or resource busy";
-    /// There already.
+    /// Already exists.
     EEXIST = 17, "file exists";
     /// No such device.
     ENODEV = 19, "no such device";
-    /// A part of the path is no directory.
+    /// A part of the path is not a directory.
     ENOTDIR = 20, "not a directory";
     /// It is a directory.
     EISDIR = 21, "is a directory";
-    /// Bad argument; also direct I/O that is not aligned.
+    /// Invalid argument; also unaligned direct I/O.
     EINVAL = 22, "invalid argument";
     /// Too many open files.
     EMFILE = 24, "too many open files";
@@ -90,7 +90,7 @@ impl fmt::Debug for Errno {
     }
 }
 impl Errno {
-    /// As the host's own functions take it.
+    /// The value for the host's own functions.
     pub const fn host(self) -> i32 {
         self.0 as i32
     }
@@ -104,24 +104,24 @@ impl fmt::Display for Errno {
 impl std::error::Error for Errno {}
 
 bitflags::bitflags! {
-    /// How a file is opened (`open(2)`). Files are readable and writable unless `RDONLY` says less.
+    /// How a file is opened (`open(2)`). Files are readable and writable unless `RDONLY` is set.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct OpenFlags: u16 {
-        /// Past the page cache (O_DIRECT).
+        /// Bypasses the page cache (O_DIRECT).
         const DIRECT = 1;
         /// Each write is followed by an fsync (O_SYNC).
         const SYNC = 1 << 1;
         /// Each write is followed by an fdatasync (O_DSYNC).
         const DSYNC = 1 << 2;
-        /// Made if it is not there (O_CREAT).
+        /// Created if it does not exist (O_CREAT).
         const CREATE = 1 << 3;
-        /// With `CREATE`: it must not be there (O_EXCL).
+        /// With `CREATE`: it must not exist (O_EXCL).
         const EXCL = 1 << 4;
-        /// Cut to length 0 (O_TRUNC).
+        /// Truncated to length 0 (O_TRUNC).
         const TRUNC = 1 << 5;
         /// Writes go to the end (O_APPEND).
         const APPEND = 1 << 6;
-        /// For reading only: a device or file that must not be written (O_RDONLY).
+        /// Read only: a device or file that must not be written (O_RDONLY).
         const RDONLY = 1 << 7;
         /// A directory, for `fsync` of its entries (O_DIRECTORY).
         const DIRECTORY = 1 << 8;
@@ -129,14 +129,14 @@ bitflags::bitflags! {
 }
 
 bitflags::bitflags! {
-    /// What `sync_file_range(2)` is to do; in this order.
+    /// Steps of `sync_file_range(2)`, in this order.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct SyncRange: u8 {
-        /// Wait for writes under way before.
+        /// Wait for writes already in progress.
         const WAIT_BEFORE = 1;
         /// Start writing dirty pages.
         const WRITE = 1 << 1;
-        /// Wait for what was started.
+        /// Wait for the started writes.
         const WAIT_AFTER = 1 << 2;
     }
 }
@@ -152,7 +152,7 @@ pub enum Advice {
     Sequential,
     /// Start reading the range.
     WillNeed,
-    /// Start writing the range if it is dirty, and drop what is clean.
+    /// Start writing the range if it is dirty, and drop its clean pages.
     DontNeed,
 }
 
@@ -165,7 +165,7 @@ pub enum Access {
     Write,
 }
 
-/// What `stat(2)` tells of a file.
+/// File attributes from `stat(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
     /// Length, bytes.
@@ -176,7 +176,7 @@ pub struct Stat {
     pub dir: bool,
     /// Inode number.
     pub ino: u64,
-    /// Last change of contents, since the run began.
+    /// Last change of the contents, measured from the beginning of the run.
     pub mtime: Nanos,
 }
 

@@ -1,7 +1,7 @@
 //! Time: integer nanoseconds, and the kernel's tick on top of them.
 //!
 //! Every clock starts at [`Instant::START`], 1000 s after "boot", so that a time of zero is long
-//! ago, as it is on a running machine (schedulers compare with "last time", initially never).
+//! ago, as on a running machine. (Schedulers compare with a "last time" that is initially "never".)
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -13,12 +13,12 @@ pub const NSEC_PER_MSEC: u64 = 1_000_000;
 /// Nanoseconds in a microsecond.
 pub const NSEC_PER_USEC: u64 = 1_000;
 
-/// A length of time in nanoseconds.
+/// A duration in nanoseconds.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// The zero duration.
     pub const ZERO: Nanos = Nanos(0);
     /// From whole microseconds.
     pub const fn from_us(us: u64) -> Self {
@@ -63,12 +63,12 @@ impl AddAssign for Nanos {
 pub struct Instant(pub u64);
 
 impl Instant {
-    /// When every experiment begins: the machine has been up for 1000 s.
+    /// The start of every experiment: the machine has been up for 1000 s.
     pub const START: Instant = Instant(1000 * NSEC_PER_SEC);
-    /// The last one that an experiment may begin something at: 292 years, as far as a signed count
-    /// of nanoseconds goes. What is under way then has as long again to end.
+    /// The last instant at which an experiment may start anything: 292 years, the range of a signed
+    /// count of nanoseconds. Work in progress then has the same time again to end.
     pub const LAST: Instant = Instant(i64::MAX as u64);
-    /// Later than anything.
+    /// Later than any other instant.
     pub const FAR: Instant = Instant(u64::MAX);
 
     /// `ns` nanoseconds into the experiment.
@@ -113,7 +113,7 @@ impl fmt::Display for Instant {
     }
 }
 
-/// The tick: how wall time becomes jiffies.
+/// The tick, which converts wall time to jiffies.
 ///
 /// `hz` is CONFIG_HZ (100, 250, 300 or 1000). `phase` shifts the tick against the clock, in
 /// nanoseconds below one tick, so that "submitted just before or just after a tick" can be studied.
@@ -121,7 +121,7 @@ impl fmt::Display for Instant {
 pub struct TickClock {
     /// Ticks a second.
     pub hz: u32,
-    /// Added to the clock before it is cut into ticks.
+    /// Added to the clock before the division into ticks.
     pub phase: Nanos,
 }
 
@@ -135,7 +135,8 @@ impl TickClock {
     }
     /// The jiffy that contains `t`.
     pub const fn jiffies(&self, t: Instant) -> u64 {
-        // Half a year fits into 64 bits, where a division takes a tenth of the time.
+        // Half a year fits into 64 bits, where a division takes a tenth of the time of a 128-bit
+        // one.
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)
         {
@@ -143,15 +144,15 @@ impl TickClock {
         }
         ((t.0 as u128 + self.phase.0 as u128) * self.hz as u128 / NSEC_PER_SEC as u128) as u64
     }
-    /// The jiffy that contains `t`, and until when it lasts at least: its end, or up to a half of what
-    /// is left of it sooner, found without a division by what is no constant.
+    /// The jiffy that contains `t`, and an instant up to which it surely lasts: its end, or earlier
+    /// by up to half of its remaining time. This avoids a division by a variable.
     pub const fn jiffy_at(&self, t: Instant) -> (u64, Instant) {
         if let Some(since) = t.0.checked_add(self.phase.0)
             && let Some(ticks) = since.checked_mul(self.hz as u64)
         {
             let j = ticks / NSEC_PER_SEC;
             let left = NSEC_PER_SEC - ticks % NSEC_PER_SEC;
-            // The power of two that is no less than `hz`.
+            // The smallest power of two that is at least `hz`.
             let shift = u32::BITS - self.hz.saturating_sub(1).leading_zeros();
             return (j, Instant(t.0.saturating_add(left >> shift)));
         }

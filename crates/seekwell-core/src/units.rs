@@ -1,9 +1,9 @@
-//! Addresses and lengths in 512-byte sectors, kept apart by type.
+//! Addresses and lengths in 512-byte sectors, as distinct types.
 
 use std::fmt;
 use std::ops::Add;
 
-/// Bytes in a sector, on every device (the kernel's unit, whatever the physical sector is).
+/// Bytes in a sector, on every device (the kernel's unit, independent of the physical sector).
 pub const SECTOR_BYTES: u64 = 512;
 
 /// An address: 512-byte sectors from the start of the device.

@@ -1,4 +1,4 @@
-//! Records of earlier schemas are read as they are.
+//! Records of earlier schemas can still be read.
 
 use seekwell_core::result::{Early, Host, Record, SCHEMA};
 use seekwell_core::spec::{DeviceSpec, RunSpec, SchedulerSpec, WorkloadSpec};
@@ -19,18 +19,18 @@ fn a_record_of_schema_1_is_read_with_all_it_had() {
     assert_eq!((old.duration_ns, old.requests), (239_737_926, 823));
     let read_back = old.operation("fsync").expect("measured").latency.count();
     assert_eq!(read_back, 3);
-    // What it could not say stays unsaid, also when it is written again.
+    // Fields that it did not have stay absent, also after writing it again.
     assert!(old.spec.is_none() && old.early.is_none() && old.host.is_none());
     assert_eq!((old.spec_hash.as_str(), old.build.as_str()), ("", ""));
     let again = serde_json::to_value(&old).expect("a record");
     assert!(again.get("spec").is_none() && again.get("host").is_none());
     let before: serde_json::Value = serde_json::from_str(SCHEMA_1).expect("JSON");
     kept("record", &before, &again);
-    // Before there was a clock everything counted.
+    // Without a clock the whole run counts.
     assert_eq!((old.span_ns(), old.clock_start_ns), (old.duration_ns, None));
 }
 
-/// All that was there is there with the same value; fields may have come.
+/// All old fields are present with the same values; there may be new fields.
 fn kept(at: &str, before: &serde_json::Value, after: &serde_json::Value) {
     if let Some(all) = before.as_array() {
         assert_eq!(Some(all.len()), after.as_array().map(Vec::len), "{at}");

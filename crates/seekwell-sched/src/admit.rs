@@ -1,11 +1,11 @@
-//! May this bio go into that request? Position, size, the conditions blk-mq adds, and the walk over
-//! a plain list that `none` and kyber make instead of a search.
+//! Merge checks for a bio and a request: position, size and the conditions that blk-mq adds. Also
+//! the walk over a plain list that `none` and kyber do in place of a search.
 
 use crate::contract::{BioMerge, MergeKind};
 use crate::cx::Cx;
 use seekwell_core::{Bio, Class, Flags, IoPrio, IocId, Links, List, Op, RqId};
 
-/// Entries of a per-CPU list that a bio is held against, newest first.
+/// How many entries of a per-CPU list are compared with a bio, newest first.
 pub const SCAN_LIMIT: usize = 8;
 
 /// Flags that forbid merging, of bios and requests alike.
@@ -14,21 +14,21 @@ const NEVER: Flags = Flags::NOMERGE
     .union(Flags::FUA)
     .union(Flags::BARRIER);
 
-/// May this bio be merged at all?
+/// Whether this bio may be merged at all.
 pub fn bio_mergeable(bio: &Bio) -> bool {
     !bio.flags.intersects(NEVER) && bio.op != Op::Flush && bio.sectors.0 > 0
 }
 
 impl Cx {
-    /// The priority a bio of this context carries: its own, else the one in force for the context.
+    /// The priority of a bio of this context: the bio's own, else the one in force for the context.
     pub fn bio_prio(&self, bio: &Bio, ioc: IocId) -> IoPrio {
         match bio.ioprio {
             Some(p) if p.class != Class::None => p,
             _ => self.iocs.get(ioc).effective(self.queue.era),
         }
     }
-    /// Same operation, same cgroup, exactly the same priority, and both may be merged. Position and
-    /// size are not looked at; neither is sync or async (BFQ's own hook is).
+    /// True for the same operation, the same cgroup and exactly the same priority, if both may be
+    /// merged. Does not check position and size, nor sync and async (BFQ's own hook does).
     pub fn merge_ok(&self, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let r = &self.rqs[rq];
         r.mergeable()
@@ -37,7 +37,7 @@ impl Cx {
             && r.cgroup == bio.cgroup
             && r.ioprio == self.bio_prio(bio, ioc)
     }
-    /// Where the bio touches the request.
+    /// Which end of the request the bio touches.
     pub fn merge_kind(&self, rq: RqId, bio: &Bio) -> Option<MergeKind> {
         let r = &self.rqs[rq];
         if r.end() == bio.sector {
@@ -48,13 +48,13 @@ impl Cx {
             None
         }
     }
-    /// Would the request stay within max_sectors and max_segments?
+    /// Whether the request with the bio stays within max_sectors and max_segments.
     pub fn fits(&self, rq: RqId, bio: &Bio) -> bool {
         let r = &self.rqs[rq];
         let sectors = u64::from(r.sectors.0) + u64::from(bio.sectors.0);
         sectors <= u64::from(self.queue.max_sectors.0) && self.lists_fit(r.segments, bio.segments())
     }
-    /// Do two scatter lists fit into one?
+    /// Whether two scatter lists fit into one.
     #[inline]
     pub fn lists_fit(&self, entries: u32, more: u32) -> bool {
         entries.saturating_add(more) <= self.queue.max_segments

@@ -1,12 +1,12 @@
-//! What a scheduler costs a CPU: the instructions that this tree's own code takes for a request,
-//! from insertion over dispatch to completion, 32 queued by 8 processes.
+//! CPU cost of each scheduler: the instructions that Seekwell's own code executes for one request
+//! from insertion to completion, with 32 requests queued by 8 processes.
 //!
-//! They are counted by callgrind (`seekwell-bench gate`), not chosen; a test of the bench holds them
-//! to its file. Counted are the default versions, and others cost the same. Left out: how the count
-//! grows with the queue (4,096 queued take up to a fifth more or less), and what the kernel's code
-//! does that this has no need of.
+//! The numbers are measured with callgrind (`seekwell-bench gate`); a test in that crate compares
+//! them with its file. They are for the default versions; other versions cost the same. The numbers
+//! leave out two effects: the growth with the queue length (with 4,096 requests queued, up to a
+//! fifth more or less), and work in the kernel that Seekwell does not need to do.
 
-/// By the kernel's name.
+/// Instructions per request, by the kernel's name of the scheduler.
 pub const INSTRUCTIONS: &[(&str, u32)] = &[
     ("adios", 1513),
     ("anticipatory", 1671),
@@ -26,7 +26,7 @@ pub const INSTRUCTIONS: &[(&str, u32)] = &[
     ("zen", 673),
 ];
 
-/// Those of a scheduler; none where nobody counted.
+/// The instructions per request of a scheduler; `None` if not measured.
 pub fn instructions(name: &str) -> Option<u32> {
     let found = INSTRUCTIONS.iter().find(|c| c.0 == name);
     found.map(|c| c.1)

@@ -1,8 +1,8 @@
-//! What a scheduler sees of the outside: time, requests, contexts, the queue's facts, and the
-//! means to act (emit, arm, kick, run, say why).
+//! The scheduler's view of the outside: time, requests, contexts, facts about the queue, and the
+//! means to act (emit, arm, kick, run, give a reason).
 //!
-//! A layer owns one `Cx` beside its scheduler and hands it to every call. Requests, contexts and
-//! the dispatch list live here, so nothing is copied and nothing is allocated per request.
+//! A layer owns one `Cx` next to its scheduler and passes it to every call. Requests, contexts and
+//! the dispatch list live in `Cx`, so nothing is copied and nothing is allocated per request.
 
 use crate::dispatch::DispatchList;
 use crate::merge::MergeIndex;
@@ -12,15 +12,15 @@ use seekwell_core::{
 };
 use std::collections::BTreeMap;
 
-/// Timers a scheduler may have at once.
+/// The number of timers that a scheduler may have at once.
 pub const TIMER_SLOTS: usize = 4;
 
-/// A timer of a scheduler: its number among [`TIMER_SLOTS`], and its name.
+/// A timer of a scheduler: its number, below [`TIMER_SLOTS`], and its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
-    /// What [`crate::Scheduler::timer`] is told.
+    /// The number passed to [`crate::Scheduler::timer`].
     pub number: u8,
-    /// As the kernel calls the timer (or its function), for events.
+    /// The kernel's name of the timer or of its function, for events.
     pub name: &'static str,
 }
 
@@ -54,16 +54,17 @@ pub enum Emit {
     Head,
 }
 
-/// The queue as its sysfs files show it, and its kernel.
+/// The queue as its sysfs files show it, and its kernel generation.
 #[derive(Clone, Debug)]
 pub struct QueueFacts {
-    /// Kernel generation: what "is sync" means, and details of old elevators.
+    /// Kernel generation: it decides what "is sync" means, and details of old elevators.
     pub era: Era,
     /// queue/rotational.
     pub rotational: bool,
-    /// Commands the driver takes at once.
+    /// Commands that the driver takes at once.
     pub depth: u32,
-    /// queue/nr_requests: of each pool (legacy), or scheduler tags per hardware queue (blk-mq).
+    /// queue/nr_requests: the size of each pool (legacy), or the scheduler tags per hardware queue
+    /// (blk-mq).
     pub nr_requests: u32,
     /// Hardware contexts.
     pub hctxs: u16,
@@ -71,30 +72,30 @@ pub struct QueueFacts {
     pub cpus: u16,
     /// queue/max_sectors_kb, in sectors.
     pub max_sectors: Sectors,
-    /// queue/max_segments: entries of the driver's scatter list; `u32::MAX` where the list is as
-    /// long as the largest request, or `max_sectors` allows for it already.
+    /// queue/max_segments: entries of the driver's scatter list. `u32::MAX` if the list is as long
+    /// as the largest request, or if `max_sectors` already accounts for it.
     pub max_segments: u32,
     /// queue/nomerges: 0, 1, 2.
     pub nomerges: u8,
-    /// The driver can stop a write and give it back (urgent requests make sense).
+    /// The driver can stop a write and return it (only then are urgent requests useful).
     pub can_stop: bool,
     /// Name of the device, for messages.
     pub name: String,
 }
 
 impl QueueFacts {
-    /// The hardware context that serves a CPU: CPUs in even, contiguous groups.
+    /// The hardware context that serves a CPU. CPUs form even, contiguous groups.
     #[inline]
     pub const fn hctx_of(&self, cpu: u16) -> u16 {
-        // Most devices have one, and two divisions take longer.
+        // Most devices have one hardware context; this test avoids two divisions.
         if self.hctxs <= 1 {
             return 0;
         }
         let cpus = if self.cpus == 0 { 1 } else { self.cpus as u32 };
         ((cpu as u32 % cpus) * self.hctxs as u32 / cpus) as u16
     }
-    /// A rotational disk of depth 1 under 4.0, merging up to 1024 sectors: the convention of the
-    /// worked examples.
+    /// A rotational disk of depth 1 with a 4.0 kernel that merges up to 1024 sectors. The worked
+    /// examples use it.
     pub fn example(era: Era) -> Self {
         QueueFacts {
             era,
@@ -115,9 +116,9 @@ impl QueueFacts {
 /// A cgroup as a queue sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cgroup {
-    /// Parent; the root is its own.
+    /// The parent; the root is its own parent.
     pub parent: CgroupId,
-    /// As written to the controller's file; `None`: the scheduler's default.
+    /// The value written to the controller's file; `None`: the scheduler's default.
     pub weight: Option<u32>,
     /// blkio.leaf_weight (CFQ of 3.8 and later).
     pub leaf_weight: Option<u32>,
@@ -141,28 +142,28 @@ pub struct Cx {
     clock: TickClock,
     /// All requests of the queue.
     pub rqs: Requests,
-    /// All io contexts that ever used it.
+    /// All io contexts that ever used the queue.
     pub iocs: Contexts,
     /// Cgroups by number; empty means that only the root exists.
     pub cgroups: BTreeMap<CgroupId, Cgroup>,
-    /// Facts.
+    /// Facts about the queue.
     pub queue: QueueFacts,
-    /// Requests the driver has looked at and not completed.
+    /// Requests that the driver has looked at and not completed.
     pub in_driver: u32,
     /// One-hit cache and end-sector hash.
     pub merge: MergeIndex,
-    /// What the scheduler let go.
+    /// Requests that the scheduler has emitted.
     pub out: DispatchList,
-    /// Requests inside the scheduler.
+    /// Number of requests inside the scheduler.
     pub nr_sorted: u32,
-    /// What a request costs the scheduler, where that is known: counted where somebody charges.
+    /// The scheduler's CPU work for one request, if known.
     pub cost: Option<SchedulerWork>,
-    /// What it has cost since that was last asked, where somebody charges for it.
+    /// The scheduler's work since the last [`Cx::take_work`]; `None` if nobody charges for it.
     work: Option<SchedulerWork>,
-    /// Events and reasons, while somebody listens.
+    /// Events and reasons; recorded only while the log is open.
     pub log: EventLog,
     timers: [Option<Timer>; TIMER_SLOTS],
-    /// The slot due next, kept so that looking costs nothing.
+    /// The timer due next, cached so that checking it is cheap.
     timer_first: Option<(Instant, u8)>,
     timer_seq: u64,
     kick: bool,
@@ -170,7 +171,7 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// The outside of a fresh queue at [`Instant::START`].
+    /// The context of a fresh queue at [`Instant::START`].
     pub fn new(queue: QueueFacts, clock: TickClock) -> Self {
         let mut out = DispatchList::default();
         out.ignore_direction = queue.era == Era::K2_6_18;
@@ -208,7 +209,7 @@ impl Cx {
             self.charge(rq);
         }
     }
-    /// Out of line: an insertion that nobody charges for is a test longer.
+    /// Kept out of line, so that an insertion without charging costs only one extra test.
     #[inline(never)]
     fn charge(&mut self, rq: RqId) {
         let Some(w) = &mut self.work else {
@@ -219,11 +220,11 @@ impl Cx {
             w.lock = Some(1 + self.rqs[rq].hctx);
         }
     }
-    /// Has what the scheduler costs counted from now on, as far as it is known, or no longer.
+    /// Turns the counting of scheduler work on or off. Only known costs are counted.
     pub fn count_work(&mut self, counts: bool) {
         self.work = self.cost.filter(|_| counts);
     }
-    /// What the scheduler has cost since this was last asked.
+    /// The scheduler's work since the last call of this function.
     pub fn take_work(&mut self) -> Option<SchedulerWork> {
         let w = self.work.as_mut().filter(|w| w.requests > 0)?;
         let taken = *w;
@@ -241,17 +242,17 @@ impl Cx {
     pub fn jiffies(&self) -> u64 {
         self.jiffies
     }
-    /// Ticks a second.
+    /// Ticks per second.
     #[inline]
     pub fn hz(&self) -> u64 {
         u64::from(self.clock.hz)
     }
-    /// The tick, for conversions.
+    /// The tick clock, for conversions.
     #[inline]
     pub fn clock(&self) -> TickClock {
         self.clock
     }
-    /// For layers: sets the clock, which never goes back.
+    /// For layers: sets the clock. Time never goes back.
     #[inline]
     pub fn set_now(&mut self, now: Instant) {
         debug_assert!(now >= self.now, "time goes back");
@@ -260,14 +261,16 @@ impl Cx {
             (self.jiffies, self.tick_end) = self.clock.jiffy_at(now);
         }
     }
-    /// For replays of a recording that tells its own jiffies: sets clock and jiffy apart.
+    /// For replays of a recording that has its own jiffies: sets the clock and the jiffy
+    /// separately.
     pub fn set_now_jiffy(&mut self, now: Instant, jiffy: u64) {
         self.now = now;
         self.jiffies = jiffy;
         self.tick_end = Instant::FAR;
     }
 
-    /// The scheduler lets `rq` go: it leaves merge cache and hash and goes to the dispatch list.
+    /// The scheduler emits `rq`: the request leaves the merge cache and hash and joins the dispatch
+    /// list.
     #[inline]
     pub fn emit(&mut self, rq: RqId, how: Emit) {
         debug_assert_eq!(
@@ -291,7 +294,7 @@ impl Cx {
     pub fn arm(&mut self, slot: impl Into<Slot>, at: Instant) {
         self.arm_for(slot, at, About::default);
     }
-    /// The same, and says (only if somebody listens) for whom it is.
+    /// Arms a timer, and records for whom it is. `whom` runs only if the log is open.
     #[inline]
     pub fn arm_for(&mut self, slot: impl Into<Slot>, at: Instant, whom: impl FnOnce() -> About) {
         let Slot { number, name } = slot.into();
@@ -306,22 +309,22 @@ impl Cx {
             self.timer_event(Action::Arm, name, at, whom());
         }
     }
-    /// Arms a jiffy timer: it fires at the first instant of jiffy `j`, or at the next tick if that
-    /// is now or past.
+    /// Arms a jiffy timer. It fires at the first instant of jiffy `j`, or at the next tick if `j`
+    /// is the current jiffy or an earlier one.
     pub fn arm_jiffy(&mut self, slot: impl Into<Slot>, j: u64) {
         self.arm_jiffy_for(slot, j, About::default);
     }
-    /// The same, and says for whom it is.
+    /// Arms a jiffy timer, and records for whom it is.
     pub fn arm_jiffy_for(&mut self, slot: impl Into<Slot>, j: u64, whom: impl FnOnce() -> About) {
         let j = j.max(self.jiffies + 1);
         self.arm_for(slot, self.clock.start_of(j), whom);
     }
-    /// Disarms; harmless if it was not armed.
+    /// Disarms a timer; harmless if the timer was not armed.
     #[inline]
     pub fn disarm(&mut self, slot: impl Into<Slot>) {
         self.take_timer(slot.into().number, Action::Disarm);
     }
-    /// For layers: the timer due next is taken as fired; its scheduler is to be told.
+    /// For layers: marks the timer due next as fired. The layer must then call the scheduler.
     #[inline]
     pub fn fired(&mut self, slot: u8) {
         self.take_timer(slot, Action::Timer);
@@ -344,16 +347,16 @@ impl Cx {
         };
         self.add(e);
     }
-    /// Timers that are armed, by number: name and time.
+    /// The armed timers by number: name and time.
     pub fn timers(&self) -> impl Iterator<Item = (&'static str, Instant)> + '_ {
         self.timers.iter().flatten().map(|t| (t.name, t.at))
     }
-    /// Is it armed?
+    /// Whether the timer is armed.
     #[inline]
     pub fn armed(&self, slot: impl Into<Slot>) -> bool {
         self.timers[slot.into().number as usize].is_some()
     }
-    /// When it fires.
+    /// The time at which the timer fires.
     pub fn armed_at(&self, slot: impl Into<Slot>) -> Option<Instant> {
         self.timers[slot.into().number as usize].map(|t| t.at)
     }
@@ -374,44 +377,44 @@ impl Cx {
         self.timer_first = best.map(|b| (b.0, b.2));
     }
 
-    /// Asks for a run of the queue soon, from a worker (kblockd), at the same instant but after
-    /// what is going on now.
+    /// Asks for a run of the queue soon, from a worker (kblockd): at the same instant, but after
+    /// the current work.
     #[inline]
     pub fn kick(&mut self) {
         self.kick = true;
     }
-    /// Asks for a run of the queue at once: right after the present callback. Never recursive;
-    /// inside a run it is lost, as in the kernel.
+    /// Asks for a run of the queue right after the current callback. A run is never recursive: a
+    /// request made inside a run is lost, as in the kernel.
     #[inline]
     pub fn run_queue(&mut self) {
         self.run = true;
     }
-    /// For layers.
+    /// For layers: takes the pending kick (a run from a worker).
     #[inline]
     pub fn take_kick(&mut self) -> bool {
         std::mem::take(&mut self.kick)
     }
-    /// For layers.
+    /// For layers: whether a kick (a run from a worker) is pending.
     #[inline]
     pub fn kicked(&self) -> bool {
         self.kick
     }
-    /// For layers: was a run asked for, at once or from a worker?
+    /// For layers: whether a run is pending, at once or from a worker.
     #[inline]
     pub fn asked(&self) -> bool {
         self.kick | self.run
     }
-    /// For layers.
+    /// For layers: takes the pending run that was asked for at once.
     #[inline]
     pub fn take_run(&mut self) -> bool {
         std::mem::take(&mut self.run)
     }
 
-    /// Is the io context still used by a task?
+    /// Whether a task still uses the io context.
     pub fn alive(&self, ioc: IocId) -> bool {
         self.iocs.get(ioc).alive
     }
-    /// Length of `ms` milliseconds in jiffies, rounded up.
+    /// The length of `ms` milliseconds in jiffies, rounded up.
     pub fn ms_to_jiffies(&self, ms: u64) -> u64 {
         self.clock.from_ms(ms)
     }
@@ -420,31 +423,31 @@ impl Cx {
         self.now.since(t)
     }
 
-    /// Names the rule that decided, one of the scheduler's own table ([`seekwell_core::rules!`]),
-    /// with details made only if somebody listens: words alone, or words about somebody
-    /// ([`About::says`]).
+    /// Names the rule that decided, from the scheduler's own table ([`seekwell_core::rules!`]),
+    /// with details. The closure runs only if the log is open. It returns words, or words about a
+    /// subject ([`About::says`]).
     #[inline]
     pub fn why<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
         if self.log.listening() {
             self.why_slow(rule, detail);
         }
     }
-    /// The same where the words are always the same.
+    /// Names the rule that decided, with constant words.
     #[inline]
     pub fn why_text(&mut self, rule: &'static Rule, text: &'static str) {
         self.why(rule, || text.to_owned());
     }
-    /// A reason about a request.
+    /// Names the rule that decided about a request.
     #[inline]
     pub fn why_rq(&mut self, rule: &'static Rule, rq: RqId, detail: impl FnOnce() -> String) {
         self.why(rule, || About::rq(rq).says(detail()));
     }
-    /// A reason about an io context.
+    /// Names the rule that decided about an io context.
     #[inline]
     pub fn why_ioc(&mut self, rule: &'static Rule, ioc: IocId, detail: impl FnOnce() -> String) {
         self.why(rule, || About::ioc(ioc).says(detail()));
     }
-    /// The words are put together here, so that the scheduler's own code stays small.
+    /// Builds the words out of line, so that the scheduler's own code stays small.
     #[cold]
     #[inline(never)]
     fn why_slow<R: Into<Reason>>(&mut self, rule: &'static Rule, detail: impl FnOnce() -> R) {
@@ -456,7 +459,7 @@ impl Cx {
         };
         self.add(e);
     }
-    /// Writes an event, with the bios that its request has now.
+    /// Records an event with the current bios of its request.
     fn add(&mut self, e: Event) {
         let rq = e.rq;
         self.log.push(|| e);
@@ -464,7 +467,7 @@ impl Cx {
             self.log.about(submitted(&self.rqs, rq));
         }
     }
-    /// An event that knows whom it is about.
+    /// Adds a subject to an event.
     fn about(&self, mut e: Event, about: About) -> Event {
         let (mut ioc, mut cgroup) = (about.ioc, about.cgroup);
         if let Some(rq) = about.rq {
@@ -481,7 +484,7 @@ impl Cx {
         e.queue = about.queue;
         e
     }
-    /// Writes an event about a request.
+    /// Records an event about a request.
     #[inline]
     pub fn event(&mut self, action: Action, rq: RqId) {
         if self.log.listening() {
@@ -516,7 +519,7 @@ impl Cx {
     }
 }
 
-/// The bios of a request. Flushes of the layer's own carry a bio that nobody submitted.
+/// The submitted bios of a request. The layer's own flushes carry a bio that no task submitted.
 fn submitted(rqs: &Requests, rq: RqId) -> impl Iterator<Item = BioId> + '_ {
     let all = rqs.bios(rq).map(|b| b.0.id);
     all.filter(|b| b.0 != u64::MAX)

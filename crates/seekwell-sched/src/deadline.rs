@@ -1,11 +1,12 @@
 //! deadline: one-way sweeps in batches, with expiry times (`block/deadline-iosched.c`, Jens Axboe).
 //!
-//! Requests live in two structures at once, per data direction: sorted by sector, and in order of
-//! arrival with a deadline. Batches of one direction sweep upwards; between batches a direction is
-//! chosen (reads, unless writes were passed over `writes_starved` times) and, inside it, an
-//! expired head restarts the sweep. Deadlines are soft: they are looked at only there.
+//! For each data direction, requests are in two structures at once: sorted by sector, and in order
+//! of arrival with a deadline. Batches of one direction sweep upwards. Between batches deadline
+//! chooses a direction: reads, unless writes were passed over `writes_starved` times. In that
+//! direction an expired head restarts the sweep. Deadlines are soft: they are checked only between
+//! batches.
 //!
-//! Four generations behave differently and are one implementation with switches:
+//! Four generations behave differently; one implementation covers them with switches:
 //!
 //! | | 2.6.18 | 2.6.24 | 3.4 | 4.0 (default) |
 //! |---|---|---|---|---|
@@ -14,7 +15,7 @@
 //! | expired | later than | later than | later than | at or later |
 //! | a second request at the same sector | evicts the first | evicts the first | queued | queued |
 //!
-//! Sync flags, ioprio and processes are ignored. No timers, no idling.
+//! deadline ignores sync flags, ioprio and processes. It has no timers and does not idle.
 
 use crate::contract::{Insert, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -22,7 +23,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Rule, Sector, Side, Tree};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "deadline",
     layer: Layer::Legacy,
@@ -39,7 +40,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
-    // write_expire; then writes_starved + 1 batches of fifo_batch, each to its end.
+    // write_expire, then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,
@@ -127,13 +128,13 @@ const TUNABLES: &[Tunable] = &[
 pub struct Generation {
     /// A request that does not touch the last one ends the batch.
     pub contiguous_batches: bool,
-    /// A sweep without successor restarts at the lowest sector, not at the FIFO head.
+    /// A sweep without a successor restarts at the lowest sector, not at the FIFO head.
     pub lowest_restart: bool,
-    /// A head is expired only when its deadline is past, not when it is reached.
+    /// A head is expired only after its deadline, not at it.
     pub strict_expiry: bool,
-    /// A queued request is dispatched when another comes with its start sector.
+    /// A queued request is dispatched when another one arrives with the same start sector.
     pub evict_alias: bool,
-    /// 2.6.18: the request that grew at its front loses its place as next of the sweep.
+    /// 2.6.18: a request that grew at its front loses its place as the next request of the sweep.
     pub front_merge_skips: bool,
 }
 
@@ -147,7 +148,7 @@ impl Generation {
         front_merge_skips: false,
     };
 
-    /// By the version names of [`INFO`].
+    /// Finds a generation by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         let d34 = Generation {
             strict_expiry: true,
@@ -206,7 +207,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx, generation: Generation) -> Self {
         Deadline {
             generation,
@@ -253,7 +254,7 @@ impl Deadline {
         self.unsort(cx, rq);
     }
 
-    /// `deadline_move_request`: the sweep stands behind `rq` now.
+    /// `deadline_move_request`: dispatches `rq` and moves the sweep behind it.
     #[inline]
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let d = cx.rqs[rq].dir();
@@ -278,7 +279,7 @@ impl Deadline {
         }
     }
 
-    /// `deadline_dispatch_requests`, its middle: which direction starts a batch.
+    /// Middle part of `deadline_dispatch_requests`: the direction that starts a batch.
     fn choose_direction(&mut self, cx: &mut Cx) -> Option<usize> {
         let (r, w) = (!self.fifo[READ].is_empty(), !self.fifo[WRITE].is_empty());
         let d = match (r, w) {

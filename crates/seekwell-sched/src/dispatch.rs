@@ -8,9 +8,9 @@ use seekwell_core::{Flags, Links, List, Op, Requests, RqId, Sector, State};
 pub struct DispatchList {
     list: List,
     links: Links,
-    /// `end_sector`: where the sweep stands.
+    /// `end_sector`: the current position of the sweep.
     pub boundary: Sector,
-    /// The request that set the boundary and has not been looked at yet.
+    /// The request that set the boundary, until the driver looks at it.
     pub boundary_rq: Option<RqId>,
     /// 2.6.18 sorts across directions.
     pub ignore_direction: bool,
@@ -26,33 +26,34 @@ impl DispatchList {
     pub fn last(&self) -> Option<RqId> {
         self.list.last().map(RqId)
     }
-    /// Requests on it.
+    /// Number of requests on the list.
     #[inline]
     pub fn len(&self) -> usize {
         self.list.len()
     }
-    /// None?
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
-    /// Appends, and makes it the boundary.
+    /// Appends a request, and makes it the boundary.
     #[inline]
     pub fn push_tail(&mut self, rqs: &Requests, rq: RqId) {
         self.links.push_back(&mut self.list, rq.0);
         self.boundary = rqs[rq].end();
         self.boundary_rq = Some(rq);
     }
-    /// Appends without touching the boundary.
+    /// Appends a request and leaves the boundary unchanged.
     pub fn push_tail_quiet(&mut self, rq: RqId) {
         self.links.push_back(&mut self.list, rq.0);
     }
-    /// Prepends.
+    /// Prepends a request.
     pub fn push_head(&mut self, rq: RqId) {
         self.links.push_front(&mut self.list, rq.0);
     }
-    /// Inserts in one-way order from the boundary: sectors at or above it first, ascending; never
-    /// past a started request, a barrier, or one of the other direction.
+    /// Inserts in one-way order from the boundary: sectors at or above the boundary come first,
+    /// ascending. The request never passes a started request, a barrier, or a request of the other
+    /// direction.
     pub fn insert_sorted(&mut self, rqs: &Requests, rq: RqId) {
         let r = &rqs[rq];
         let b = self.boundary;
@@ -81,16 +82,16 @@ impl DispatchList {
             None => self.links.push_front(&mut self.list, rq.0),
         }
     }
-    /// Takes the first.
+    /// Takes the first request.
     #[inline]
     pub fn pop(&mut self) -> Option<RqId> {
         self.links.pop_front(&mut self.list).map(RqId)
     }
-    /// Takes one out of the middle.
+    /// Takes a request out of the middle.
     pub fn remove(&mut self, rq: RqId) {
         self.links.remove(&mut self.list, rq.0);
     }
-    /// Front to back.
+    /// All requests, front to back.
     pub fn iter(&self) -> impl Iterator<Item = RqId> + '_ {
         self.links.iter(&self.list).map(RqId)
     }

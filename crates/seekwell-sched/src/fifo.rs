@@ -1,5 +1,5 @@
-//! What zen, vr and sio have in common: lists in order of arrival whose entries carry a deadline,
-//! and the counter that says when the deadlines are looked at.
+//! Parts shared by zen, vr and sio: lists in order of arrival whose entries carry a deadline, and
+//! the counter that decides when to check the deadlines.
 //!
 //! Deadlines are jiffies, as in the kernels that shipped these elevators.
 
@@ -26,7 +26,7 @@ impl<const N: usize> Default for Fifos<N> {
 }
 
 impl<const N: usize> Fifos<N> {
-    /// All empty.
+    /// Empty lists.
     pub const fn new() -> Self {
         Fifos {
             lists: [List::new(); N],
@@ -44,7 +44,7 @@ impl<const N: usize> Fifos<N> {
         };
         self.links.push_back(&mut self.lists[list], rq.0);
     }
-    /// Prepends `rq` to a list: something given back goes first.
+    /// Prepends `rq` to a list; for returned requests, which go first.
     pub fn push_front(&mut self, list: usize, rq: RqId, deadline_j: u64) {
         let list_u8 = list as u8;
         *self.entries.at(rq.idx()) = Entry {
@@ -53,7 +53,7 @@ impl<const N: usize> Fifos<N> {
         };
         self.links.push_front(&mut self.lists[list], rq.0);
     }
-    /// Takes `rq` off its list; harmless if it is on none.
+    /// Removes `rq` from its list; harmless if it is on none.
     #[inline]
     pub fn remove(&mut self, rq: RqId) {
         if self.links.linked(rq.0) {
@@ -61,17 +61,17 @@ impl<const N: usize> Fifos<N> {
             self.links.remove(&mut self.lists[list], rq.0);
         }
     }
-    /// Oldest of a list.
+    /// The oldest request of a list.
     #[inline]
     pub fn first(&self, list: usize) -> Option<RqId> {
         self.lists[list].first().map(RqId)
     }
-    /// Oldest of a list, if `expired(its deadline)`.
+    /// The oldest request of a list, if `expired(its deadline)`.
     #[inline]
     pub fn first_if(&self, list: usize, expired: impl FnOnce(u64) -> bool) -> Option<RqId> {
         self.first(list).filter(|&rq| expired(self.deadline_j(rq)))
     }
-    /// Is `rq` on a list?
+    /// Whether `rq` is on a list.
     pub fn holds(&self, rq: RqId) -> bool {
         self.links.linked(rq.0)
     }
@@ -80,13 +80,13 @@ impl<const N: usize> Fifos<N> {
     pub fn list_of(&self, rq: RqId) -> usize {
         self.entries[rq].list as usize
     }
-    /// The deadline it was given, or inherited.
+    /// The deadline of `rq`, its own or inherited.
     #[inline]
     pub fn deadline_j(&self, rq: RqId) -> u64 {
         self.entries[rq].deadline_j
     }
-    /// `kept` takes over `gone`: when both are queued and `gone` is due earlier, `kept` moves to
-    /// its place (maybe on another list) and takes its deadline. `gone` leaves.
+    /// `kept` takes over `gone`. If both are queued and `gone` is due earlier, `kept` takes its
+    /// deadline and its place, possibly on another list. `gone` leaves its list.
     pub fn join(&mut self, kept: RqId, gone: RqId) {
         if self.holds(kept) && self.holds(gone) && self.deadline_j(gone) < self.deadline_j(kept) {
             self.remove(kept);
@@ -97,28 +97,28 @@ impl<const N: usize> Fifos<N> {
         }
         self.remove(gone);
     }
-    /// Entry before `rq` on its list.
+    /// The entry before `rq` on its list.
     pub fn prev(&self, rq: RqId) -> Option<RqId> {
         self.links.prev(rq.0).map(RqId)
     }
-    /// Entry behind `rq` on its list.
+    /// The entry after `rq` on its list.
     pub fn next(&self, rq: RqId) -> Option<RqId> {
         self.links.next(rq.0).map(RqId)
     }
-    /// Nothing on a list?
+    /// Whether a list is empty.
     #[inline]
     pub fn is_empty(&self, list: usize) -> bool {
         self.lists[list].is_empty()
     }
-    /// Requests on all lists.
+    /// The number of requests on all lists.
     pub fn total(&self) -> usize {
         self.lists.iter().map(List::len).sum()
     }
-    /// Oldest to newest.
+    /// The requests of a list, oldest to newest.
     pub fn iter(&self, list: usize) -> impl Iterator<Item = RqId> + '_ {
         self.links.iter(&self.lists[list]).map(RqId)
     }
-    /// Panics if a request is on another list than it believes.
+    /// Panics if a request is on another list than its entry records.
     pub fn check(&self) {
         for list in 0..N {
             for rq in self.iter(list) {
@@ -128,20 +128,21 @@ impl<const N: usize> Fifos<N> {
     }
 }
 
-/// Counts the dispatches since deadlines were last looked at. One more than `fifo_batch` must have
-/// gone by: the first look comes at dispatch `fifo_batch + 2`, later ones every `fifo_batch + 1`,
-/// because the request taken by the looking call counts for the next batch.
+/// Counts the dispatches since the last check of the deadlines. A check needs `fifo_batch + 1`
+/// counted dispatches: the first check comes at dispatch `fifo_batch + 2`, later ones every
+/// `fifo_batch + 1`. The reason: the request that a checking call takes counts for the next batch.
 #[derive(Debug)]
 pub struct ExpiryCheck {
     dispatched: u32,
     fifo_batch: u32,
-    /// What `dispatched` cannot exceed; above `fifo_batch + 1` only after that was lowered, or
-    /// when some went out unasked.
+    /// Upper bound of `dispatched`. It exceeds `fifo_batch + 1` only after that was lowered, or
+    /// after requests left without a dispatch call.
     ceiling: u32,
 }
 
 impl ExpiryCheck {
-    /// With a default `fifo_batch`. (Some originals leave the counter to chance; it starts at 0.)
+    /// Starts with a default `fifo_batch`. The counter starts at 0; some originals leave it
+    /// uninitialized.
     pub const fn new(fifo_batch: u32) -> Self {
         ExpiryCheck {
             dispatched: 0,
@@ -149,7 +150,8 @@ impl ExpiryCheck {
             ceiling: fifo_batch + 1,
         }
     }
-    /// Is it time to look? Asking when it is begins the next batch, also if nothing is queued.
+    /// Whether a check is due. If it is, this call starts the next batch, even if nothing is
+    /// queued.
     #[inline]
     pub fn due(&mut self) -> bool {
         if self.dispatched <= self.fifo_batch {
@@ -159,30 +161,30 @@ impl ExpiryCheck {
         self.ceiling = self.fifo_batch + 1;
         true
     }
-    /// One went out.
+    /// Counts one dispatched request.
     #[inline]
     pub fn count(&mut self) {
         self.dispatched += 1;
     }
-    /// One went out without a dispatch call: no look could come before it.
+    /// Counts a request that left without a dispatch call, so that no check could come before it.
     pub fn count_unasked(&mut self) {
         self.dispatched += 1;
         self.ceiling = self.ceiling.max(self.dispatched);
     }
-    /// The tunable, requests.
+    /// The tunable `fifo_batch`, requests.
     pub const fn fifo_batch(&self) -> u32 {
         self.fifo_batch
     }
-    /// Sets the tunable, 0..=INT_MAX requests.
+    /// Sets the tunable `fifo_batch`, 0..=INT_MAX requests.
     pub fn set_fifo_batch(&mut self, requests: u32) {
         self.fifo_batch = requests;
         self.ceiling = self.dispatched.max(requests + 1);
     }
-    /// Dispatches since the last look.
+    /// Dispatches since the last check.
     pub const fn dispatched(&self) -> u32 {
         self.dispatched
     }
-    /// Panics if a look was missed.
+    /// Panics if a check was missed.
     pub fn check(&self) {
         assert!(self.dispatched <= self.ceiling, "a check was missed");
     }

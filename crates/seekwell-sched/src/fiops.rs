@@ -1,9 +1,10 @@
 //! fiops, "fair IOPS": shares requests, not time, between io contexts (Shaohua Li, 2012).
 //!
-//! Each context has a FIFO and a count of virtual I/Os, *vios*. The context with the least vios in
-//! the highest class that has work goes next and pays the cost of its request: 1024 for a best
-//! effort 4 sync request, more for async ones and for lower levels. No request-size scaling, no
-//! cgroups, no idling, no timers. CFQ's fairness for flash, without its waits.
+//! Each context has a FIFO and a count of virtual I/Os, *vios*. fiops takes the highest class that
+//! has work and serves the context with the fewest vios. That context pays the cost of its request:
+//! 1024 for a sync request at best effort 4, more for async requests and for lower levels. Request
+//! size does not change the cost. It has no cgroups, no idling and no timers: the fairness of CFQ
+//! for flash, without its waits.
 //!
 //! | version | costs scale and ioprio counts | a lone async head waits for sync in flight | sync overtakes async |
 //! |---|---|---|---|
@@ -11,10 +12,10 @@
 //! | v1 (the RFC) | no: every request costs 1024, one class | no | no |
 //! | preempt | yes | yes | yes; with no sync head, the *most* served context goes |
 //!
-//! Mended: extreme scales could make a cost 0, and the context was never charged (here at least 1);
-//! without ioprio the nice value of whoever ran the insertion counted (here the owner's).
-//! Kept: a changed ioprio is never noticed, and a context that queues again while it has a request
-//! in flight keeps its old vios.
+//! Corrected: extreme scales could make a cost 0, so that the context was never charged; here a
+//! cost is at least 1. Without ioprio the nice value of the task that ran the insertion counted;
+//! here the owner's counts. Kept: a changed ioprio is never noticed, and a context that queues
+//! again while it has a request in flight keeps its old vios.
 
 use crate::contract::{Insert, IocEvent, MergeKind, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -22,7 +23,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, RqId, Sector, Side, Tree};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "fiops",
     layer: Layer::Legacy,
@@ -36,8 +37,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,
-    // By cost: an async write may cost as much as ten sync reads, and in one version these go first,
-    // for ever if they keep coming.
+    // By cost: an async write may cost as much as ten sync reads. In the version `preempt` sync
+    // reads go first, without limit if they keep coming.
     waiting: Waiting {
         fixed_ms: 500,
         requests: 128,
@@ -77,7 +78,7 @@ const fn scale(name: &'static str, default: &'static str, help: &'static str) ->
     }
 }
 
-/// Of v2; `preempt` has one more, v1 none.
+/// The tunables of v2; `preempt` has one more, v1 has none.
 static TUNABLES: [Tunable; 5] = [
     scale(
         "read_scale",
@@ -112,19 +113,19 @@ static TUNABLES: [Tunable; 5] = [
     },
 ];
 
-/// Which published form.
+/// The published form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// The RFC: every request costs the same, contexts are equal.
     V1,
-    /// With scales, ioprio and postponing: what most phones carried.
+    /// With scales, ioprio and postponing; most phones shipped this form.
     V2,
-    /// v2 in which a sync head overtakes async ones.
+    /// Like v2, but a sync head overtakes async heads.
     Preempt,
 }
 
 impl Variant {
-    /// By the version names of [`INFO`].
+    /// Finds a variant by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "v1" => Variant::V1,
@@ -141,33 +142,33 @@ impl Variant {
     }
 }
 
-/// Cost of a sync request of best effort 4.
+/// Cost of a sync request at best effort 4.
 const COST_BASE: i64 = 1024;
-/// Level at which the cost is the base, and the share of it that a level makes.
+/// The level whose cost is the base; each level away from it changes the cost by a fifth.
 const LEVEL_NORMAL: i64 = 4;
 const LEVEL_DIVISOR: i64 = 5;
 
-/// Trees, by precedence.
+/// Names of the trees, by precedence.
 const CLASSES: [&str; 3] = ["RT", "BE", "IDLE"];
 const BE: usize = 1;
 
-/// What is kept of an io context.
+/// State of an io context.
 #[derive(Clone, Copy, Debug, Default)]
 struct Context {
     vios: u64,
     fifo: List,
     sorted: Tree,
-    /// Dispatched and not completed.
+    /// Requests dispatched and not completed.
     in_flight: u32,
-    /// Index into [`CLASSES`] and level, once its first request has come.
+    /// Index into [`CLASSES`] and level; set when the first request arrives.
     prio: Option<(u8, u8)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct ServiceTree {
-    /// Contexts with requests, by vios; of equals the one that came first.
+    /// Contexts with requests, by vios; among equals, the first to arrive comes first.
     tree: Tree,
-    /// Never falls; newcomers start here.
+    /// Never falls; new contexts start at this value.
     vios_min: u64,
 }
 
@@ -180,9 +181,9 @@ pub struct Fiops {
     contexts: Side<Context>,
     fifo_links: Links,
     by_sector: Nodes<Sector>,
-    /// By request: dispatched and not completed.
+    /// Per request: dispatched and not completed.
     flying: Side<bool>,
-    /// Dispatched and not completed: async, sync.
+    /// Number of requests dispatched and not completed: async, sync.
     in_flight: [u32; 2],
     read_scale: i64,
     write_scale: i64,
@@ -192,7 +193,7 @@ pub struct Fiops {
 }
 
 impl Fiops {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(variant: Variant) -> Self {
         Fiops {
             variant,
@@ -211,7 +212,7 @@ impl Fiops {
         }
     }
 
-    /// Class and level, fixed by the first request.
+    /// Class and level of a context, fixed by its first request.
     fn prio_of(&self, cx: &Cx, ioc: IocId) -> (u8, u8) {
         if self.variant == Variant::V1 {
             return (BE as u8, LEVEL_NORMAL as u8);
@@ -220,7 +221,8 @@ impl Fiops {
         let IoPrio { class, level } = context.effective(cx.queue.era);
         match class {
             Class::Rt => (0, level),
-            // Set by ioprio_set the class has no levels; from SCHED_IDLE nice makes the level.
+            // A class set by ioprio_set has no levels; for SCHED_IDLE, the nice value gives the
+            // level.
             Class::Idle if context.ioprio.class == Class::Idle => (2, 7),
             Class::Idle => (2, level),
             Class::Be | Class::None => (BE as u8, level),
@@ -233,7 +235,7 @@ impl Fiops {
         (class as usize, level)
     }
 
-    /// `fiops_scaled_vios`: what a request costs.
+    /// `fiops_scaled_vios`: the cost of a request.
     fn cost(&self, cx: &mut Cx, rq: RqId, level: u8) -> u64 {
         let mut c = COST_BASE;
         if self.variant == Variant::V1 {
@@ -255,7 +257,7 @@ impl Fiops {
         c as u64
     }
 
-    /// The least virtual time of a class never goes back.
+    /// Raises the minimum of a class, which never falls.
     fn raise_vios_min(&mut self, class: usize) {
         let s = &mut self.service[class];
         if let Some(first) = s.tree.first() {
@@ -274,14 +276,14 @@ impl Fiops {
         self.by_vios.remove(&mut self.service[class].tree, ioc.0);
     }
 
-    /// Takes a queued request away from its context.
+    /// Removes a queued request from its context.
     fn unqueue(&mut self, cx: &Cx, rq: RqId) {
         let c = &mut self.contexts[cx.rqs[rq].ioc];
         self.fifo_links.remove(&mut c.fifo, rq.0);
         self.by_sector.remove(&mut c.sorted, rq.0);
     }
 
-    /// The head of the context's FIFO goes.
+    /// Dispatches the head of the context's FIFO.
     fn send(&mut self, cx: &mut Cx, rq: RqId) {
         self.unqueue(cx, rq);
         *self.flying.at(rq.idx()) = true;
@@ -290,7 +292,7 @@ impl Fiops {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// It came back or is done: undoes the counting of `send`.
+    /// The request was returned or completed: reverses the counting of `send`.
     fn uncount(&mut self, cx: &Cx, rq: RqId) {
         if std::mem::take(self.flying.at(rq.idx())) {
             self.contexts[cx.rqs[rq].ioc].in_flight -= 1;
@@ -302,7 +304,7 @@ impl Fiops {
         self.contexts[IocId(ioc)].fifo.first().map(RqId)
     }
 
-    /// `fiops_select_ioc`: context and request that go next.
+    /// `fiops_select_ioc`: the context and request that go next.
     fn select(&self, cx: &mut Cx) -> Option<(IocId, RqId)> {
         let class = (0..3).find(|&c| !self.service[c].tree.is_empty())?;
         let tree = &self.service[class].tree;
@@ -331,7 +333,7 @@ impl Fiops {
         Some((IocId(chosen), self.head(chosen)?))
     }
 
-    /// The first context behind the async-headed leftmost one that has a sync head.
+    /// The first context with a sync head after the leftmost context, whose head is async.
     fn overtake(&self, cx: &mut Cx, first: u32) -> u32 {
         let mut last = first;
         let mut at = self.by_vios.next(first);
@@ -357,7 +359,7 @@ impl Fiops {
         last
     }
 
-    /// `fiops_charge_vios`: the context pays, and moves back in its tree.
+    /// `fiops_charge_vios`: charges the context and moves it back in its tree.
     fn charge(&mut self, cx: &mut Cx, ioc: IocId, rq: RqId) {
         let (class, level) = self.class_level(ioc);
         let cost = self.cost(cx, rq, level);
@@ -369,7 +371,7 @@ impl Fiops {
         self.raise_vios_min(class);
     }
 
-    /// A drain: class by class, context by context, nothing charged.
+    /// Drains class by class and context by context, and charges nothing.
     fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut sent = 0;
         for class in 0..CLASSES.len() {

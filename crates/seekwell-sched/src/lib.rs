@@ -1,8 +1,8 @@
 //! I/O schedulers as pure state machines behind one contract.
 //!
-//! One file (or folder) a scheduler, named as the kernel names it, listed in [`registry`]. A
-//! scheduler has no clock, no thread and no I/O: everything outside comes in through [`Cx`].
-//! Device models are unknown here.
+//! Each scheduler is one file or folder, named as the kernel names the scheduler, and has an entry
+//! in [`registry`]. A scheduler has no clock, no thread and no I/O: all input comes through [`Cx`].
+//! A scheduler knows nothing about device models.
 
 pub mod admit;
 pub mod contract;

@@ -1,4 +1,5 @@
-//! Where a bio can be merged: the one-hit cache and the hash by end sector, for all elevators.
+//! Finds requests that a bio can be merged with: the one-hit cache and the hash by end sector,
+//! shared by all elevators.
 
 use seekwell_core::{RqId, Sector};
 
@@ -16,7 +17,7 @@ struct Entry {
 /// The index of sorted, mergeable requests.
 #[derive(Debug)]
 pub struct MergeIndex {
-    /// The request merged into or inserted last (`last_merge`).
+    /// The last request that was merged into or inserted (`last_merge`).
     pub last: Option<RqId>,
     buckets: Vec<u32>,
     entries: Vec<Entry>,
@@ -30,7 +31,7 @@ impl Default for MergeIndex {
 }
 
 impl MergeIndex {
-    /// Empty.
+    /// An empty index.
     pub fn new() -> Self {
         MergeIndex {
             last: None,
@@ -41,10 +42,10 @@ impl MergeIndex {
     }
     #[inline]
     fn bucket(&self, key: u64) -> usize {
-        // Multiplicative hashing: end sectors are multiples of 8 more often than not.
+        // Multiplicative hashing, because end sectors are usually multiples of 8.
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.buckets.len() - 1)
     }
-    /// Is it hashed?
+    /// Whether the request is hashed.
     #[inline]
     pub fn hashed(&self, rq: RqId) -> bool {
         self.entries.get(rq.idx()).is_some_and(|e| e.prev != OUT)
@@ -85,7 +86,7 @@ impl MergeIndex {
         let old = std::mem::take(&mut self.buckets);
         self.buckets = vec![NIL; old.len() * 4];
         for head in old {
-            // Back to front, so that the newest of equals stays first.
+            // Back to front, so that among equal keys the newest stays first.
             let mut chain = Vec::new();
             let mut at = head;
             while at != NIL {
@@ -104,7 +105,7 @@ impl MergeIndex {
             }
         }
     }
-    /// Takes it out, if it is in.
+    /// Removes a request from the hash, if present.
     #[inline]
     pub fn del(&mut self, rq: RqId) {
         if !self.hashed(rq) {
@@ -123,7 +124,7 @@ impl MergeIndex {
         self.entries[rq.idx()].prev = OUT;
         self.len -= 1;
     }
-    /// The most recently hashed request with this end that `ok` accepts.
+    /// The most recently hashed request that ends at this sector and that `ok` accepts.
     #[inline]
     pub fn find(&self, end: Sector, mut ok: impl FnMut(RqId) -> bool) -> Option<RqId> {
         let mut at = self.buckets[self.bucket(end.0)];
@@ -136,7 +137,7 @@ impl MergeIndex {
         }
         None
     }
-    /// Forgets a request altogether: hash and cache.
+    /// Forgets a request completely: hash and cache.
     #[inline]
     pub fn forget(&mut self, rq: RqId) {
         if self.last == Some(rq) {

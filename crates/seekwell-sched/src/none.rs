@@ -1,21 +1,20 @@
-//! none: no scheduler (blk-mq, since 3.13, Jens Axboe).
+//! `none`: no scheduler (blk-mq, since 3.13, Jens Axboe).
 //!
-//! Not a module of the kernel but the path taken when no elevator is attached: a FIFO for each CPU
-//! and nothing that orders by sector, priority or process. Most requests never see these FIFOs,
-//! because the layer issues them directly; they fill only when the device or its tags are
-//! exhausted. What the layer does around it (direct issue, a driver tag from the allocation on,
-//! plugs, the dispatch list) is in the layer; here are the FIFOs, the bitmap's round robin and the
-//! splice.
+//! `none` is not a kernel module but the path without an elevator: one FIFO per CPU, without order
+//! by sector, priority or process. Most requests never enter these FIFOs, because the layer issues
+//! them directly. The FIFOs fill only when the device or its tags are exhausted. The layer's part
+//! (direct issue, a driver tag from the allocation on, plugs, the dispatch list) is in the layer.
+//! This module has the FIFOs, the round robin of the bitmap and the splice.
 //!
-//! Left out: separate FIFOs for reads and polled bios (drivers that offer such queues), and all
-//! that sits above in the kernel (writeback throttling, io.latency, io.cost).
+//! Not modelled: separate FIFOs for reads and polled bios (for drivers with such queues), and
+//! everything above `none` in the kernel (writeback throttling, io.latency, io.cost).
 
 use crate::contract::{BioMerge, Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{About, Bio, Era, IocId, Links, List, RqId};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "none",
     layer: Layer::Mq,
@@ -33,7 +32,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
-    // First in, first out of each context, the contexts in turn.
+    // Each context is first in, first out; the contexts take turns.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 8,
@@ -58,17 +57,17 @@ seekwell_core::rules! {
 /// FIFOs of the software contexts.
 #[derive(Debug)]
 pub struct NoScheduler {
-    /// Of each CPU; a CPU belongs to one hardware context.
+    /// One per CPU; each CPU belongs to one hardware context.
     fifo: Vec<List>,
     links: Links,
-    /// Of each hardware context: the CPU to look at first.
+    /// Per hardware context: the CPU to look at first.
     dispatch_from: Vec<u16>,
-    /// Of each hardware context: requests waiting in FIFOs.
+    /// Per hardware context: the number of requests in FIFOs.
     waiting: Vec<u32>,
 }
 
 impl NoScheduler {
-    /// Empty FIFOs for the queue's CPUs.
+    /// Creates empty FIFOs for the queue's CPUs.
     pub fn new(cx: &Cx) -> Self {
         NoScheduler {
             fifo: vec![List::new(); cx.queue.cpus.max(1) as usize],
@@ -85,7 +84,7 @@ impl NoScheduler {
         }
     }
 
-    /// All FIFOs of the hardware context, in CPU order.
+    /// Moves all FIFOs of the hardware context to the dispatch list, in CPU order.
     fn splice(&mut self, cx: &mut Cx, hctx: u16) -> u32 {
         let before = self.waiting[hctx as usize];
         for cpu in 0..self.fifo.len() {
@@ -115,7 +114,7 @@ impl Scheduler for NoScheduler {
         self.waiting[hctx] += 1;
     }
 
-    /// One request, round robin over the CPUs; with `force` all of them.
+    /// Dispatches one request, round robin over the CPUs; with `force` all requests.
     fn dispatch(&mut self, cx: &mut Cx, hctx: u16, force: bool) -> u32 {
         if self.waiting[hctx as usize] == 0 {
             return 0;
@@ -179,8 +178,8 @@ mod tests {
     use seekwell_core::{CgroupId, Flags, IoPrio, Op, State, TaskId, TickClock};
 
     proptest! {
-        /// P2 and P4: each CPU's requests leave in order of insertion, whatever their sectors; and
-        /// the round robin passes over no CPU that waits.
+        /// P2 and P4: each CPU's requests leave in order of insertion, whatever their sectors, and
+        /// the round robin skips no CPU with waiting requests.
         #[test]
         fn fifo_by_cpu_and_fair_between_cpus(ops in prop::collection::vec((0u16..4, 0u64..64, 0u8..5), 1..200)) {
             let mut facts = QueueFacts::example(Era::Mq);

@@ -1,16 +1,16 @@
 //! noop: a FIFO with merging (kernels 2.6 to 4.20, `block/noop-iosched.c`, Jens Axboe).
 //!
-//! Never looks at direction, sector, process, priority or time. Whatever order a noop queue shows
-//! comes from the layer around it (merging, plugs, flushes), from the device, or from requeues.
-//! No tunables, no timers. A drain moves several requests at once and so sorts them: the dispatch
-//! list's own insertion does that, not noop.
+//! noop never looks at direction, sector, process, priority or time. Any other order of a noop
+//! queue comes from the layer around it (merging, plugs, flushes), from the device, or from
+//! requeues. It has no tunables and no timers. A drain moves several requests at once and sorts
+//! them; the dispatch list's own insertion does that, not noop.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
 use crate::registry::{Layer, SchedulerInfo, Waiting};
 use seekwell_core::{Era, Links, List, RqId};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "noop",
     layer: Layer::Legacy,
@@ -54,7 +54,7 @@ pub struct Noop {
 }
 
 impl Noop {
-    /// Empty.
+    /// An empty queue.
     pub fn new() -> Self {
         Self::default()
     }

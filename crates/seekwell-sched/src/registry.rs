@@ -1,8 +1,7 @@
 //! The one list of schedulers that the command line, the documentation and the tests read.
 //!
-//! To add a scheduler is to add a file and a line here. A scheduler from outside the tree joins the
-//! list while the program runs ([`register`]) and is from then on found, listed, compared and tested
-//! like any other.
+//! To add a scheduler, add a file and an entry here. A scheduler from outside the tree joins the
+//! list at run time ([`register`]). It is then found, listed, compared and tested like the others.
 
 use crate::contract::Scheduler;
 use crate::cx::Cx;
@@ -12,7 +11,7 @@ use seekwell_core::prose::in_prose;
 use seekwell_core::{Era, Nanos, OpenList, Rule, suggest};
 use thiserror::Error;
 
-/// Which block layer a scheduler lives in.
+/// The block layer of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layer {
     /// Single queue, 2.6 to 4.20.
@@ -21,44 +20,46 @@ pub enum Layer {
     Mq,
 }
 
-/// Makes an instance for a queue whose facts are in `cx`; the argument is the version asked for
-/// (one of [`SchedulerInfo::versions`], never anything else).
+/// Creates an instance for a queue whose facts are in `cx`. The version is always one of
+/// [`SchedulerInfo::versions`].
 pub type Make = fn(&Cx, version: &str) -> Box<dyn Scheduler>;
 
-/// How long a scheduler may let a request of the best-effort class wait while others keep the device
-/// busy. Nobody knows a kernel's scheduler by these figures: they follow from its rules and the
-/// defaults of its tunables, and properties over the registry hold every version to them.
+/// How long a scheduler may let a best-effort request wait while other tasks keep the device busy.
+/// These bounds are derived from the scheduler's rules and its default tunables; they are not
+/// kernel parameters. Property tests over the registry check them for every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Until it is preferred, whoever else has requests (a deadline, a plug), ms.
+    /// Time until the request is preferred to all others (a deadline, a plug), ms.
     pub fixed_ms: u32,
-    /// Others' requests that go before it all the same: the rest of a batch, of a cycle.
+    /// Requests of others that still go before it after that time: the rest of a batch or of a
+    /// cycle.
     pub requests: u32,
-    /// For each other task that has requests: its slices, the idling for it, ms.
+    /// Time for each other task that has requests: its slices and the idling for it, ms.
     pub per_task_ms: u32,
-    /// For each other task: its requests beyond that, as that with which it overruns a slice.
+    /// Further requests of each other task, for example those that overrun its slice.
     pub per_task_requests: u32,
-    /// Writes that go to a device before a read that has just come, at most; of a phone's card that
-    /// fetches ahead three always do.
+    /// The largest number of writes that go to a device before a read that has just arrived. On a
+    /// phone's card that fetches ahead, three always do.
     pub writes_before_read: u32,
-    /// Versions in which somebody may wait for longer than the figures above say, while the others
-    /// keep coming; properties have to see it before it may stand here.
+    /// Versions in which a request can wait longer than these bounds while other requests keep
+    /// arriving. A version may be listed only if the property tests observe it.
     pub except: &'static [&'static str],
 }
 
 impl Waiting {
-    /// The longest wait from submission to completion beside so many other tasks, each with one
-    /// request at a time, on a device that takes at most `service` for a request.
+    /// The longest wait from submission to completion with `others` other tasks. Each task has one
+    /// request at a time; the device takes at most `service` for a request.
     pub fn bound(&self, others: u32, service: Nanos) -> Nanos {
         let clock_ms = u64::from(self.fixed_ms) + u64::from(self.per_task_ms) * u64::from(others);
-        // Those that are there before it, it, and what goes before it.
+        // The others' requests that are ahead of it, the request itself, and the requests that
+        // still pass it.
         let per_task = u64::from(self.per_task_requests) + 1;
         let requests = u64::from(self.requests) + per_task * u64::from(others) + 1;
         Nanos::from_ms(clock_ms) + Nanos(service.0 * requests)
     }
 }
 
-/// What the registry knows of a scheduler.
+/// A scheduler's entry in the registry.
 #[derive(Clone, Copy)]
 pub struct SchedulerInfo {
     /// The kernel's name.
@@ -69,28 +70,28 @@ pub struct SchedulerInfo {
     pub versions: &'static [(&'static str, Era)],
     /// One line.
     pub summary: &'static str,
-    /// Which kernels shipped it, who wrote it, what for.
+    /// Which kernels shipped it, who wrote it, and its purpose.
     pub history: &'static str,
     /// When not to use it.
     pub not_when: &'static str,
     /// Where the rules come from.
     pub source: &'static str,
-    /// Tells processes apart (a trace without pids hides what it does).
+    /// True if it distinguishes processes (a trace without pids hides its behaviour).
     pub per_process: bool,
-    /// Bios are searched in the end-sector hash for this version (2.6.18 noop had none).
+    /// Whether this version searches the end-sector hash for a bio (2.6.18 noop did not).
     pub hash: fn(version: &str) -> bool,
-    /// How long it may let a request wait, as its tunables have it by default.
+    /// How long it may let a request wait with default tunables.
     pub waiting: Waiting,
-    /// Its rules, as reasons name them ([`seekwell_core::rules!`]).
+    /// The rules that its reasons name ([`seekwell_core::rules!`]).
     pub rules: &'static [&'static Rule],
     /// Tunables of a version.
     pub tunables: fn(version: &str) -> &'static [Tunable],
-    /// Makes one.
+    /// Creates an instance.
     pub make: Make,
 }
 
 impl SchedulerInfo {
-    /// The version called `version`, or the default for an empty name.
+    /// The version called `version`, or the default version for an empty name.
     pub fn version(&self, version: &str) -> Option<(&'static str, Era)> {
         if version.is_empty() {
             return self.versions.first().copied();
@@ -99,12 +100,12 @@ impl SchedulerInfo {
     }
 }
 
-/// `hash` of everything but 2.6.18's noop.
+/// The `hash` field of all schedulers except noop of 2.6.18.
 pub fn hash_always(_: &str) -> bool {
     true
 }
 
-/// What is in the tree.
+/// The schedulers in the tree.
 const BUILT_IN: &[SchedulerInfo] = &[
     crate::noop::INFO,
     crate::deadline::INFO,
@@ -126,7 +127,7 @@ const BUILT_IN: &[SchedulerInfo] = &[
 
 static ALL: OpenList<SchedulerInfo> = OpenList::new(BUILT_IN);
 
-/// All schedulers, in the order people list them; behind those of the tree the registered ones.
+/// All schedulers in display order, the built-in ones first.
 pub fn registry() -> &'static [SchedulerInfo] {
     ALL.all()
 }
@@ -134,32 +135,32 @@ pub fn registry() -> &'static [SchedulerInfo] {
 /// Why a scheduler was not registered.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum RegisterError {
-    /// A name that the notations of the command line could not take apart.
+    /// The command line's notations could not parse this name.
     #[error(
         "scheduler `{0}`: a name has small letters, digits, `-` and `_`, begins with a letter, and \
          is none of all, single-queue, blk-mq"
     )]
     Name(String),
-    /// Somebody has that name already, or one of the versions would be taken for his.
+    /// The name is taken, or one of the versions would be mistaken for another scheduler.
     #[error("scheduler `{0}` is registered already: choose another name")]
     Taken(String),
-    /// No versions, one twice, or one that cannot be typed.
+    /// No versions, a repeated version, or a version that cannot be typed.
     #[error(
         "scheduler `{name}`: version `{version}`: name at least one version, each once, of letters, \
          digits, `.`, `-` and `_`"
     )]
     Version {
-        /// Whose.
+        /// The scheduler.
         name: String,
-        /// Which.
+        /// The version.
         version: String,
     },
-    /// A version whose kernel has the other layer.
+    /// A version whose kernel generation belongs to the other layer.
     #[error("scheduler `{name}`: version `{version}` is of a kernel with the other layer")]
     Layer {
-        /// Whose.
+        /// The scheduler.
         name: String,
-        /// Which.
+        /// The version.
         version: String,
     },
 }
@@ -170,7 +171,7 @@ const GROUPS: &[&str] = &["all", "single-queue", "blk-mq"];
 /// Adds a scheduler from outside the tree, for the rest of the process.
 ///
 /// # Errors
-/// Names and versions that are taken, or that nobody could type.
+/// Names and versions that are taken, or that cannot be typed.
 pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
     let name = info.name;
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
@@ -213,24 +214,24 @@ pub fn register(info: SchedulerInfo) -> Result<(), RegisterError> {
     })
 }
 
-/// Names people know a version by, where they do not begin with the entry's own.
+/// Common names of versions that do not begin with the entry's own name.
 const ALIASES: &[(&str, &str)] = &[("bfq-v7r8", "bfq-sq-v7r8"), ("bfq-v7r5", "bfq-sq-v7r5")];
 
-/// A scheduler that was named.
+/// A scheduler found by name.
 #[derive(Clone, Copy)]
 pub struct Named {
-    /// Its line in the registry.
+    /// Its entry in the registry.
     pub info: &'static SchedulerInfo,
     /// One of its versions.
     pub version: &'static str,
     /// The block layer around it.
     pub era: Era,
-    /// The kernel release that was named in place of a version.
+    /// The kernel release, if one was given in place of a version.
     pub release: Option<Release>,
 }
 
 impl Named {
-    /// What a specification says of its version: the version, or the release where that means
+    /// The version as a specification states it: the version itself, or the release if that implies
     /// another block layer than the version's own.
     pub fn stated(&self) -> String {
         match (self.release, self.info.version(self.version)) {
@@ -281,7 +282,7 @@ fn of_release(name: &str) -> Option<(&'static SchedulerInfo, Release)> {
     })
 }
 
-/// The same in fewer words: its line, version and block layer.
+/// Like [`named`]: the entry, the version and the block layer only.
 pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
     named(name).map(|n| (n.info, n.version, n.era))
 }
@@ -289,12 +290,12 @@ pub fn find(name: &str) -> Option<(&'static SchedulerInfo, &'static str, Era)> {
 /// One algorithm under several names, in order of time.
 const FAMILIES: &[&[&str]] = &[&["bfq-sq", "bfq"]];
 
-/// From this year on kernels have blk-mq only (5.0, March 2019).
+/// Kernels from this year on have blk-mq only (5.0, March 2019).
 const ONLY_MQ_FROM: u16 = 2019;
 
-/// How to ask for the version of a scheduler that kernels of a year had: of the block layer of that
-/// year the newest that is not younger, else the oldest there is. `None` if NAME alone means it
-/// already.
+/// The name of the version that kernels of a year had: the newest version of that year's block
+/// layer that is not newer than the year, else the oldest version. `None` if the plain name already
+/// means it.
 pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     let family = FAMILIES.iter().find(|f| f.contains(&info.name));
     let own = [info.name];
@@ -304,13 +305,13 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
         let of = registry().iter().find(|s| s.name == *name)?;
         all.extend(of.versions.iter().map(|v| (of.name, v.0, v.1)));
     }
-    // A scheduler that lives in one layer only is taken from that, whatever the year.
+    // If a scheduler exists in one layer only, that layer is used for every year.
     let of_layer = |v: &(_, _, Era)| v.2.is_mq() == (year >= ONLY_MQ_FROM);
     if all.iter().any(of_layer) {
         all.retain(of_layer);
     }
-    // Of equal kernels the one that its scheduler lists first; none that is newer than what the name
-    // alone means.
+    // Among equal kernels, the version that its scheduler lists first; never one newer than the
+    // default version.
     let today = info.versions.first()?.1;
     let then = all.iter().rev();
     let then =
@@ -325,7 +326,7 @@ pub fn of_its_time(info: &SchedulerInfo, year: u16) -> Option<(String, Era)> {
     Some((short.map_or(long.clone(), |a| a.0.to_owned()), era))
 }
 
-/// Other names people know schedulers by: of other kernels and trees, of `elevator=`, of textbooks.
+/// Other names of schedulers: from other kernels and trees, from `elevator=`, from textbooks.
 const ALSO: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("nop", "noop"),
@@ -344,16 +345,16 @@ const ALSO: &[(&str, &str)] = &[
     ("simple", "sio"),
 ];
 
-/// What to say behind "no scheduler is called NAME; ": the names that may be meant, or all.
+/// The text after "no scheduler is called NAME; ": similar names, or all names.
 pub fn unknown_scheduler(name: &str) -> String {
     let name = name.strip_prefix("elevator=").unwrap_or(name);
     let name = name.strip_suffix("-iosched").unwrap_or(name);
-    // A known name with an unknown version gets the versions.
+    // For a known name with an unknown version, list the versions.
     let family = registry().iter().filter(|s| name.starts_with(s.name));
     if let Some(s) = family.max_by_key(|s| s.name.len())
         && let Some(version) = name[s.name.len()..].strip_prefix('-')
     {
-        // Three numbers behind a scheduler from outside the kernel's tree are its own version.
+        // For a scheduler from outside the kernel's tree, three numbers are its own version.
         if let Some((info, release)) = of_release(name)
             && (kernels::in_tree(info.name)
                 || version.starts_with("2.6.")
@@ -380,7 +381,7 @@ pub fn unknown_scheduler(name: &str) -> String {
     suggest::remedy(name, &known, ALSO, "`seekwell schedulers`")
 }
 
-/// What to say behind "SCHEDULER has no tunable NAME; ".
+/// The text after "SCHEDULER has no tunable NAME; ".
 pub fn unknown_tunable(name: &str, all: &[Tunable]) -> String {
     let known: Vec<_> = all.iter().map(|t| t.name).collect();
     if known.is_empty() {
@@ -421,7 +422,7 @@ mod tests {
             unknown_scheduler("cfq-9"),
             "cfq has no version `9`; it has 4.0, 4.4, 3.4, 2.6.25, 2.6.24, 2.6.18"
         );
-        // An alias that a name has already is none.
+        // An alias must not equal the name of a scheduler.
         assert!(
             ALSO.iter()
                 .all(|a| find(a.0).is_none() && find(a.1).is_some())

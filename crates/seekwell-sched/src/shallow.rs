@@ -1,11 +1,13 @@
-//! Shallow tag depths: what part of a tag bitmap an allocation may use.
+//! Shallow tag depths: the part of a tag bitmap that an allocation may use.
 //!
-//! blk-mq keeps tags in a bitmap cut into words. A *shallow depth* limits an allocation to the
-//! first part of each word. Up to 6.11 the limit was a number of bits of *each word*; since then
-//! it is a number of bits of the whole map, shared out over the words. Seekwell's layer counts
-//! (see the layer's documentation); these functions give the counts that the bitmaps amount to.
+//! blk-mq keeps tags in a bitmap divided into words. A *shallow depth* limits an allocation to the
+//! first part of each word. Up to 6.11 the limit is a number of bits of *each word*. Later kernels
+//! use a number of bits of the whole map and divide it among the words. Seekwell's layer only
+//! counts tags (see the layer's documentation); these functions give the counts that follow from
+//! the bitmaps.
 
-/// Bits of a word, as a power of two: 64, halved while fewer than four words would be used.
+/// Bits of a word, as a power of two: 64 bits, halved while the map would have fewer than four
+/// words.
 pub const fn word_shift(depth: u32) -> u32 {
     let mut shift = 6;
     if depth >= 4 {
@@ -16,14 +18,14 @@ pub const fn word_shift(depth: u32) -> u32 {
     shift
 }
 
-/// Words a map of `depth` tags is cut into, with the bits in each.
+/// The words of a map of `depth` tags: the number of bits in each.
 pub fn words(depth: u32) -> impl Iterator<Item = u32> {
     let size = 1u32 << word_shift(depth);
     (0..depth.div_ceil(size)).map(move |i| (depth - i * size).min(size))
 }
 
-/// 6.12: bits that a shallow depth of `shallow` opens in each word; they add up to `shallow`
-/// (or to `depth`, if that is less).
+/// 6.12: bits that a shallow depth of `shallow` opens in each word. Their sum is `shallow`, or
+/// `depth` if that is less.
 pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
     let shallow = shallow.min(depth);
     let mut out: Vec<u32> = words(depth)
@@ -40,7 +42,7 @@ pub fn shares(depth: u32, shallow: u32) -> Vec<u32> {
     out
 }
 
-/// 6.1: tags that a limit of `per_word` bits in each word leaves open in all.
+/// 6.1: the total number of tags that a limit of `per_word` bits per word leaves open.
 pub fn opened_by_word_limit(depth: u32, per_word: u32) -> u32 {
     words(depth).map(|bits| bits.min(per_word)).sum()
 }

@@ -1,10 +1,11 @@
 //! sio, "simple I/O": four FIFOs, reads before writes up to a point, soft deadlines (Miguel Boton).
 //!
-//! Requests queue by (sync or async, read or write) in order of arrival. After more than
+//! Requests queue by class (sync or async, read or write) in order of arrival. After more than
 //! `writes_starved` reads since the last write, a write goes next. Every `fifo_batch + 1`
-//! dispatches the heads' deadlines are looked at, and the first expired one *in a fixed order of
-//! classes* (async write, async read, sync write, sync read) goes, not the oldest. No sorting, no
-//! processes, no idling, no timers. Two queued requests join only if they are neighbours on a list.
+//! dispatches sio checks the deadlines of the oldest requests. It takes the first expired one *in a
+//! fixed order of classes* (async write, async read, sync write, sync read), not the oldest. It has
+//! no sorting, no processes, no idling and no timers. Two queued requests join only if they are
+//! neighbours on a list.
 //!
 //! | version | lists | sync read, sync write, async read, async write expire | fifo_batch | writes_starved |
 //! |---|---|---|---|---|
@@ -15,9 +16,9 @@
 //! | oneplus | 4 | 1000 **jiffies**, 5000 **jiffies**, 4 s, 16 s | 16 | 2 |
 //! | v1 | 2 | sync 500 ms, async 5 s | 16 | none |
 //!
-//! One defect of the 0.2 copies is mended: they never set `writes_starved` and the count of reads,
-//! so a phone ran with whatever was in memory until the tunable was written; here 0 and the default.
-//! Left out: the derivatives SIOplus, tripndroid, Zenplus and Maple.
+//! One defect of the 0.2 copies is corrected. They never set `writes_starved` and the count of
+//! reads, so a phone ran with uninitialized values until the tunable was written. Here the values
+//! are the default and 0. Not modelled: the derivatives SIOplus, tripndroid, Zenplus and Maple.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -26,7 +27,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "sio",
     layer: Layer::Legacy,
@@ -48,8 +49,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,
-    // The longest of four deadlines (async writes), looked at between batches of fifo_batch (up to
-    // 16), the others' before it.
+    // The longest of the four deadlines (async writes). It is checked between batches of fifo_batch
+    // (up to 16), after the deadlines of the other classes.
     waiting: Waiting {
         fixed_ms: 16000,
         requests: 80,
@@ -96,7 +97,7 @@ const fn batch(default: &'static str) -> Tunable {
     }
 }
 
-/// Defaults of: sync read, sync write, fifo_batch, writes_starved.
+/// Tunables with the defaults of: sync read, sync write, fifo_batch, writes_starved.
 const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
     [
         ms(
@@ -154,8 +155,8 @@ static TUNABLES_V1: [Tunable; 3] = [
     batch("16"),
 ];
 
-/// The lists. Version 1 has two, sync and async, and keeps them in the middle ones, where the
-/// orders of expiry and choice are its own.
+/// The lists. Version 1 has two lists, sync and async. They use the two middle indices, where the
+/// orders of expiry and choice match version 1.
 const ASYNC_READ: usize = 0;
 const ASYNC_WRITE: usize = 1;
 const SYNC_READ: usize = 2;
@@ -163,23 +164,24 @@ const SYNC_WRITE: usize = 3;
 const V1_ASYNC: usize = ASYNC_WRITE;
 const V1_SYNC: usize = SYNC_READ;
 
-/// Order in which expired heads are looked for.
+/// Order in which the heads are checked for expiry.
 const EXPIRY_ORDER: [usize; 4] = [ASYNC_WRITE, ASYNC_READ, SYNC_WRITE, SYNC_READ];
 /// Order of the choice while reads are preferred.
 const READS_FIRST: [usize; 4] = [SYNC_READ, ASYNC_READ, SYNC_WRITE, ASYNC_WRITE];
-/// The same while writes are.
+/// Order of the choice while writes are preferred.
 const WRITES_FIRST: [usize; 4] = [SYNC_WRITE, ASYNC_WRITE, SYNC_READ, ASYNC_READ];
 
 const NAMES: [&str; 4] = ["async reads", "async writes", "sync reads", "sync writes"];
 
-/// What differs between published copies.
+/// Differences between the published copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Version 1: classes are sync and async only, and reads have no preference.
     pub two_lists: bool,
-    /// Default expiries of sync reads and writes, in quarters of a second.
+    /// Default expiry times of sync reads and writes, in quarters of a second.
     pub sync_expire_quarters: [u64; 2],
-    /// The copies that took milliseconds for jiffies: these instead, whatever HZ is.
+    /// For the copies that mistook milliseconds for jiffies: these expiry times instead, whatever
+    /// HZ is.
     pub sync_expire_jiffies: Option<[u64; 2]>,
     /// Default fifo_batch, requests.
     pub fifo_batch: u32,
@@ -189,7 +191,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// By the version names of [`INFO`].
+    /// Finds a variant by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         let reference = Variant {
             two_lists: false,
@@ -233,7 +235,7 @@ impl Variant {
         }
     }
 
-    /// Default expiries by list.
+    /// Default expiry times by list, jiffies.
     fn expire_j(&self, hz: u64) -> [u64; 4] {
         let sync = self
             .sync_expire_jiffies
@@ -256,7 +258,7 @@ pub struct Sio {
 }
 
 impl Sio {
-    /// With the defaults of `variant`.
+    /// Creates the scheduler with the defaults of `variant`.
     pub fn new(cx: &Cx, variant: Variant) -> Self {
         Sio {
             variant,
@@ -279,7 +281,7 @@ impl Sio {
         }
     }
 
-    /// The list whose expiry a tunable is.
+    /// The list whose expiry time this tunable sets.
     fn expiry_list(&self, name: &str) -> Option<usize> {
         Some(match (self.variant.two_lists, name) {
             (true, "sync_expire") => V1_SYNC,
@@ -292,7 +294,7 @@ impl Sio {
         })
     }
 
-    /// An expired head, if there is one.
+    /// Takes an expired head, if there is one.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         for list in EXPIRY_ORDER {
@@ -306,7 +308,7 @@ impl Sio {
         None
     }
 
-    /// Reads, or writes after enough of them.
+    /// Chooses a read, or a write after enough reads.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let writes = !self.variant.two_lists && self.starved > self.writes_starved;
         let order = if writes { WRITES_FIRST } else { READS_FIRST };

@@ -1,13 +1,13 @@
-//! Tunables: name, unit, default, range and help in one place, spelt as in sysfs.
+//! Tunables: name, unit, default, range and help in one place, spelled as in sysfs.
 
 use thiserror::Error;
 
-/// What kind of value, and so how sysfs takes it.
+/// The kind of value, which decides how sysfs parses it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Milliseconds, kept in jiffies (rounded up when written).
+    /// Milliseconds, stored in jiffies (rounded up when written).
     MsJiffies,
-    /// Milliseconds, kept as written.
+    /// Milliseconds, stored as written.
     Ms,
     /// Microseconds.
     Us,
@@ -17,7 +17,7 @@ pub enum Kind {
     Count,
     /// 0 or 1.
     Bool,
-    /// Anything else: the scheduler explains it in `help`.
+    /// Any other value; `help` explains it.
     Text,
     /// Cannot be written.
     ReadOnly,
@@ -28,17 +28,17 @@ pub enum Kind {
 pub struct Tunable {
     /// The kernel's name.
     pub name: &'static str,
-    /// How it is kept.
+    /// How the value is stored.
     pub kind: Kind,
-    /// Unit, for people ("ms", "requests", "KiB", ...).
+    /// Unit, for display ("ms", "requests", "KiB", ...).
     pub unit: &'static str,
-    /// Default at HZ=1000, as sysfs would print it (or the formula's outcome, in words).
+    /// Default at HZ=1000, as sysfs would print it, or the result of the formula in words.
     pub default: &'static str,
-    /// Smallest value that sysfs keeps as it is.
+    /// The smallest value that sysfs does not clamp.
     pub min: i64,
-    /// Largest value that sysfs keeps as it is.
+    /// The largest value that sysfs does not clamp.
     pub max: i64,
-    /// What it does and what it trades, in a sentence or two.
+    /// What it does and what it trades, in one or two sentences.
     pub help: &'static str,
 }
 
@@ -47,8 +47,8 @@ pub const INT_MAX: i64 = i32::MAX as i64;
 /// UINT_MAX.
 pub const UINT_MAX: i64 = u32::MAX as i64;
 
-/// `queue/wbt_lat_usec`, which every queue of blk-mq has, whatever its scheduler: compared and
-/// recorded like a tunable of the scheduler's own.
+/// `queue/wbt_lat_usec`, which every blk-mq queue has, whatever its scheduler. It is compared and
+/// recorded like a tunable of the scheduler.
 pub const WBT_LAT_USEC: Tunable = Tunable {
     name: "wbt_lat_usec",
     kind: Kind::Us,
@@ -61,8 +61,8 @@ pub const WBT_LAT_USEC: Tunable = Tunable {
 };
 
 impl Tunable {
-    /// Is this text a value that means what it says? Stricter than sysfs, which clamps: used for
-    /// values people type, so that a slip is told and not swallowed.
+    /// Whether this text is a valid value. This check is stricter than sysfs, which clamps. It is
+    /// for values that people type, so that a typing error is reported.
     pub fn validate(&self, text: &str) -> Result<(), StoreError> {
         let text = text.trim();
         match self.kind {
@@ -88,13 +88,13 @@ impl Tunable {
     }
 }
 
-/// A write to a tunable that did not take.
+/// Why a write to a tunable failed.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum StoreError {
     /// No such name.
     #[error("no tunable `{name}`")]
     Unknown {
-        /// As asked for.
+        /// The name as given.
         name: String,
     },
     /// EINVAL: not a number where the kernel wants one.
@@ -105,7 +105,7 @@ pub enum StoreError {
         /// As given.
         value: String,
     },
-    /// EINVAL or out of what the kernel keeps.
+    /// EINVAL, or outside the range that the kernel keeps.
     #[error("tunable `{name}`: {value} is outside {min}..={max} {unit}")]
     Range {
         /// Tunable.
@@ -125,24 +125,24 @@ pub enum StoreError {
         /// Tunable.
         name: String,
     },
-    /// EINVAL for a reason of the scheduler's own.
+    /// EINVAL for a scheduler-specific reason.
     #[error("tunable `{name}`: {why}")]
     Invalid {
         /// Tunable.
         name: String,
-        /// In words.
+        /// The reason in words.
         why: String,
     },
 }
 
 impl StoreError {
-    /// No such name.
+    /// The error for an unknown name.
     pub fn unknown(name: &str) -> Self {
         StoreError::Unknown {
             name: name.to_owned(),
         }
     }
-    /// Cannot be written.
+    /// The error for a read-only tunable.
     pub fn read_only(name: &str) -> Self {
         StoreError::ReadOnly {
             name: name.to_owned(),
@@ -178,7 +178,7 @@ pub fn strict_int(name: &str, text: &str) -> Result<i64, StoreError> {
     }
 }
 
-/// The same for unsigned 64-bit values (`kstrtoull`).
+/// The blk-mq elevators' parser for unsigned 64-bit values (`kstrtoull`).
 pub fn strict_u64(name: &str, text: &str) -> Result<u64, StoreError> {
     let t = text.strip_suffix('\n').unwrap_or(text);
     t.parse::<u64>().map_err(|_| StoreError::NotANumber {

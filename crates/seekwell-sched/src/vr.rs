@@ -1,14 +1,16 @@
-//! vr, "V(R)": the nearest request, with a penalty for turning round (Aaron Carroll, 2007).
+//! vr, "V(R)": the nearest request, with a penalty for a change of direction (Aaron Carroll, 2007).
 //!
-//! All requests, sync and async, in one sector order; the next is the nearer of the two neighbours
-//! of the last one's *start*, where the distance ahead is discounted by `rev_penalty`. Deadlines by
-//! sync flag are looked at every `fifo_batch + 1` dispatches and move the head. After Geist and
-//! Daniel's V(R) family (1987), from SSTF (R = 0) to SCAN (R = 1). No processes, no timers.
+//! All requests, sync and async, are in one sector order. The next request is the nearer of the two
+//! neighbours of the last one's *start*; `rev_penalty` discounts the distance ahead. vr checks the
+//! deadlines of sync and async requests every `fifo_batch + 1` dispatches; an expired request moves
+//! the head. vr follows Geist and Daniel's V(R) family (1987), from SSTF (R = 0) to SCAN (R = 1).
+//! It has no processes and no timers.
 //!
-//! **The shipped code does not do what its header says.** It means to divide the distance ahead by
-//! `rev_penalty` and keeps the *remainder*. So small values make it LOOK (going on costs next to
-//! nothing), and large ones and 0 make it SSTF, the reverse of what is documented. The remainder is
-//! the default here, as on every phone; `penalty_mode` = `quotient` is the scheduler as documented.
+//! **The shipped code does not do what its header says.** The header says that the distance ahead
+//! is divided by `rev_penalty`; the code uses the *remainder* of that division. So small values
+//! make it LOOK (going on costs almost nothing), and large values and 0 make it SSTF, the reverse
+//! of the documentation. The remainder is the default here, as on every phone; `penalty_mode` =
+//! `quotient` is the scheduler as documented.
 //!
 //! | version | rev_penalty | a second request at a queued start sector |
 //! |---|---|---|
@@ -24,7 +26,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Bio, Era, IocId, Nodes, RqId, Sector, Tree};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "vr",
     layer: Layer::Legacy,
@@ -43,7 +45,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire; deadlines are looked at once fifo_batch (16) have gone.
+    // async_expire; deadlines are checked after fifo_batch (16) dispatches.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 17,
@@ -141,18 +143,18 @@ static TUNABLES_TUNA: [Tunable; 6] = tunables("10", "1");
 static TUNABLES_JF: [Tunable; 6] = tunables("1", "0");
 static TUNABLES_GLITCH: [Tunable; 6] = tunables("0", "1");
 
-/// What differs between published copies: defaults.
+/// Differences between the published copies: defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// Default rev_penalty.
     pub rev_penalty: u32,
-    /// A second request at a queued start sector sends the queued one off.
+    /// A second request at a queued start sector dispatches the queued one at once.
     pub alias_evict: bool,
     tunables: &'static [Tunable],
 }
 
 impl Variant {
-    /// By the version names of [`INFO`].
+    /// Finds a variant by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         let (rev_penalty, alias_evict, tunables) = match version {
             "tuna" => (10, true, &TUNABLES_TUNA),
@@ -168,7 +170,7 @@ impl Variant {
     }
 }
 
-/// What becomes of the distance ahead.
+/// How the distance ahead is discounted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PenaltyMode {
     /// The remainder of the division by rev_penalty, as shipped.
@@ -191,11 +193,13 @@ pub struct Vr {
     /// Start of the request dispatched last.
     last: Sector,
     forward: bool,
-    /// Nearest queued request at or above `last`.
+    /// The nearest queued request at or above `last`.
     next: Option<RqId>,
-    /// Nearest below; at `last` only beside an equal that was dispatched.
+    /// The nearest queued request below `last`. It is at `last` only if a request with the same
+    /// start was dispatched.
     prev: Option<RqId>,
-    /// `prev` left (merged) and passed over an equal behind it: a merge asks its predecessor only.
+    /// `prev` was merged away while a request with the same start followed it; only `prev`'s
+    /// predecessor became a candidate.
     equal_lost: bool,
     expire_j: [u64; 2],
     rev_penalty: u32,
@@ -204,7 +208,7 @@ pub struct Vr {
 }
 
 impl Vr {
-    /// With the defaults of `variant`.
+    /// Creates the scheduler with the defaults of `variant`.
     pub fn new(cx: &Cx, variant: Variant) -> Self {
         Vr {
             variant,
@@ -224,7 +228,7 @@ impl Vr {
         }
     }
 
-    /// `vr_add_rq_rb`: into the sector order, and perhaps a candidate.
+    /// `vr_add_rq_rb`: adds to the sector order; the request may become a candidate.
     fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while self.alias_evict
@@ -246,7 +250,7 @@ impl Vr {
         }
     }
 
-    /// Out of the sector order; a cached candidate is replaced by its neighbour.
+    /// Removes from the sector order; its neighbour replaces a cached candidate.
     fn unsort(&mut self, rq: RqId) {
         if self.next == Some(rq) {
             self.next = self.nodes.next(rq.0).map(RqId);
@@ -259,7 +263,7 @@ impl Vr {
         self.nodes.remove(&mut self.sorted, rq.0);
     }
 
-    /// `vr_move_request`: the head stands at `rq` now.
+    /// `vr_move_request`: dispatches `rq` and moves the head to it.
     fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let start = cx.rqs[rq].sector;
         self.forward = start > self.last;
@@ -272,7 +276,7 @@ impl Vr {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// `vr_choose_expired_request`: the expired head that is due earliest.
+    /// `vr_choose_expired_request`: among the expired heads, the one due earliest.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| now_j > d);
@@ -288,7 +292,8 @@ impl Vr {
         Some(rq)
     }
 
-    /// `vr_choose_request`: the nearer of two, with a penalty for turning.
+    /// `vr_choose_request`: the nearer of the two candidates, with a penalty for a change of
+    /// direction.
     fn choose(&self, cx: &mut Cx) -> Option<RqId> {
         let (next, prev) = match (self.next, self.prev) {
             (Some(n), Some(p)) => (n, p),

@@ -1,24 +1,25 @@
-//! What the kernel does to writeback throttling (`queue/wbt_lat_usec`) when the name of a scheduler
-//! is written to `queue/scheduler`: the one table for simulations and for real runs.
+//! How the kernel changes writeback throttling (`queue/wbt_lat_usec`) when the name of a scheduler
+//! is written to `queue/scheduler`. Simulations and real runs both use this table.
 //!
-//! Throttling begins on, with a target by the kind of disk. bfq switches it off while it is in force
-//! (`wbt_disable_default`); every other scheduler leaves it, or switches it on again after bfq
-//! (`wbt_enable_default`). A value that was written by hand stays under every scheduler.
+//! By default throttling is on, with a target that depends on the kind of disk. bfq turns
+//! throttling off while bfq is active (`wbt_disable_default`). Every other scheduler leaves
+//! throttling as it is, or turns it on again after bfq (`wbt_enable_default`). A value written by
+//! hand stays under every scheduler.
 
-/// Target of a disk that does not rotate, us.
+/// Target of a non-rotational disk, us.
 pub const FLASH_USEC: u64 = 2_000;
-/// Target of a disk that rotates, us.
+/// Target of a rotational disk, us.
 pub const ROTATING_USEC: u64 = 75_000;
 
-/// Schedulers that switch it off. `turns` is no kernel's.
+/// Schedulers that turn throttling off. `turns` is not a kernel scheduler.
 const OFF: &[&str] = &["bfq", "turns"];
 
-/// Does the queue throttle writeback under this scheduler, unless told otherwise?
+/// Whether the queue throttles writeback under this scheduler by default.
 pub fn wanted(scheduler: &str) -> bool {
     !OFF.contains(&scheduler)
 }
 
-/// The target of a disk where it is on, us.
+/// The default target of a disk with throttling on, us.
 pub const fn target_usec(rotating: bool) -> u64 {
     match rotating {
         true => ROTATING_USEC,
@@ -26,7 +27,7 @@ pub const fn target_usec(rotating: bool) -> u64 {
     }
 }
 
-/// What `wbt_lat_usec` reads under a scheduler when nobody has written it: 0 is off.
+/// The value of `wbt_lat_usec` under a scheduler if nobody has written it; 0 means off.
 pub fn default_usec(scheduler: &str, rotating: bool) -> u64 {
     match wanted(scheduler) {
         true => target_usec(rotating),
@@ -34,8 +35,8 @@ pub fn default_usec(scheduler: &str, rotating: bool) -> u64 {
     }
 }
 
-/// A value that switches it the other way under a scheduler. Under bfq the kernel remembers the
-/// target of the disk and takes a write of the same value for no change, so that one more is written.
+/// A value that reverses the default of a scheduler. Under bfq the kernel remembers the disk's
+/// target and treats a write of the same value as no change, so this returns the target plus one.
 pub fn opposite_usec(scheduler: &str, rotating: bool) -> u64 {
     match wanted(scheduler) {
         true => 0,

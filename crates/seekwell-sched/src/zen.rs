@@ -1,8 +1,9 @@
-//! zen: two FIFOs, sync before async, deadlines looked at now and then (Brandon Berhent, 2012).
+//! zen: two FIFOs, sync before async, with periodic deadline checks (Brandon Berhent, 2012).
 //!
-//! Requests go out in order of arrival inside their class, sync first. Every `fifo_batch + 1`
-//! dispatches the heads' deadlines are looked at; an expired async head gets through then, if the
-//! sync head has not expired as well. No sorting, no processes, no idling, no timers.
+//! Requests leave in order of arrival within their class, sync first. Every `fifo_batch + 1`
+//! dispatches zen checks the deadlines of the oldest requests. An expired async head then goes
+//! first, unless the sync head has expired too. It has no sorting, no processes, no idling and no
+//! timers.
 //!
 //! The copies that phones shipped are one implementation with four parameters:
 //!
@@ -13,8 +14,8 @@
 //! | fifo_batch | 16 | 1 | 1 | 16 |
 //! | expired | later than | later than | at or later | at or later |
 //!
-//! Two defects of the originals are mended: an expiry of 0 lost the request for good (here it is
-//! due on arrival), and the batch counter started with whatever was in memory (here with 0).
+//! Two defects of the originals are corrected. An expiry time of 0 lost the request for good; here
+//! the request is due on arrival. The batch counter started uninitialized; here it starts at 0.
 
 use crate::contract::{Insert, Scheduler};
 use crate::cx::{Cx, Emit};
@@ -23,7 +24,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, legacy_int};
 use seekwell_core::{Era, RqId};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "zen",
     layer: Layer::Legacy,
@@ -42,7 +43,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
-    // async_expire; looked at between batches of fifo_batch (16), of which sync requests have some.
+    // async_expire; checked between batches of fifo_batch (16), which also contain sync requests.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 64,
@@ -112,14 +113,14 @@ static TUNABLES: [Tunable; 4] = tunables(["500", "5000", "16"]);
 static TUNABLES_V1: [Tunable; 4] = tunables(["250", "2000", "1"]);
 static TUNABLES_JF: [Tunable; 4] = tunables(["500", "5000", "1"]);
 
-/// What differs between published copies.
+/// Differences between the published copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// The class is the data direction: writes are "sync", reads "async".
+    /// The class follows the data direction: writes are "sync", reads "async".
     pub class_by_direction: bool,
-    /// Expired only after the deadline's jiffy, not in it.
+    /// Expired only after the deadline's jiffy, not within it.
     pub strict_expiry: bool,
-    /// Default sync_expire as fraction of a second: HZ divided by this.
+    /// Default sync_expire as a fraction of a second: HZ divided by this number.
     pub sync_expire_divisor: u64,
     /// Default async_expire, seconds.
     pub async_expire_s: u64,
@@ -129,7 +130,7 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// By the version names of [`INFO`].
+    /// Finds a variant by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         let reference = Variant {
             class_by_direction: false,
@@ -177,7 +178,7 @@ pub struct Zen {
 }
 
 impl Zen {
-    /// With the defaults of `variant`.
+    /// Creates the scheduler with the defaults of `variant`.
     pub fn new(cx: &Cx, variant: Variant) -> Self {
         Zen {
             variant,
@@ -199,7 +200,7 @@ impl Zen {
         }
     }
 
-    /// An expired head, if one may be taken.
+    /// Takes an expired head, if one may be taken.
     fn take_expired(&self, cx: &mut Cx) -> Option<RqId> {
         let now_j = cx.jiffies();
         let head = |list| self.fifos.first_if(list, |d| self.expired(now_j, d));
@@ -247,7 +248,7 @@ impl Scheduler for Zen {
         };
         let class = if sync { SYNC } else { ASYNC };
         let deadline_j = match self.expire_j[class] {
-            // Due on arrival, however "expired" is tested.
+            // Due on arrival, for both tests of expiry.
             0 => cx.jiffies() - u64::from(self.variant.strict_expiry),
             expire_j => cx.jiffies() + expire_j,
         };

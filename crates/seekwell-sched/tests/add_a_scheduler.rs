@@ -1,7 +1,7 @@
-//! The example of docs/add-a-scheduler.md compiles, does what the page says, and is printed there
-//! letter by letter.
+//! Checks that the example of docs/add-a-scheduler.md compiles, behaves as the page says, and is
+//! printed there unchanged.
 
-// The example is written for a place inside the crate.
+// The example's paths are written for a module of the crate.
 pub use seekwell_sched::{contract, cx, registry, tunable};
 
 #[path = "add/sweep.rs"]

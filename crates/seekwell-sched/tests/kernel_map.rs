@@ -1,5 +1,5 @@
-//! The way from the kernel's file to ours and back: the tables in cfq/mod.rs and bfq/mod.rs are
-//! what the code's comments say, and every rule's function is in them.
+//! Compares the tables in cfq/mod.rs and bfq/mod.rs with the code: both directions must match the
+//! code's comments, and the function of every rule must be in a table.
 
 use seekwell_sched::find;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ fn folder(scheduler: &str) -> PathBuf {
         .join(scheduler)
 }
 
-/// Rows of the table: the kernel's function, our file, our function.
+/// Rows of the table: the kernel's function, the file in Seekwell, the function in Seekwell.
 fn rows(scheduler: &str) -> Vec<(String, String, String)> {
     let text = std::fs::read_to_string(folder(scheduler).join("mod.rs")).expect("mod.rs");
     let mut all = Vec::new();
@@ -27,7 +27,7 @@ fn rows(scheduler: &str) -> Vec<(String, String, String)> {
     all
 }
 
-/// For each function of a file the first line of its comment, if it has one.
+/// For each function of a file, the first line of its comment, if it has one.
 fn comments(text: &str) -> Vec<(String, Option<String>)> {
     let lines: Vec<_> = text.lines().map(str::trim).collect();
     let mut all = Vec::new();
@@ -54,7 +54,7 @@ fn comments(text: &str) -> Vec<(String, Option<String>)> {
     all
 }
 
-/// The kernel's function a comment begins with.
+/// The function of the kernel with which a comment begins.
 fn named(comment: &str) -> Option<&str> {
     let name = comment.strip_prefix("/// `")?.split_once('`')?.0;
     let function = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';

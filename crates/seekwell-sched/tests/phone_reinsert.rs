@@ -1,12 +1,12 @@
-//! A request that the driver gives back (an eMMC that stops a write for an urgent read): it goes
-//! first in its queue, and what was counted when it left is put right.
+//! A request that the driver returns (an eMMC stops a write for an urgent read) goes first in its
+//! queue, and the counters of its dispatch are corrected.
 
 use seekwell_core::{
     Bio, CgroupId, Class, Era, Flags, Instant, IoPrio, IocId, Op, RqId, State, TaskId, TickClock,
 };
 use seekwell_sched::{Cx, Insert, IocEvent, QueueFacts, Scheduler, find};
 
-/// A scheduler and nothing around it.
+/// A scheduler without a block layer.
 struct Bench {
     cx: Cx,
     sched: Box<dyn Scheduler>,
@@ -43,7 +43,7 @@ impl Bench {
         self.sched.insert(&mut self.cx, rq, how);
         self.sched.check(&self.cx);
     }
-    /// What the driver gets when it asks.
+    /// The request that the driver gets.
     fn next(&mut self) -> Option<RqId> {
         self.sched.dispatch(&mut self.cx, 0, false);
         self.sched.check(&self.cx);
@@ -64,7 +64,7 @@ fn row_gives_way_to_an_urgent_read_and_takes_the_write_up_again() {
         assert_eq!(b.next(), Some(w));
         b.complete(w);
     }
-    // The fifth begins a new cycle, so the read queue counts as passed over.
+    // The fifth request begins a new cycle, so the read queue counts as passed over.
     assert_eq!(b.next(), Some(writes[4]));
     assert!(!b.sched.urgent());
     b.cx.set_now(Instant::at_us(9000));
@@ -74,7 +74,7 @@ fn row_gives_way_to_an_urgent_read_and_takes_the_write_up_again() {
     assert_eq!(b.next(), Some(read));
     assert!(!b.sched.urgent());
     b.complete(read);
-    // First of its queue again; its quantum is not given back: 1 was used, 3 are left.
+    // It is first in its queue again. Its quantum is not refunded: 1 was used, 3 are left.
     for &w in &writes[4..] {
         assert_eq!(b.next(), Some(w));
     }
@@ -104,7 +104,7 @@ fn fiops_no_longer_counts_it_as_in_flight() {
     let write = b.bio(writer, Op::Write);
     assert_eq!(b.next(), None, "a lone async head waits for the read");
     b.give(read, Insert::Reinsert);
-    // Two contexts on the tree: the read's has been charged, the write's starts at min_vios.
+    // Two contexts are on the tree: the read's was charged, the write's starts at min_vios.
     assert_eq!(b.next(), Some(write));
     assert_eq!(b.next(), Some(read));
     b.complete(write);
@@ -128,7 +128,7 @@ fn the_lists_of_zen_vr_and_sio_put_it_first() {
     let writes: Vec<_> = (0..3).map(|_| b.bio(writer, Op::Write)).collect();
     assert_eq!(b.next(), Some(writes[0]));
     b.give(writes[0], Insert::Reinsert);
-    // In the order of sectors as before: it is where the head stands.
+    // In sector order as before, because the head stands at it.
     for &w in &writes {
         assert_eq!(b.next(), Some(w));
     }

@@ -1,4 +1,4 @@
-//! Tunables of the phone schedulers: what the tables promise is what show and store do.
+//! Tunables of the phone schedulers: show and store match the tables.
 
 use seekwell_core::{Era, TickClock};
 use seekwell_sched::{Cx, Kind, QueueFacts, Scheduler, StoreError, find};
@@ -77,12 +77,12 @@ fn numbers_are_kept_in_range_and_clamped_outside() {
 
 #[test]
 fn milliseconds_are_kept_in_jiffies() {
-    // Defaults are divisions of HZ, writes round up.
+    // Defaults are divisions of HZ; writes round up.
     let (mut cx, mut zen) = make("zen-v1", 250);
     assert_eq!(zen.show(&cx, "sync_expire").as_deref(), Some("248"));
     zen.store(&mut cx, "sync_expire", "250").unwrap();
     assert_eq!(zen.show(&cx, "sync_expire").as_deref(), Some("252"));
-    // The copies that wrote jiffies for milliseconds.
+    // The copies that mistook milliseconds for jiffies.
     let (cx, sio) = make("sio-oneplus", 100);
     assert_eq!(sio.show(&cx, "sync_read_expire").as_deref(), Some("10000"));
     assert_eq!(sio.show(&cx, "sync_write_expire").as_deref(), Some("50000"));
@@ -95,7 +95,8 @@ fn garbage_and_unknown_names_are_told() {
         let unknown = sched.store(&mut cx, "slice_idle", "8");
         assert_eq!(unknown, Err(StoreError::unknown("slice_idle")), "{name}");
     }
-    // The early elevators take garbage for 0; row rejects it, where the original stored chance.
+    // The early elevators read invalid text as 0; row rejects it, where the original stored
+    // uninitialized memory.
     let (mut cx, mut zen) = make("zen", 1000);
     assert_eq!(zen.store(&mut cx, "fifo_batch", "many"), Ok(()));
     assert_eq!(zen.show(&cx, "fifo_batch").as_deref(), Some("0"));
@@ -107,7 +108,7 @@ fn garbage_and_unknown_names_are_told() {
     assert!(e.to_string().contains("`remainder` nor `quotient`"), "{e}");
     vr.store(&mut cx, "penalty_mode", "quotient\n").unwrap();
     assert_eq!(vr.show(&cx, "penalty_mode").as_deref(), Some("quotient"));
-    // What a version lacks it does not know.
+    // A version rejects tunables that it does not have.
     let (mut cx, mut mid) = make("row-mid", 1000);
     assert!(mid.store(&mut cx, "reg_starv_limit", "5").is_err());
     let (mut cx, mut v1) = make("sio-v1", 1000);

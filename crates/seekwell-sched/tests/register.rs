@@ -1,4 +1,4 @@
-//! A scheduler from outside the tree joins the list while the program runs.
+//! A scheduler from outside the tree joins the list at run time.
 
 use seekwell_core::Era;
 use seekwell_sched::{RegisterError, SchedulerInfo, find, register, registry};
@@ -33,7 +33,7 @@ fn a_scheduler_from_outside_joins_the_list() {
         let refused = register(with(name, mine.versions));
         assert_eq!(refused, Err(RegisterError::Name(name.into())));
     }
-    // An alias of somebody's.
+    // The name equals an alias of a built-in scheduler.
     let shadows = SchedulerInfo {
         name: "bfq-v7r8",
         ..mine

@@ -1,4 +1,4 @@
-//! The tables of rules: names are unique and well formed, and each rule is named by some code.
+//! The tables of rules: names are unique and well formed, and the code uses each rule.
 
 use seekwell_sched::registry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The table in a file, if it has one, and the code around it.
+/// The table in a file, if there is one, and the rest of the code.
 fn table_and_code(text: &str) -> (String, String) {
     let Some((before, rest)) = text.split_once("seekwell_core::rules! {") else {
         return (String::new(), text.to_owned());
@@ -24,7 +24,7 @@ fn table_and_code(text: &str) -> (String, String) {
     (table.to_owned(), before.to_owned() + after)
 }
 
-/// Names of the constants of a table, in order.
+/// Names of the constants in a table, in order.
 fn constants(table: &str) -> Vec<String> {
     let starts = table.lines().filter_map(|l| l.trim().split_once(": \""));
     let upper = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_uppercase() || c == '_');
@@ -34,7 +34,7 @@ fn constants(table: &str) -> Vec<String> {
         .collect()
 }
 
-/// Is `name` a word of its own in `code`, outside comments?
+/// Whether `name` is a separate word in `code`, outside comments.
 fn names(code: &str, name: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let lines = code.lines().filter(|l| !l.trim_start().starts_with("//"));
@@ -116,7 +116,7 @@ fn rules_are_well_formed_and_unique() {
     }
 }
 
-/// A number tells a reader nothing who does not have the text it was taken from.
+/// A number is useless to a reader who does not have the text it comes from.
 #[test]
 fn no_comment_is_only_a_number() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -1,14 +1,14 @@
-//! Distributions: thin doors to `statrs` that keep to what it does right.
+//! Distributions: thin wrappers around `statrs` that stay within its reliable range.
 //!
-//! `statrs` 0.19 is right to 1e-8 in tail area for t quantiles of 1 to 5,000 degrees of freedom
-//! and p up to 1 - 1e-8; above 20,000 the normal distribution is closer; its inverse of the
-//! incomplete beta function may not return below 1e-50, so p is kept in [1e-12, 1 - 1e-12].
+//! `statrs` 0.19 is accurate to 1e-8 in tail area for t quantiles of 1 to 5,000 degrees of freedom
+//! and p up to 1 - 1e-8. Above 20,000 the normal distribution is closer. Its inverse of the
+//! incomplete beta function may not terminate below 1e-50, so p is kept in [1e-12, 1 - 1e-12].
 
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-/// Degrees of freedom from which Student's t is taken for normal.
+/// Degrees of freedom from which the normal distribution replaces Student's t.
 const NORMAL_FROM: f64 = 20_000.0;
-/// Least tail asked for.
+/// The smallest tail probability used.
 const TAIL_MIN: f64 = 1e-12;
 
 fn clamped(p: f64) -> f64 {
@@ -20,13 +20,13 @@ pub fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(clamped(p))
 }
 
-/// Distribution function of the standard normal.
+/// Distribution function of the standard normal distribution.
 pub fn normal_cdf(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
 
-/// Quantile of Student's t; the normal one for infinite or very many degrees of freedom. `df` must
-/// be positive.
+/// Quantile of Student's t; the normal quantile for infinite or very many degrees of freedom. `df`
+/// must be positive.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     if df >= NORMAL_FROM || df.is_nan() {
         return normal_quantile(p);
@@ -45,7 +45,7 @@ pub fn t_lower(t: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).map_or(f64::NAN, |d| d.cdf(t))
 }
 
-/// Two-sided p of a t value: from the tail, so that small p keep their digits.
+/// Two-sided p of a t value, computed from the tail, so that small p keep their digits.
 pub fn t_tail2(t: f64, df: f64) -> f64 {
     (2.0 * t_lower(-t.abs(), df)).min(1.0)
 }
@@ -63,8 +63,8 @@ pub fn chi2_tail(x: f64, df: f64) -> f64 {
     ChiSquared::new(df).map_or(f64::NAN, |d| d.sf(x))
 }
 
-/// Quantile of chi-square, by bisection of its distribution function: exact to the last bits, and
-/// needed once a plan.
+/// Quantile of chi-square, by bisection of its distribution function: exact to the last bits. It is
+/// needed once per plan.
 pub fn chi2_quantile(p: f64, df: f64) -> f64 {
     let Ok(d) = ChiSquared::new(df) else {
         return f64::NAN;

@@ -1,10 +1,10 @@
-//! Basic statistics, one function for each: what every crate means by a mean, a median, a quantile
-//! and a 95 % interval. Tests and designs that build on them are in `seekwell_lab::stats`.
+//! Basic statistics, one function for each: the definitions of mean, median, quantile and 95 %
+//! interval for all crates. Tests and designs that use them are in `seekwell_lab::stats`.
 //!
-//! Conventions: variances divide by n - 1; "interval" is 95 % two-sided; an even number of values
-//! has the mean of the two middle ones as its median; quantiles lie on straight lines between the
-//! order statistics (type 7 of Hyndman and Fan, the default of R and numpy). What is undefined is
-//! `None`, unless a function says otherwise.
+//! Conventions: variances divide by n - 1. "Interval" is 95 % two-sided. The median of an even
+//! number of values is the mean of the two middle ones. Quantiles are interpolated linearly between
+//! the order statistics (type 7 of Hyndman and Fan, the default of R and numpy). An undefined
+//! result is `None`, unless a function says otherwise.
 
 mod dist;
 
@@ -14,10 +14,11 @@ pub use dist::{
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// Below this range values count as equal: the last bits of logarithms differ between equal ratios.
+/// Values whose range is below this count as equal: logarithms of equal ratios can differ in the
+/// last bits.
 pub const EQUAL: f64 = 1e-12;
 
-/// Arithmetic mean; 0 of nothing, for sums that are known to have a part.
+/// Arithmetic mean; 0 for no values, for sums with a known part.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -25,8 +26,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample standard deviation (n - 1); 0 for fewer than two, and for a range below [`EQUAL`]
-/// relative to the largest value: equal numbers have no spread, whatever their last bits.
+/// Sample standard deviation (n - 1). It is 0 for fewer than two values, and for a range below
+/// [`EQUAL`] relative to the largest value: equal numbers have no spread, whatever their last bits.
 pub fn deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -40,7 +41,7 @@ pub fn deviation(values: &[f64]) -> f64 {
     libm::sqrt(squares / (values.len() - 1) as f64)
 }
 
-/// Least and largest; zeros of nothing.
+/// Smallest and largest value; zeros for no values.
 pub fn range(values: &[f64]) -> (f64, f64) {
     let mut all = values.iter().copied();
     let Some(first) = all.next() else {
@@ -55,7 +56,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     v
 }
 
-/// Middle value, mean of the two middle ones for an even number; `None` of nothing.
+/// The middle value, or the mean of the two middle ones for an even number; `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let v = sorted(values);
     let n = v.len();
@@ -66,12 +67,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The quantile `q` (0 to 1); `None` of nothing.
+/// The quantile `q` (0 to 1); `None` for no values.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_sorted(&sorted(values), q)
 }
 
-/// The same of values in ascending order.
+/// The quantile `q` of values in ascending order.
 pub fn quantile_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
@@ -80,21 +81,22 @@ pub fn quantile_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     Some(ascending[low] + (ascending[high] - ascending[low]) * (place - low as f64))
 }
 
-/// Half the 95 % interval of the mean, by Student's t with n - 1 degrees of freedom; `None` of
+/// Half of the 95 % interval of the mean, by Student's t with n - 1 degrees of freedom; `None` for
 /// fewer than two values. At n = 2 it is 12.7 standard errors, not 1.96.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     let n = values.len();
     (n > 1).then(|| t_quantile(0.975, (n - 1) as f64) * deviation(values) / libm::sqrt(n as f64))
 }
 
-/// 95 % interval of the median: the narrowest pair of order statistics, the same number from each
-/// end, that covers it with at least that probability whatever the distribution is. `None` of fewer
-/// than six values, of which no pair does.
+/// 95 % interval of the median: the narrowest pair of order statistics, symmetric from both ends,
+/// that covers the median with at least that probability for every distribution. `None` for fewer
+/// than six values, which have no such pair.
 pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let v = sorted(values);
     let n = v.len();
     let below = Binomial::new(0.5, n as u64).ok()?;
-    // So many of each end may be left out: all below (or above) the median by chance at most so often.
+    // The number of values that may be left out at each end: the chance that all of them lie on one
+    // side of the median must stay small enough.
     let (mut from_end, mut too_many) = (0, n / 2 + 1);
     while from_end + 1 < too_many {
         let k = (from_end + too_many) / 2;
@@ -107,7 +109,7 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((low, v[n - from_end]))
 }
 
-/// Ranks from 1, ties share the mean of theirs; in the order given.
+/// Ranks from 1 in the given order; ties share their mean rank.
 pub fn midranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!(quantile(&[7.0], 0.3), Some(7.0));
     }
 
-    /// scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
+    /// Expected values from scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
     #[test]
     fn intervals_of_few_values_are_students() {
         assert_eq!(half_width(&[1.0]), None);
@@ -166,8 +168,8 @@ mod tests {
         assert_eq!(half_width(&[5.0, 5.0, 5.0]), Some(0.0));
     }
 
-    /// The order statistics of the tables of the sign test: from 6 values on the least and largest,
-    /// from 9 the second of each end, of 20 the sixth, of 100 the 40th.
+    /// The order statistics of the tables of the sign test: from 6 values on the smallest and
+    /// largest, from 9 the second from each end, for 20 the sixth, for 100 the 40th.
     #[test]
     fn the_interval_of_a_median_is_exact() {
         let of = |n: u32| {

@@ -1,4 +1,4 @@
-//! Completion: bios end, the elevator is told, the request is freed, the queue runs again.
+//! Completion: bios end, the elevator is notified, the request is freed, and the queue runs again.
 
 use super::LegacyQueue;
 use super::run::OWN_BIO;
@@ -14,7 +14,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.complete(RqId(d.id), d.error, out);
         }
         done.clear();
-        // What was stopped meanwhile, all of it on the medium, waits there.
+        // Requests that were stopped meanwhile and are completely on the medium wait in `done`.
         if !self.done.is_empty() {
             done.append(&mut self.done);
         }
@@ -51,7 +51,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }));
     }
 
-    /// A request that the elevator never saw: flush commands, data of sequences, barriers.
+    /// A request that never entered the elevator: flush commands, data of sequences, barriers.
     #[cold]
     fn complete_outside(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let now = self.cx.now();
@@ -80,12 +80,12 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.kick_flush();
     }
 
-    /// Elevator data, pool place and slab entry go back.
+    /// Releases elevator data, the place in the pool and the slab entry.
     pub(super) fn free_request(&mut self, rq: RqId) {
         let r = &self.cx.rqs[rq];
         let (ioc, elv) = (r.ioc, r.elv);
         let (write, sync) = (r.is_write(), r.sync);
-        // A request that merging emptied has no bio left, and is never one of the layer's own.
+        // A request emptied by merging has no bio, and is never one of the layer's own.
         let own = !elv && r.bios > 0 && self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
         if elv {
             self.sched.finish(&mut self.cx, rq);

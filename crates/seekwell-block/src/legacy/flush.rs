@@ -1,11 +1,11 @@
-//! Flush sequencing: PREFLUSH, DATA, POSTFLUSH (2.6.37 and later), and the full-stop barriers of
-//! the 2.6 kernels before.
+//! Flush sequencing: PREFLUSH, DATA, POSTFLUSH (2.6.37 and later), and the draining barriers of
+//! earlier 2.6 kernels.
 //!
-//! From 2.6.37 on a flush promises durability, not order. It never enters the elevator; waiting
-//! requests share a flush; one flush runs at a time, and none starts while data of a sequence is
-//! in flight, unless the oldest waiter is older than 5 s. Before, a barrier stopped the pipeline:
-//! all earlier requests complete, the cache is flushed, the write goes, the cache is flushed again,
-//! and only then later requests follow.
+//! From 2.6.37 on a flush guarantees durability, not order. It never enters the elevator, and
+//! waiting requests share a flush. Only one flush runs at a time. No flush starts while data of a
+//! sequence is in flight, unless the oldest waiter is older than 5 s. In earlier kernels a barrier
+//! stops the pipeline: all earlier requests complete, the cache is flushed, the write is issued,
+//! and the cache is flushed again. Only then do later requests follow.
 
 use seekwell_core::{Instant, Nanos, RqId};
 use std::collections::VecDeque;
@@ -13,20 +13,20 @@ use std::collections::VecDeque;
 /// A waiter this old gets its flush even while sequence data is in flight.
 const PENDING_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// What comes next for a request of a sequence.
+/// The next step of a request in a sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Waits for a flush before its data.
     Pre,
-    /// Its data is to be written.
+    /// Its data must be written.
     Data,
-    /// Waits for a flush behind its data.
+    /// Waits for a flush after its data.
     Post,
     /// Finished.
     Done,
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequenced {
     /// The request.
@@ -46,7 +46,7 @@ impl Sequenced {
             post,
         }
     }
-    /// Its next step; that step is then taken as begun.
+    /// Moves to the next step and returns it; the step then counts as started.
     fn advance(&mut self) -> Step {
         if std::mem::take(&mut self.pre) {
             Step::Pre
@@ -60,7 +60,7 @@ impl Sequenced {
     }
 }
 
-/// The machine of 2.6.37 and later.
+/// The flush state machine of 2.6.37 and later.
 #[derive(Debug, Default)]
 pub struct FlushMachine {
     pending: Vec<Sequenced>,
@@ -70,7 +70,7 @@ pub struct FlushMachine {
     data: Vec<Sequenced>,
 }
 
-/// What the layer has to do.
+/// An action for the layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     /// Write this request's data, at the head of the dispatch list.
@@ -99,7 +99,7 @@ impl FlushMachine {
             Step::Done => acts.push_back(Act::Complete(s.rq)),
         }
     }
-    /// Should a flush command be issued now? If so it is taken as issued.
+    /// Whether a flush command should be issued; if so, it counts as issued.
     pub fn wants_flush(&mut self, now: Instant) -> bool {
         if self.in_flight || self.pending.is_empty() {
             return false;
@@ -111,24 +111,24 @@ impl FlushMachine {
         std::mem::swap(&mut self.pending, &mut self.running);
         true
     }
-    /// Is a flush command with the driver or on its way?
+    /// Whether a flush command is in the driver or on its way there.
     pub fn flushing(&self) -> bool {
         self.in_flight
     }
-    /// When the oldest waiter loses patience, if data holds it up.
+    /// When the oldest waiter's timeout ends, if data delays its flush.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let held = !self.in_flight && !self.pending.is_empty() && !self.data.is_empty();
         held.then(|| self.pending_since + PENDING_TIMEOUT)
     }
-    /// The flush command is done.
+    /// The flush command has completed.
     pub fn flushed(&mut self, now: Instant, acts: &mut VecDeque<Act>) {
         self.in_flight = false;
         for s in std::mem::take(&mut self.running) {
             self.step(now, s, acts);
         }
     }
-    /// Data of `rq` is done. False if it is not under way here.
+    /// The data of `rq` has completed. False if `rq` is not in progress here.
     pub fn data_done(&mut self, now: Instant, rq: RqId, acts: &mut VecDeque<Act>) -> bool {
         let Some(i) = self.data.iter().position(|s| s.rq == rq) else {
             return false;
@@ -137,13 +137,13 @@ impl FlushMachine {
         self.step(now, s, acts);
         true
     }
-    /// Nothing waits or runs?
+    /// Whether nothing waits or runs.
     pub fn idle(&self) -> bool {
         self.pending.is_empty() && self.data.is_empty() && !self.in_flight
     }
 }
 
-/// A barrier of the kernels before 2.6.37, at the head of the dispatch list.
+/// State of a barrier of the kernels before 2.6.37 at the head of the dispatch list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Barrier {
     /// Earlier requests are still in flight.
@@ -152,7 +152,7 @@ pub enum Barrier {
     PreFlush,
     /// The write is in flight.
     Write,
-    /// The cache is being flushed behind the write of this request.
+    /// The cache is being flushed after the write of this request.
     PostFlush(RqId),
 }
 

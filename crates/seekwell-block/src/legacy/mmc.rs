@@ -1,12 +1,13 @@
 //! The driver of eMMC and SD cards: two slots, packing, stop and reinsert.
 //!
-//! One worker holds two slots: what is on the bus, and what it fetched last. So the elevator is
-//! asked for the next request right after one was issued, not when it completes: its decision is
-//! one request early. A fetched write may take more writes with it as a packed group. An urgent
-//! request makes the driver give back what it has fetched and stop the write on the bus.
+//! One worker holds two slots: the request on the bus, and the request it fetched last. So the
+//! driver asks the elevator for the next request right after it issued one, not when one completes:
+//! the decision is one request early. A fetched write may take further writes with it as a packed
+//! group. An urgent request makes the driver return its fetched requests and stop the write on the
+//! bus.
 //!
-//! Left out: Code Aurora's later forms of packing control, which adapt the threshold to the length
-//! of recent runs; limits by scatter-gather segments (a group is limited by number and size).
+//! Not modelled: Code Aurora's later packing control, which adapts the threshold to the length of
+//! recent runs; limits by scatter-gather segments (a group is limited by number and size).
 
 use super::LegacyQueue;
 use crate::host::HostDriver;
@@ -16,47 +17,47 @@ use seekwell_core::{
 };
 use seekwell_sched::{Insert, Scheduler};
 
-/// The header of a packed group is a block of its own.
+/// The header of a packed group takes a separate block.
 const HEADER_SECTORS: u32 = 1;
 
 /// State of the worker.
 #[derive(Debug, Default)]
 pub struct Mmc {
-    /// Fetched and started, not issued: one request, or a group. They stay on the dispatch list.
+    /// Fetched and started but not issued: one request or a group. They stay on the dispatch list.
     slot: Vec<RqId>,
     /// On the bus, in the order of the group.
     bus: Vec<RqId>,
-    /// When the slot is prepared.
+    /// When preparation of the slot ends.
     ready: Instant,
     /// Writes fetched since the last read.
     writes: u32,
-    /// Nothing was found while the card was busy, and no arrival wakes this worker.
+    /// Nothing was found while the card was busy, and arrivals do not wake this worker.
     pub(super) dry: bool,
-    /// A flush or discard is on the bus: nothing is fetched beside it.
+    /// A flush or discard is on the bus: nothing else is fetched.
     alone: bool,
     commands: Vec<Command>,
 }
 
 impl Mmc {
-    /// Is anything fetched and not issued?
+    /// Whether a request is fetched and not issued.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         !self.slot.is_empty()
     }
-    /// When preparation of the slot ends, if that is to come.
+    /// When preparation of the slot will end, if it is running.
     pub(super) fn next_event(&self, now: Instant, in_flight: u32) -> Option<Instant> {
         (!self.slot.is_empty() && in_flight == 0 && self.ready > now).then_some(self.ready)
     }
-    /// The request is not the worker's any more.
+    /// The request does not belong to the worker any more.
     pub(super) fn forget(&mut self, rq: RqId) {
         self.slot.retain(|r| *r != rq);
         self.bus.retain(|r| *r != rq);
     }
-    /// Has preparation of a slot just ended?
+    /// Whether preparation of a slot has just ended.
     pub(super) fn prepared(&self, now: Instant) -> bool {
         !self.slot.is_empty() && self.ready == now
     }
-    /// A completion: the worker wakes.
+    /// A completion wakes the worker.
     #[cold]
     pub(super) fn completed(&mut self) {
         (self.dry, self.alone) = (false, false);
@@ -64,7 +65,7 @@ impl Mmc {
     }
 }
 
-/// May it be part of a packed group?
+/// Whether the request may be part of a packed group.
 fn packable(r: &Request) -> bool {
     r.op == Op::Write
         && r.sectors.0 > 0
@@ -73,7 +74,7 @@ fn packable(r: &Request) -> bool {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// One round of the worker; false when it has to wait.
+    /// One round of the worker; false if it must wait.
     #[cold]
     #[inline(never)]
     pub(super) fn step_mmc(&mut self) -> bool {
@@ -102,8 +103,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// Looks for the next request. False: there is none, or it may not be looked at. True: the slot
-    /// is filled, or the elevator has moved something to the dispatch list.
+    /// Looks for the next request. True if the slot was filled or the elevator moved a request to
+    /// the dispatch list. False if there is no request, or the worker may not look.
     fn fetch(&mut self, host: MmcHost) -> bool {
         if self.mmc.alone || self.mmc.dry {
             return false;
@@ -142,7 +143,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             }
     }
 
-    /// Fetches more writes behind the one in the slot. The first that does not fit is put back.
+    /// Fetches more writes to follow the one in the slot. The first that does not fit is returned.
     fn gather(&mut self, host: MmcHost) {
         let limit = self.cx.queue.max_sectors.0;
         let mut total = HEADER_SECTORS + self.cx.rqs[self.mmc.slot[0]].sectors.0;
@@ -176,8 +177,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// A started request that the driver does not take stays where it is on the dispatch list, as
-    /// one that nothing passes and nothing merges with.
+    /// A started request that the driver does not take keeps its place on the dispatch list;
+    /// nothing passes it and nothing merges with it.
     #[cold]
     fn put_back(&mut self, rq: RqId) {
         if self.cx.rqs[rq].elv {
@@ -216,8 +217,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// An urgent request wakes the worker and ends packing. What is fetched and not issued goes back
-    /// into the elevator: the last first, so that the first ends up in front.
+    /// An urgent request wakes the worker and ends packing. Requests that are fetched and not
+    /// issued return to the elevator, the last one first, so that the first one ends up in front.
     pub(super) fn give_back_slot(&mut self) {
         (self.mmc.writes, self.mmc.dry) = (0, false);
         if self.mmc.slot.iter().any(|rq| !self.cx.rqs[*rq].elv) {
@@ -229,8 +230,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Stops the write on the bus, if it can be stopped. What is left of it goes back into the
-    /// elevator, the members of a group each for itself.
+    /// Stops the write on the bus if possible. The rest of it returns to the elevator; the members
+    /// of a group return one by one.
     pub(super) fn stop_the_bus(&mut self) {
         let write = |rq: &RqId| self.cx.rqs[*rq].op == Op::Write && self.cx.rqs[*rq].elv;
         if self.mmc.bus.first().is_some_and(write) {
@@ -239,7 +240,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Stops one transaction of a device. A device that stops nothing goes on.
+    /// Stops one transaction of a device. If the device cannot stop, the transaction continues.
     #[cold]
     pub(super) fn stop_members(&mut self, members: &[RqId]) {
         let now = self.cx.now();
@@ -248,7 +249,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 continue;
             };
             if done >= self.cx.rqs[rq].sectors {
-                // All of it is on the medium: it completes, at this instant.
+                // All of it is on the medium: it completes at this instant.
                 self.done.push(Done {
                     id: rq.0,
                     at: now,
@@ -260,7 +261,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.acct.stats.set_depth(now, self.in_flight);
             let r = &mut self.cx.rqs[rq];
             if done.0 > 0 {
-                // The rest is written later; the bios end with it. Nothing merges with a rest.
+                // The rest is written later, and the bios end with it. Nothing merges with such a
+                // rest.
                 r.sector = r.sector + done;
                 r.sectors.0 -= done.0;
                 r.flags |= Flags::NOMERGE;
@@ -270,7 +272,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Back into the elevator, to the head of where it belongs.
+    /// Returns the request to the elevator, at the head of its queue.
     #[cold]
     fn reinsert(&mut self, rq: RqId) {
         self.cx.in_driver -= 1;

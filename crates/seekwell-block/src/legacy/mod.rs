@@ -1,12 +1,12 @@
 //! The single-queue block layer of Linux 2.6.18 to 4.20 around an elevator.
 //!
-//! What it models: merging, two request pools with congestion and batching, per-queue plugs (2.6)
-//! and per-task plugs (2.6.39 on), the dispatch list and its boundary, drivers that look ahead,
-//! flush sequences and barriers, an elevator switch while requests are queued. What it leaves out:
-//! segments (only sectors limit a request), bounce buffers, per-cgroup pools of 4.0.
+//! Modelled: merging, two request pools with congestion and batching, per-queue plugs (2.6) and
+//! per-task plugs (2.6.39 on), the dispatch list and its boundary, drivers that look ahead, flush
+//! sequences and barriers, an elevator switch while requests are queued. Not modelled: segments
+//! (only sectors limit a request), bounce buffers, per-cgroup pools of 4.0.
 //!
-//! Order at one instant: completions (each: elevator told, request freed, queue run), timers,
-//! deferred work, submissions.
+//! Order at one instant: completions (for each: notify the elevator, free the request, run the
+//! queue), timers, deferred work, submissions.
 
 mod complete;
 pub mod flush;
@@ -31,10 +31,10 @@ use seekwell_core::{
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use std::collections::VecDeque;
 
-/// What may be switched off in the layer, and its sizes.
+/// Optional parts of the layer, and sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct LegacyOptions {
-    /// 2.6: plug an empty queue until 4 requests wait, 3 ms are over, or a sync bio comes.
+    /// 2.6: plug an empty queue until 4 requests wait, 3 ms have passed, or a sync bio arrives.
     pub queue_plug: bool,
     /// 2.6: unplug_thresh, requests.
     pub unplug_thresh: u32,
@@ -64,8 +64,8 @@ struct Plug {
 
 /// A single-queue block queue: layer, elevator, host driver and device.
 ///
-/// Generic over the elevator (`?Sized`: a `Box<dyn Scheduler>` serves everything, a concrete type
-/// serves a benchmark) and over the device.
+/// Generic over the elevator and over the device. The elevator may be `?Sized`: `Box<dyn
+/// Scheduler>` works with all schedulers, a concrete type is for benchmarks.
 pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
     /// Time, requests, contexts, dispatch list.
     pub cx: Cx,
@@ -132,7 +132,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     pub fn scheduler(&self) -> &S {
         &self.sched
     }
-    /// Elevator and outside together, for tunables.
+    /// Elevator and context together, for tunables.
     pub fn parts(&mut self) -> (&mut S, &mut Cx) {
         (&mut self.sched, &mut self.cx)
     }
@@ -144,11 +144,11 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     pub fn stats(&self) -> &QueueStats {
         &self.acct.stats
     }
-    /// Requests with the device.
+    /// Number of requests in the device.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
-    /// Bios asleep for want of a request.
+    /// Number of bios that sleep because no request is free.
     pub fn asleep(&self) -> usize {
         self.pools.waiting(0) + self.pools.waiting(1)
     }
@@ -165,7 +165,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
         }
     }
-    /// Forced drain (what a switch or a 2.6 barrier does), then a run of the queue.
+    /// Forced drain (as in a switch or a 2.6 barrier), then a run of the queue.
     pub fn drain(&mut self, now: Instant) {
         self.cx.set_now(now);
         self.force_drain();
@@ -191,7 +191,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.run();
         }
     }
-    /// Deferred work and wake-ups of this instant.
+    /// Runs deferred work and wake-ups of this instant.
     #[inline]
     fn settle(&mut self) {
         let nothing = self.acct.freed.is_empty() && !self.cx.kicked() && self.wake == [0; 2];
@@ -317,9 +317,8 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// Is there anything that few requests meet: a plugged queue, a card's driver with a request
-    /// prepared, a cache flush that is due, a switch? Asked at every step, so that they cost nothing
-    /// else.
+    /// Whether there is rare work: a plugged queue, a card driver with a prepared request, a due
+    /// cache flush, a switch. This single check per step keeps the rare cases cheap.
     #[inline]
     fn seldom(&self) -> bool {
         self.queue_plug.is_some()
@@ -327,7 +326,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             || self.flush.deadline().is_some()
             || self.switching.is_some()
     }
-    /// `first`, or when one of these is due if that is sooner.
+    /// `first`, or the time of the rare work if that is earlier.
     #[cold]
     fn seldom_event(&self, first: Option<Instant>) -> Option<Instant> {
         let prepared = self.mmc.next_event(self.cx.now(), self.in_flight);
@@ -341,7 +340,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         ];
         all.into_iter().flatten().min()
     }
-    /// Does what is due of them.
+    /// Does the rare work that is due.
     #[cold]
     fn seldom_due(&mut self, t: Instant) {
         if self.queue_plug.is_some_and(|p| p <= t) {

@@ -1,16 +1,16 @@
 //! The two request pools: `nr_requests` each, congestion, and batching processes.
 //!
-//! Under overload processes take turns in bursts of up to 32 requests, and the elevator never sees
-//! more than `nr_requests` (at most half as many again) of a pool: this bounds every window in
-//! which requests can be reordered.
+//! Under overload processes take turns in bursts of up to 32 requests. The elevator never sees more
+//! than `nr_requests` (at most half as many again) of a pool; this bounds every window in which
+//! requests can be reordered.
 
 use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side, TaskId};
 use std::collections::VecDeque;
 
-/// Requests a batcher may take.
+/// Number of requests that a batcher may take.
 const BATCH_REQUESTS: u32 = 32;
-/// How long its turn lasts: 1/50 s.
+/// Length of its turn: 1/50 s.
 const BATCH_TIME: Nanos = Nanos::from_ms(20);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Waiting {
     pub bio: Bio,
     /// Its io context.
     pub ioc: IocId,
-    /// When it came.
+    /// Time of its arrival.
     pub arrived: Instant,
 }
 
@@ -38,7 +38,7 @@ struct Pool {
     waiting: VecDeque<Waiting>,
 }
 
-/// Both pools of a queue, and who is batching.
+/// Both pools of a queue, and the batching contexts.
 #[derive(Debug)]
 pub struct Pools {
     pool: [Pool; 2],
@@ -46,12 +46,12 @@ pub struct Pools {
     by_direction: bool,
 }
 
-/// What the elevator said and the pool makes of it.
+/// The pool's decision, based on the elevator's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grant {
-    /// Counted in.
+    /// A request was granted and counted.
     Yes,
-    /// Sleep.
+    /// The bio must sleep.
     No,
 }
 
@@ -64,7 +64,7 @@ impl Pools {
             by_direction: era <= Era::K2_6_24,
         }
     }
-    /// Which pool a request belongs to.
+    /// The pool of a request.
     pub fn index(&self, is_write: bool, is_sync: bool) -> usize {
         if self.by_direction {
             is_write as usize
@@ -72,7 +72,7 @@ impl Pools {
             !is_sync as usize
         }
     }
-    /// Requests of a pool in use.
+    /// Number of requests in use in a pool.
     pub fn count(&self, p: usize) -> u32 {
         self.pool[p].count
     }
@@ -80,7 +80,7 @@ impl Pools {
     pub fn congested(&self, p: usize) -> bool {
         self.pool[p].congested
     }
-    /// Bios asleep on a pool.
+    /// Number of bios asleep on a pool.
     pub fn waiting(&self, p: usize) -> usize {
         self.pool[p].waiting.len()
     }
@@ -103,8 +103,8 @@ impl Pools {
         *self.batchers.at(ioc.idx()) = Batcher::default();
     }
 
-    /// Tries to take a request out of pool `p` for `ioc`; `n` is nr_requests, `must` the
-    /// elevator's word.
+    /// Tries to take a request from pool `p` for `ioc`. `n` is nr_requests; `must` is the
+    /// elevator's answer MUST.
     pub fn take(&mut self, p: usize, ioc: IocId, n: u32, must: bool, now: Instant) -> Grant {
         let count = self.pool[p].count;
         let congested_on = (n - n / 8 + 1).min(n);
@@ -129,13 +129,13 @@ impl Pools {
         }
         Grant::Yes
     }
-    /// Does a bio of `task` sleep on a pool?
+    /// Whether a bio of `task` sleeps on a pool.
     pub fn has_waiting(&self, task: TaskId) -> bool {
         let asleep =
             |p: &Pool| !p.waiting.is_empty() && p.waiting.iter().any(|w| w.bio.task == task);
         self.pool.iter().any(asleep)
     }
-    /// All that sleep, pool by pool, longest first.
+    /// All sleeping bios, pool by pool, the longest sleep first.
     pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
         let all = self.pool.iter().flat_map(|p| &p.waiting);
         all.map(|w| Asleep::new(now, &w.bio, w.arrived)).collect()
@@ -144,7 +144,7 @@ impl Pools {
     pub fn sleep(&mut self, p: usize, w: Waiting) {
         self.pool[p].waiting.push_back(w);
     }
-    /// Puts a woken bio that failed again back to the front.
+    /// Returns a woken bio that failed again to the front.
     pub fn sleep_again(&mut self, p: usize, w: Waiting) {
         self.pool[p].waiting.push_front(w);
     }
@@ -162,7 +162,7 @@ impl Pools {
         }
         false
     }
-    /// Wakes the longest sleeper, as a fresh batcher.
+    /// Wakes the bio that slept longest, as a new batcher.
     pub fn wake(&mut self, p: usize, now: Instant) -> Option<Waiting> {
         let w = self.pool[p].waiting.pop_front()?;
         self.make_batcher(w.ioc, now);
@@ -187,7 +187,7 @@ mod tests {
         for _ in 113..128 {
             assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
         }
-        // The one that filled the pool is a batcher: 32 credits, one spent on filling it.
+        // The context that filled the pool is a batcher: 32 credits, one of them used to fill it.
         for _ in 0..31 {
             assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
         }
@@ -201,7 +201,8 @@ mod tests {
         );
     }
 
-    /// From the 113th request on until fewer than 103 are in use, and only then again at the 113th.
+    /// Congested from the 113th request on until fewer than 103 are in use. The 113th makes it
+    /// congested again.
     #[test]
     fn rule_5_congestion_ends_well_below_where_it_begins() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
@@ -219,7 +220,7 @@ mod tests {
         assert!(p.count(0) == 112 && !p.congested(0));
         take(&mut p, 1);
         assert!(p.congested(0));
-        // As small as a queue can be: at its last request, until none is left.
+        // The smallest possible queue: congested at its last request, until none is left.
         let mut p = Pools::new(Era::K4_0);
         for n in [4u32, 1] {
             for _ in 0..n {

@@ -1,4 +1,4 @@
-//! The driver's loop: look, start, hand over, until the device is full or nothing comes.
+//! The driver's loop: look, start, issue, until the device is full or there are no requests.
 
 use super::LegacyQueue;
 use super::flush::{Act, Barrier};
@@ -6,7 +6,7 @@ use crate::host::HostDriver;
 use seekwell_core::{Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId};
 use seekwell_sched::Scheduler;
 
-/// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
+/// Id of the layer's own bios (cache flushes); their completions are not reported.
 pub(super) const OWN_BIO: u64 = u64::MAX;
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
@@ -20,7 +20,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.running = false;
     }
 
-    /// One round of the loop; false when the driver has to stop.
+    /// One round of the loop; false if the driver must stop.
     #[inline]
     fn step(&mut self) -> bool {
         if let HostDriver::Mmc(_) = self.host {
@@ -45,13 +45,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.issue(rq)
     }
 
-    /// Asks the elevator, which is done only when the dispatch list is empty.
+    /// Asks the elevator; only called while the dispatch list is empty.
     #[inline(always)]
     pub(super) fn ask(&mut self) -> bool {
         if !self.host.may_look(self.in_flight) {
             return false;
         }
-        // A device that cannot queue flushes gets nothing beside one.
+        // A device that cannot queue flushes gets no other command during a flush.
         if self.flush.flushing() && !self.dev.flush_queueable {
             return false;
         }
@@ -74,7 +74,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    // One copy in the loop and one for each of the rare callers: the loop is not to pay for these.
+    // Inlined in the loop and in each rare caller, so that the loop does not pay for the rare
+    // callers.
     #[inline(always)]
     pub(super) fn issue(&mut self, rq: RqId) -> bool {
         let now = self.cx.now();
@@ -93,7 +94,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// The device has it.
+    /// Records that the device has the request.
     #[inline(always)]
     pub(super) fn issued(&mut self, rq: RqId) {
         let now = self.cx.now();
@@ -113,7 +114,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.cx.event(Action::Issue, rq);
     }
 
-    /// Gives a started request back: the driver could not keep it. It goes to the head.
+    /// Returns a started request that the driver could not keep. It goes to the head.
     pub fn requeue(&mut self, rq: RqId) {
         self.mmc.forget(rq);
         if self.cx.rqs[rq].state == State::InFlight {
@@ -132,8 +133,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.settle();
     }
 
-    /// An urgent request waits: the device stops its write (the one issued first), and what is not
-    /// written yet goes back into the elevator.
+    /// An urgent request waits: the device stops its write (the one issued first), and the
+    /// unwritten rest returns to the elevator.
     #[cold]
     pub(super) fn stop_a_write(&mut self) {
         if let HostDriver::Mmc(_) = self.host {
@@ -153,18 +154,18 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// A 2.6 barrier (or what counts as one) at the head?
+    /// Whether there is a 2.6 barrier (or an equivalent) at the head.
     pub(super) fn is_barrier(&self, rq: RqId) -> bool {
         self.is_2_6() && !self.cx.rqs[rq].elv && self.is_barrier_part(rq)
     }
-    /// A request that was asked to be a barrier, or a flush.
+    /// Whether the request was marked as a barrier, or is a flush.
     pub(super) fn is_barrier_part(&self, rq: RqId) -> bool {
         let r = &self.cx.rqs[rq];
         let own = self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
         !own && (r.op == Op::Flush || r.flags.intersects(Flags::PREFLUSH | Flags::FUA))
     }
 
-    /// Moves a barrier one step on; true when it may be started now.
+    /// Moves a barrier one step further; true if it may be started.
     #[cold]
     #[inline(never)]
     pub(super) fn barrier_step(&mut self, rq: RqId) -> bool {
@@ -186,12 +187,12 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 true
             }
             Barrier::PreFlush | Barrier::PostFlush(_) => false,
-            // Only the barrier itself starts here; what is behind it waits.
+            // Only the barrier itself starts here; later requests wait.
             Barrier::Write => self.in_flight == 0,
         }
     }
     /// A part of a barrier has completed: `rq` is the layer's own flush (already freed) or the
-    /// barrier itself. True if `rq` is kept until the flush behind it is done.
+    /// barrier itself. True if `rq` is kept until the flush after it completes.
     #[cold]
     #[inline(never)]
     pub(super) fn barrier_completed(&mut self, rq: RqId, own: bool) -> bool {
@@ -221,7 +222,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         false
     }
 
-    /// A cache flush of the layer's own.
+    /// Creates a cache flush of the layer's own.
     pub(super) fn own_flush(&mut self) -> RqId {
         let bio = Bio::new(OWN_BIO, TaskId(0), Op::Flush, Flags::empty(), 0, 0);
         let ioc = self.ioc_of(TaskId(0));

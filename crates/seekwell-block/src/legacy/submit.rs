@@ -9,12 +9,12 @@ use seekwell_core::{
 };
 use seekwell_sched::{Cx, Insert, MayQueue, MergeKind, Scheduler};
 
-/// Requests of one queue a plug holds before it is flushed.
+/// Number of requests of one queue that a plug holds before it is flushed.
 const PLUG_MAX: usize = 16;
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     pub(super) fn submit_bio(&mut self, mut bio: Bio) {
-        // Marks that the kernel of this queue did not know yet do not reach it.
+        // Removes flags that this kernel does not have.
         bio.flags -= match self.cx.queue.era {
             Era::K2_6_18 => Flags::META | Flags::PRIO | Flags::NOIDLE,
             Era::K2_6_24 => Flags::PRIO | Flags::NOIDLE,
@@ -110,7 +110,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.switching.is_none() && bio.op != Op::Flush && !bio.flags.intersects(special)
     }
 
-    /// To the plug, the flush machinery, the elevator or the dispatch list.
+    /// Sends a request to the plug, the flush machinery, the elevator or the dispatch list.
     fn route(&mut self, rq: RqId) {
         let (op, flags) = (self.cx.rqs[rq].op, self.cx.rqs[rq].flags);
         let special = Flags::PREFLUSH.union(Flags::FUA).union(Flags::BARRIER);
@@ -146,8 +146,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.cx.nr_sorted == 0 && self.cx.out.is_empty()
     }
 
-    /// SORT insertion (or BACK, while the elevator is being switched). Does not run the queue,
-    /// unless the elevator asks for it.
+    /// SORT insertion (or BACK, during a switch of the elevator). Does not run the queue unless the
+    /// elevator asks for it.
     fn insert_sorted(&mut self, rq: RqId) {
         if !self.cx.rqs[rq].elv {
             return self.insert_back(rq);
@@ -161,7 +161,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.after_callback();
     }
 
-    /// BACK insertion: everything queued goes before it.
+    /// BACK insertion: all queued requests go before it.
     pub(super) fn insert_back(&mut self, rq: RqId) {
         self.force_drain();
         self.cx.rqs[rq].state = State::Dispatched;
@@ -179,7 +179,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let (has_data, flags) = (self.cx.rqs[rq].sectors.0 > 0, self.cx.rqs[rq].flags);
         let (cache, fua) = (self.dev.write_cache, self.dev.fua);
         if self.is_2_6() {
-            // Every kind of flush is a barrier here; the mark is what the run looks for.
+            // Every kind of flush is a barrier here; the run of the queue looks for this flag.
             self.cx.rqs[rq].flags |= Flags::PREFLUSH;
             self.insert_back(rq);
             self.queue_plug = None;
@@ -206,7 +206,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.run();
     }
 
-    /// A flush sequence that is finished: its bios end at the next step.
+    /// Ends a finished flush sequence; its bios end at the next step.
     pub(super) fn complete_flush(&mut self, rq: RqId) {
         let at = self.cx.now();
         self.cx.event(Action::Complete, rq);
@@ -218,7 +218,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.free_request(rq);
     }
 
-    /// Wakes sleepers of the pools. True if one got on.
+    /// Wakes sleepers of the pools. True if one of them got a request.
     pub(super) fn wake_sleepers(&mut self) -> bool {
         let now = self.cx.now();
         for p in 0..2 {
@@ -229,7 +229,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             let Some(w) = self.pools.wake(p, now) else {
                 continue;
             };
-            // The elevator may be another one by now.
+            // The elevator may have been replaced meanwhile.
             self.attach(w.ioc);
             self.make_request(&w);
             return true;
@@ -292,7 +292,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         false
     }
 
-    /// Hands a plug's requests to the elevator: 4.0 by sector, 3.4 in order of arrival.
+    /// Gives a plug's requests to the elevator: 4.0 by sector, 3.4 in order of arrival.
     fn flush_plug(&mut self, i: usize) {
         if self.plugs[i].rqs.is_empty() {
             return;
@@ -317,7 +317,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.run();
     }
 
-    /// 2.6: takes the plug off the queue and runs it.
+    /// 2.6: removes the plug of the queue and runs the queue.
     pub(super) fn unplug_queue(&mut self) {
         if self.queue_plug.take().is_some() {
             self.run();

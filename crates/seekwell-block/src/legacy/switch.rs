@@ -1,8 +1,8 @@
 //! Switching the elevator while requests are queued.
 //!
-//! New requests get no elevator data and queue first come, first served; the old elevator is
-//! drained into the dispatch list; every 10 ms the layer looks whether a request with elevator
-//! data is left anywhere; when none is, the new elevator takes over with its defaults.
+//! During a switch new requests get no elevator data and queue first come, first served. The old
+//! elevator is drained into the dispatch list. Every 10 ms the layer checks whether any request
+//! with elevator data is left. When none is left, the new elevator takes over with its defaults.
 
 use super::LegacyQueue;
 use seekwell_core::{Device, Instant, Nanos, RqId};
@@ -14,7 +14,7 @@ const POLL: Nanos = Nanos::from_ms(10);
 /// Builds an elevator for a queue.
 type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
 
-/// A switch under way.
+/// A switch in progress.
 pub struct Switch<S: ?Sized> {
     make: Maker<S>,
     hash: bool,
@@ -22,7 +22,7 @@ pub struct Switch<S: ?Sized> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// Begins a switch. `hash`: the new elevator keeps an end-sector hash.
+    /// Starts a switch. `hash`: the new elevator keeps an end-sector hash.
     pub fn switch(
         &mut self,
         now: Instant,
@@ -40,7 +40,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.poll_switch();
         self.settle();
     }
-    /// Is a switch under way?
+    /// Whether a switch is in progress.
     pub fn switching(&self) -> bool {
         self.switching.is_some()
     }
@@ -57,7 +57,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         if self.cx.rqs.iter().any(|(i, r)| r.elv && !plugged(i)) {
             return;
         }
-        // Requests on plug lists lose their elevator data; they enter as bypassing ones.
+        // Requests on plug lists lose their elevator data and enter as bypassing requests.
         let held: Vec<RqId> = self
             .plugs
             .iter()
@@ -80,7 +80,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.run();
     }
 
-    /// A request loses its elevator data.
+    /// Removes the elevator data of a request.
     pub(super) fn orphan(&mut self, rq: RqId) {
         if std::mem::replace(&mut self.cx.rqs[rq].elv, false) {
             *self.sequenced.at(rq.idx()) = false;

@@ -1,12 +1,12 @@
-//! Completion: bios end, the scheduler is told, tags are freed, the queue is run again if it asked
-//! for that.
+//! Completion: bios end, the scheduler is notified, tags are freed, and the queue runs again if the
+//! scheduler asked for that.
 
 use super::{MqQueue, OWN_BIO};
 use seekwell_core::{Action, BioDone, Device, Instant, Op, RqId, State};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Takes what the device has done by `t`; false if that is nothing.
+    /// Processes the device's completions up to `t`; false if there are none.
     pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) -> bool {
         self.dev.advance(t, &mut self.done);
         if self.done.is_empty() {
@@ -20,7 +20,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// The device is rid of it.
+    /// The request has left the device.
     pub(super) fn left_device(&mut self, rq: RqId) {
         let r = &self.cx.rqs[rq];
         self.in_flight -= 1;
@@ -37,7 +37,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let r = &self.cx.rqs[rq];
         let (h, elv, flush) = (r.hctx as usize, r.elv, r.op == Op::Flush);
-        // A drive interrupts the CPU whose queue the command came through.
+        // A drive interrupts the CPU whose queue the command used.
         self.current = h;
         self.left_device(rq);
         let own = flush && self.cx.rqs.first_bio(rq).id == OWN_BIO;
@@ -72,7 +72,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Completes the bios of a request; one that was split when its last piece is done.
+    /// Completes the bios of a request. A split bio completes with its last piece.
     pub(super) fn end_bios(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let at = self.cx.now();
         self.cx.event(Action::Complete, rq);
@@ -102,7 +102,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Scheduler data, tags and slab entry go back.
+    /// Releases scheduler data, tags and the slab entry.
     pub(super) fn free_request(&mut self, rq: RqId) {
         let (ioc, elv, h) = {
             let r = &self.cx.rqs[rq];

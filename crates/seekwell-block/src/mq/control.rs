@@ -1,4 +1,4 @@
-//! The queue as a [`BioSink`]: time, and what the outside tells it beside bios.
+//! The queue as a [`BioSink`]: time, and messages besides bios.
 
 use super::submit::Deed;
 use super::{MqQueue, sooner};
@@ -36,8 +36,8 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             if outside.is_some_and(|o| o <= t) {
                 self.take_ready(out);
                 let done = self.completions(t, out);
-                // A step of the device that completes nothing (a disk takes two a request) changes
-                // nothing here.
+                // A step of the device without a completion (a disk takes two steps per request)
+                // changes nothing here.
                 if !done && !due && besides.is_none_or(|b| b > t) {
                     continue;
                 }
@@ -69,7 +69,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
                 self.limits_told(other);
                 self.latency_told(other);
                 self.cost_told(other);
-                // A limit may have been lifted.
+                // A limit may have been removed.
                 self.wake_sleepers();
             }
         }
@@ -99,7 +99,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// What is complete without the device having been asked.
+    /// Moves the finished bios to `out`.
     #[inline]
     fn take_ready(&mut self, out: &mut Vec<BioDone>) {
         if !self.ready.is_empty() {

@@ -1,10 +1,10 @@
-//! Running a hardware queue: what is parked first, then the scheduler, until the driver refuses.
+//! Running a hardware queue: first parked requests, then the scheduler, until the driver refuses.
 
 use super::{Hctx, MqQueue, RERUN};
 use seekwell_core::{Accept, Action, Command, Device, Flags, Instant, Op, RqId, State};
 use seekwell_sched::{Insert, Scheduler};
 
-/// How far a request got.
+/// The result of issuing a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Issue {
     /// The device has it.
@@ -18,7 +18,7 @@ pub(super) enum Issue {
 }
 
 impl Hctx {
-    /// Moves `dispatch_busy` (weight 8, a failed round counts 16).
+    /// Updates `dispatch_busy` (weight 8; a failed round counts 16).
     pub(super) fn round(&mut self, failed: bool) {
         if self.busy > 0 || failed {
             self.busy = (7 * self.busy + if failed { 16 } else { 0 }) / 8;
@@ -27,13 +27,13 @@ impl Hctx {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Asks for a run from a worker: at this instant, after all submissions of it.
+    /// Asks for a run from a worker: at this instant, after all submissions of this instant.
     pub(super) fn run_later(&mut self, h: usize) {
         self.hctx[h].pending = true;
         self.hctx[h].rerun_at = None;
     }
 
-    /// Does what workers have to do at this instant.
+    /// Does the workers' work of this instant.
     pub(super) fn due_runs(&mut self) {
         while let Some((rq, how)) = self.requeued.pop_front() {
             self.reinsert(rq, how);
@@ -47,7 +47,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.wake_sleepers();
     }
 
-    /// The requeue worker: back to the head of the scheduler, or data of a flush sequence.
+    /// The requeue worker: inserts at the head of the scheduler, or inserts data of a flush
+    /// sequence.
     fn reinsert(&mut self, rq: RqId, how: Insert) {
         let h = self.cx.rqs[rq].hctx as usize;
         if self.cx.rqs[rq].elv {
@@ -58,7 +59,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.run_later(h);
     }
 
-    /// Past the scheduler, to the dispatch list.
+    /// Bypasses the scheduler and inserts into the dispatch list.
     pub(super) fn bypass_insert(&mut self, rq: RqId, at_head: bool) {
         self.cx.rqs[rq].state = State::Dispatched;
         let h = self.cx.rqs[rq].hctx as usize;
@@ -97,14 +98,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     fn ask(&mut self, h: usize, all: bool) -> u32 {
         let n = self.sched.dispatch(&mut self.cx, h as u16, all);
-        self.cx.take_run(); // a run is under way
+        self.cx.take_run(); // a run is in progress
         if self.cx.take_kick() {
             self.kick_all();
         }
         n
     }
 
-    /// Without a scheduler, saturated: one request, round robin. False: stop.
+    /// Without a scheduler, under saturation: one request, round robin. False: stop.
     fn pull_one(&mut self, h: usize) -> bool {
         if !self.sched.has_work(&self.cx, h as u16) || !self.budget_left(0) {
             return false;
@@ -112,7 +113,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.ask(h, false);
         self.collect_and_issue(h)
     }
-    /// Without a scheduler: everything that waits.
+    /// Without a scheduler: all waiting requests.
     fn pull_all(&mut self, h: usize) {
         if self.ask(h, true) > 0 {
             self.collect_and_issue(h);
@@ -128,7 +129,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         all
     }
 
-    /// With a scheduler: one round of asking and issuing. False: stop.
+    /// With a scheduler: one round of dispatch and issue. False: stop.
     fn pull(&mut self, h: usize) -> bool {
         let max = if self.hctx[h].busy > 0 {
             1
@@ -157,8 +158,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             if nothing {
                 let at = self.cx.now() + RERUN;
                 for h in 0..self.hctx.len() {
-                    // One that waits already keeps its time: two queues without luck would else
-                    // put off a third for ever.
+                    // A rerun that is already scheduled keeps its time. Otherwise two unsuccessful
+                    // queues could postpone a third one for ever.
                     if self.meant_by_all(h) {
                         self.hctx[h].rerun_at.get_or_insert(at);
                     }
@@ -182,9 +183,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         any
     }
 
-    /// A deferred command keeps all others away until something completes, so that the drive
-    /// drains for it. Without this, direct issue without a scheduler would pass a flush that waits
-    /// on SATA, for ever under a steady load.
+    /// A deferred command keeps all others away until a completion, so that the drive drains for
+    /// it. Without this rule, direct issue without a scheduler would pass a waiting flush on SATA,
+    /// for ever under a steady load.
     fn budget_left(&self, more: u32) -> bool {
         let free = || self.budget_used + more < self.driver.depth().max(1);
         !self.driver.has_budget() || (!self.deferred && free())
@@ -192,7 +193,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     pub(super) fn take_driver_tag(&mut self, rq: RqId) -> bool {
         let tags = &mut self.tags[rq];
-        // A flush of the layer's own without a scheduler borrows the tag of who waits for it.
+        // Without a scheduler, a flush of the layer's own borrows the tag of the request that waits
+        // for it.
         if tags.driver || (self.bypass && self.cx.rqs[rq].op == Op::Flush) {
             return true;
         }
@@ -211,8 +213,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Hands a list to the driver, in order; the list is empty afterwards. What is not accepted
-    /// goes to the dispatch list. True: all were.
+    /// Issues a list of requests in order; the list is empty afterwards. Refused requests go to the
+    /// dispatch list. True if all were accepted.
     fn issue_list(&mut self, h: usize, list: &mut Vec<RqId>) -> bool {
         let mut refused = None;
         let mut done = 0;
@@ -251,7 +253,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         false
     }
 
-    /// Hands one request to the driver, if there are budget and tag.
+    /// Issues one request if there are a budget and a tag.
     pub(super) fn issue(&mut self, rq: RqId) -> Issue {
         if !self.budget_left(0) {
             return Issue::NoBudget;
@@ -297,7 +299,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Issue::Done
     }
 
-    /// Without a scheduler: straight to the driver, or into a FIFO or the dispatch list.
+    /// Without a scheduler: issues directly, or queues in a FIFO or in the dispatch list.
     pub(super) fn issue_or_queue(&mut self, rq: RqId) {
         let h = self.cx.rqs[rq].hctx as usize;
         match self.issue(rq) {
@@ -314,8 +316,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// The driver hands a request back that it had accepted (the device can stop it). It is
-    /// inserted again, before everything that waits. False: the device cannot.
+    /// The driver returns a request that it had accepted (the device can stop it). The request is
+    /// inserted again, before all waiting requests. False if the device cannot stop.
     pub fn requeue(&mut self, now: Instant, rq: RqId) -> bool {
         self.cx.set_now(now);
         if self.cx.rqs[rq].state != State::InFlight || self.dev.stop(now, rq.0).is_none() {
@@ -339,7 +341,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.give_driver_tag(rq);
         }
     }
-    /// A request in flight according to the layer, for drivers that hand one back.
+    /// A request in flight according to the layer, for drivers that return one.
     pub fn find_in_flight(&self, pick: impl Fn(&seekwell_core::Request) -> bool) -> Option<RqId> {
         let mut all = self.cx.rqs.iter();
         all.find(|(_, r)| r.state == State::InFlight && pick(r))

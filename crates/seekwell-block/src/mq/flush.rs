@@ -1,7 +1,7 @@
-//! Flush and FUA: sequences beside the scheduler, as far as the kernel keeps them there.
+//! Flush and FUA: sequences outside the scheduler, as far as the kernel keeps them outside.
 //!
-//! Flush commands never enter the scheduler. The data part of a sequence does since 6.2 or so; in
-//! 6.1 it went to the head of the dispatch list.
+//! Flush commands never enter the scheduler. The data part of a sequence enters it since about 6.2;
+//! in 6.1 it went to the head of the dispatch list.
 
 use super::{MqQueue, OWN_BIO, RqTags};
 use crate::legacy::flush::{Act, Sequenced};
@@ -9,8 +9,8 @@ use seekwell_core::{Bio, Device, Era, Flags, IoPrio, Op, RqId, State, TaskId};
 use seekwell_sched::{Insert, Scheduler};
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Takes a request that carries PREFLUSH or FUA, or is a flush. False: it needs no sequence and
-    /// goes the way of any other.
+    /// Takes a request with PREFLUSH or FUA, or a flush. False if it needs no sequence and takes
+    /// the normal path.
     pub(super) fn insert_flush(&mut self, rq: RqId) -> bool {
         let r = &self.cx.rqs[rq];
         let (h, has_data) = (r.hctx as usize, r.sectors.0 > 0);
@@ -66,13 +66,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.run_later(h);
     }
 
-    /// A flush command is done: its waiters go on.
+    /// A flush command has completed: its waiters continue.
     pub(super) fn flush_done(&mut self, h: usize) {
         self.hctx[h].flush.flushed(self.cx.now(), &mut self.acts);
         self.do_acts();
         self.kick_flush(h);
     }
-    /// The data of a sequence is done.
+    /// The data of a sequence has completed.
     pub(super) fn data_done(&mut self, h: usize, rq: RqId) {
         self.hctx[h]
             .flush

@@ -1,12 +1,12 @@
-//! Cgroups as a controller keeps them: something for each, found by number, under a parent.
+//! Cgroups of a controller: data for each cgroup, found by number, under a parent.
 
 use seekwell_core::CgroupId;
 use std::collections::BTreeMap;
 
-/// The root's place.
+/// The root's index.
 pub(super) const ROOT: usize = 0;
 
-/// All that were named so far; those that are gone keep their place.
+/// All known cgroups; removed ones keep their index.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<T> {
     all: Vec<(Option<usize>, T)>,
@@ -14,14 +14,14 @@ pub(super) struct Groups<T> {
 }
 
 impl<T: Default> Groups<T> {
-    /// The root alone.
+    /// Only the root.
     pub fn new() -> Self {
         Groups {
             all: vec![(None, T::default())],
             by_id: BTreeMap::from([(CgroupId::ROOT, ROOT)]),
         }
     }
-    /// Place of a cgroup; one that was never named lies under the root from now on.
+    /// Index of a cgroup; an unknown one is added under the root.
     pub fn place(&mut self, id: CgroupId) -> usize {
         let new = self.all.len();
         let at = *self.by_id.entry(id).or_insert(new);
@@ -30,12 +30,12 @@ impl<T: Default> Groups<T> {
         }
         at
     }
-    /// Place of a cgroup that was named.
+    /// Index of a known cgroup.
     pub fn find(&self, id: CgroupId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
-    /// A cgroup is made under a parent. Nothing comes to lie under itself, and the root under
-    /// nothing.
+    /// Creates a cgroup under a parent. No cgroup becomes its own ancestor, and the root has no
+    /// parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let (at, above) = (self.place(id), self.place(parent));
         let mut up = Some(above);
@@ -46,19 +46,19 @@ impl<T: Default> Groups<T> {
             self.all[at].0 = Some(above);
         }
     }
-    /// Place of the parent; the root has none.
+    /// Index of the parent; the root has none.
     pub fn parent(&self, at: usize) -> Option<usize> {
         self.all[at].0
     }
-    /// How many places there are.
+    /// Number of indices.
     pub fn len(&self) -> usize {
         self.all.len()
     }
-    /// All, by place.
+    /// All, by index.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|g| &g.1)
     }
-    /// All, by place.
+    /// All, by index.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.all.iter_mut().map(|g| &mut g.1)
     }

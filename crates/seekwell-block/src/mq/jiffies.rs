@@ -1,4 +1,4 @@
-//! Time as the kernel's timers see it.
+//! Time in the resolution of the kernel's timers.
 
 /// A point in time: on the clock and in ticks of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,14 +9,14 @@ pub struct Moment {
     pub jiffy: i64,
 }
 
-/// Jiffies of the first level of the timer wheel; each further level has buckets of eight times
-/// the width.
+/// Jiffies of the first level of the timer wheel; each further level has buckets eight times as
+/// wide.
 const FIRST: i64 = 63;
-/// Levels of the wheel that are ever needed here: 18 hours at 1000 Hz.
+/// Number of levels used here: 18 hours at 1000 Hz.
 const LEVELS: u32 = 6;
 
-/// When a timer fires that is set now for this jiffy: never in this one, and the later the more
-/// roughly (`calc_wheel_index`).
+/// The jiffy in which a timer for this jiffy fires if it is set now: never in the current jiffy,
+/// and with a coarser resolution for later times (`calc_wheel_index`).
 pub(super) fn fires_at(now: i64, expires: i64) -> i64 {
     let ahead = expires - now;
     if ahead <= FIRST {

@@ -1,7 +1,7 @@
-//! `io.latency` before the tag, with the queue's own time and bios; and the order of what a bio
-//! passes there.
+//! `io.latency` before the tag, with the queue's time and bios; and the order of the gates that a
+//! bio passes.
 //!
-//! A slot is a bio's, from its passage to its completion, also where its request was merged into
+//! A bio holds its slot from the gate to its completion, even if its request was merged into
 //! another.
 
 use super::MqQueue;
@@ -16,7 +16,7 @@ use seekwell_core::{
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
 
-/// What a bio passes on its way from the merge attempt to its tag, in this order.
+/// The gates of a bio between the merge attempt and its tag, in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gate {
     /// `io.cost`.
@@ -32,8 +32,7 @@ pub(super) enum Gate {
 pub(super) struct Latency {
     is: Option<Box<IoLatency>>,
     fires: Option<(i64, Instant)>,
-    /// Bios under way that have slots, with the instants of their submission. Pieces of one that
-    /// was split share its name.
+    /// Bios with slots, and the instants of their submission. Pieces of a split bio share its id.
     under_way: BTreeMap<(BioId, Sector), Vec<(CgroupId, Instant)>>,
 }
 
@@ -41,12 +40,12 @@ impl Latency {
     fn on(&self) -> bool {
         self.is.as_ref().is_some_and(|l| l.on())
     }
-    /// When something happens by itself.
+    /// The time of its next own event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.fires.map(|f| f.1)
     }
-    /// May somebody who sleeps go on?
+    /// Whether a sleeping task may continue.
     #[inline]
     pub fn has_granted(&self) -> bool {
         self.is.as_ref().is_some_and(|l| l.has_granted())
@@ -54,7 +53,7 @@ impl Latency {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// `io.latency`, once a cgroup has had a target.
+    /// `io.latency`, after a cgroup had a target.
     pub fn io_latency(&self) -> Option<&IoLatency> {
         self.latency.is.as_deref()
     }
@@ -70,7 +69,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some(done)
     }
 
-    /// Something is said about cgroups.
+    /// Handles a message about cgroups.
     pub(super) fn latency_told(&mut self, what: Control) {
         if let Control::IoLatency(..) = what
             && self.latency.is.is_none()
@@ -78,7 +77,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let hz = self.cx.clock().hz;
             let rotational = self.dev.facts().rotational;
             let mut l = IoLatency::new(hz, self.cx.queue.nr_requests, rotational);
-            // Those that were made before.
+            // Cgroups created earlier.
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| l.made(*id, c.parent));
             self.latency.is = Some(Box::new(l));
@@ -97,7 +96,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_latency(|l, _| l.depth_changed(n));
     }
 
-    /// From a gate on to the tag, or to sleep before one of the next.
+    /// Passes the gates from `from` on: to the tag, or to sleep at one of the gates.
     pub(super) fn pass(&mut self, bio: &Bio, ioc: Option<IocId>, arrived: Instant, from: Gate) {
         if from == Gate::Cost && !self.cost_lets(bio) {
             return self.sleep(bio, arrived, Need::Slot(Gate::Cost), None);
@@ -133,7 +132,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         });
         false
     }
-    /// The next task that has its slots.
+    /// The next task that has got its slots.
     pub(super) fn next_with_depth(&mut self) -> Option<TaskId> {
         let task = TaskId(self.latency.is.as_mut()?.granted()? as u32);
         self.reason(rules::LET_GO, || (Some(task), format!("{WHO} goes on")));
@@ -156,7 +155,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.with_latency(|l, now| l.done(cgroup, submitted.0, now));
         }
     }
-    /// The timer fires, if it is time.
+    /// Fires the timer if it is due.
     pub(super) fn latency_timer(&mut self, t: Instant) {
         if self.latency.deadline().is_some_and(|at| at <= t) {
             self.with_latency(IoLatency::fire);

@@ -1,7 +1,7 @@
-//! What stands in front of everything: `io.max`, with the queue's own time and bios.
+//! The first gate: `io.max`, with the queue's time and bios.
 //!
-//! A bio that comes too early is put aside and its submitter goes on; what goes later is submitted
-//! by a worker, under one plug, with the priority of who submitted it.
+//! A bio that comes too early is held, and its submitter continues. A worker submits it later,
+//! under one plug, with the priority of the original submitter.
 
 use super::MqQueue;
 use super::iomax::{Held, IoMax, rules};
@@ -11,22 +11,22 @@ use seekwell_core::{Action, Bio, Control, Device, Event, Flags, Instant, IoPrio,
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
 
-/// The worker that submits what was put aside (`kthrotld`).
+/// The worker that submits held bios (`kthrotld`).
 pub const KTHROTLD: TaskId = TaskId(0x7fff_ff00);
-/// What a discard counts.
+/// The number of bytes that a discard counts.
 const DISCARD_BYTES: u64 = 512;
 
-/// A bio on its way in, not split yet or the rest of one that was.
+/// A bio on its way in, before a split, or the rest after one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub bio: Bio,
-    /// Pieces of it went before.
+    /// Earlier pieces of it have left.
     pub rest: bool,
-    /// It may go as far as its first piece.
+    /// It may continue with its first piece.
     pub asked: bool,
 }
 
-/// The limits of a queue, and what they hold.
+/// The limits of a queue, and the held bios.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     iomax: Option<Box<IoMax>>,
@@ -36,12 +36,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Is any bio looked at?
+    /// Whether any bio is checked.
     #[inline]
     pub fn on(&self) -> bool {
         self.iomax.as_ref().is_some_and(|m| m.on())
     }
-    /// When something happens by itself.
+    /// The time of its next own event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.fires.map(|f| f.1)
@@ -52,7 +52,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn jiffy(&self) -> i64 {
         self.cx.clock().jiffies(self.cx.now()) as i64
     }
-    /// Bios that `io.max` holds.
+    /// Number of bios that `io.max` holds.
     pub fn held(&self) -> usize {
         self.limits.held.len()
     }
@@ -68,13 +68,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some(done)
     }
 
-    /// Something is said about cgroups.
+    /// Handles a message about cgroups.
     pub(super) fn limits_told(&mut self, what: Control) {
         if let Control::IoMax(..) = what
             && self.limits.iomax.is_none()
         {
             let mut m = IoMax::new(self.cx.clock().hz);
-            // Those that were made before.
+            // Cgroups created earlier.
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| m.made(*id, c.parent));
             self.limits.iomax = Some(Box::new(m));
@@ -89,8 +89,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.submit_released();
     }
 
-    /// A bio comes, or what is left of one: to `io.max`, which may put it aside, then in pieces to
-    /// the queue.
+    /// A bio, or the rest of one, goes to `io.max`, which may hold it, and then in pieces to the
+    /// queue.
     pub(super) fn whole(&mut self, task: TaskId, mut w: Whole) {
         loop {
             if !std::mem::take(&mut w.asked) && self.put_aside(&w) {
@@ -149,7 +149,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// The worker submits what may go now.
+    /// The worker submits the bios that may continue.
     fn submit_released(&mut self) {
         let Some(m) = self.limits.iomax.as_mut().filter(|m| m.has_released()) else {
             return;
@@ -171,7 +171,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.act_one(KTHROTLD, Deed::Unplug);
     }
-    /// Timers that are due fire.
+    /// Fires the timers that are due.
     pub(super) fn limits_timer(&mut self, t: Instant) {
         if self.limits.deadline().is_some_and(|at| at <= t) {
             self.with_limits(IoMax::fire);
@@ -180,7 +180,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 }
 
-/// Cuts the first sectors off a bio.
+/// Splits the first sectors off a bio.
 pub(super) fn cut(rest: &mut Bio, sectors: u32) -> Bio {
     let mut piece = *rest;
     piece.sectors = seekwell_core::Sectors(rest.sectors.0.min(sectors));

@@ -1,13 +1,13 @@
-//! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or none.
+//! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or `none`.
 //!
-//! What it models: `io.max`, `io.cost`, `io.latency`, writeback throttling, software and hardware
+//! Modelled: `io.max`, `io.cost`, `io.latency`, writeback throttling, software and hardware
 //! contexts, driver tags and scheduler tags with shallow limits, submitters that sleep for a tag,
 //! plugs, bio and request merging, the dispatch loop with its parked request (drivers limited by
 //! tags) or its budget (SCSI), the dispatch list, restarts and 3 ms re-runs, the `dispatch_busy`
 //! average, requeues, flush and FUA sequences, direct issue without a scheduler, a scheduler switch
 //! by freezing the queue.
 //!
-//! What it leaves out, or makes simpler:
+//! Not modelled or simplified:
 //! - tags are counted, not bits of a map (see [`tags`]); drivers never share tags between devices;
 //! - one dispatcher: two CPUs never run a hardware queue at the same time, so at most one request
 //!   is parked (a running kernel sometimes parks two);
@@ -15,9 +15,9 @@
 //!   no segments (only sectors limit a request), no zones;
 //! - a run from a worker happens at the same instant, after all submissions of that instant.
 //!
-//! Order at one instant: completions, timers, sleepers that get a tag, submissions, then the runs
-//! that were asked for. [`MqQueue`] therefore leaves runs for a further `advance` to the same
-//! instant when something else happened in this one.
+//! Order at one instant: completions, timers, sleepers that get a tag, submissions, then the
+//! requested runs. So [`MqQueue`] postpones runs to another `advance` to the same instant if
+//! something else happened in this one.
 
 mod complete;
 mod control;
@@ -59,37 +59,37 @@ use std::collections::{BTreeMap, VecDeque};
 use tags::TagPool;
 use throttle::Throttle;
 
-/// Name of bios that the layer makes for itself (cache flushes); never completed to anybody.
+/// Id of the layer's own bios (cache flushes); their completions are not reported.
 const OWN_BIO: BioId = BioId(u64::MAX);
-/// A hardware queue that got nothing, or a shortage with nothing in flight, is run again so much
-/// later.
+/// A hardware queue that got nothing, or lacks resources with nothing in flight, runs again after
+/// this time.
 const RERUN: Nanos = Nanos::from_ms(3);
-/// Scheduler tags for each driver tag, and the driver depth up to which that counts.
+/// Scheduler tags per driver tag, and the driver depth up to which this ratio holds.
 const SCHED_TAGS: (u32, u32) = (2, 128);
 /// Smallest and (with a scheduler) largest queue/nr_requests.
 const NR_REQUESTS: (u32, u32) = (4, 2048);
 
-/// Where a request's tags are.
+/// The tags that a request holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct RqTags {
     /// Holds a scheduler tag.
     sched: bool,
     /// Holds a driver tag.
     driver: bool,
-    /// Limit under which the tag was taken.
+    /// The limit under which the tag was taken.
     limit: Option<u32>,
     /// Part of a flush sequence.
     sequenced: bool,
-    /// Slot of the writeback throttle it holds.
+    /// The slot of the writeback throttle that it holds.
     slot: Option<wbt::Class>,
 }
 
 /// A hardware context.
 #[derive(Debug, Default)]
 struct Hctx {
-    /// Left the scheduler (or never entered it), not accepted by the driver.
+    /// Requests that left the scheduler (or never entered it) and that the driver has not accepted.
     dispatch: List,
-    /// `dispatch_busy`: a running average of rounds that did not place everything.
+    /// `dispatch_busy`: a running average of rounds in which a request was refused.
     busy: u32,
     /// Run again at the next completion.
     restart: bool,
@@ -104,7 +104,7 @@ struct Hctx {
 }
 
 impl Hctx {
-    /// Is there a tag for one more request, a driver tag where no scheduler is?
+    /// Whether there is a tag for one more request (a driver tag if there is no scheduler).
     fn has_tag(&self, bypass: bool, limit: Option<u32>) -> bool {
         match bypass {
             true => self.driver_tags.available(None),
@@ -113,13 +113,13 @@ impl Hctx {
     }
 }
 
-/// What the layer waits for, its device, its scheduler and bios that are ready left out. Two words, so
-/// that it is handed on in registers, as it is after each change.
+/// The layer's own next work, without its device, its scheduler and finished bios. Two words, so
+/// that it is passed in registers after each change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waits {
     /// Runs are due at this instant.
     due: bool,
-    /// When something of its own is to be done; [`Instant::FAR`] if nothing is.
+    /// The time of its own next work; [`Instant::FAR`] if there is none.
     until: Instant,
 }
 
@@ -137,25 +137,25 @@ impl Waits {
 /// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
 /// driver and device.
 ///
-/// Generic over the scheduler (`?Sized`: a `Box<dyn Scheduler>` serves everything, a concrete type
-/// serves a benchmark) and over the device.
+/// Generic over the scheduler and over the device. The scheduler may be `?Sized`: `Box<dyn
+/// Scheduler>` works with all schedulers, a concrete type is for benchmarks.
 pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     /// Time, requests, contexts; its dispatch list only passes requests on.
     pub cx: Cx,
     sched: Box<S>,
-    /// Its [`Scheduler::bypass`], which every request asks for several times.
+    /// A copy of its [`Scheduler::bypass`], which every request needs several times.
     bypass: bool,
     dev: Below<D>,
     driver: MqDriver,
     hash: bool,
     acct: Account,
     hctx: Vec<Hctx>,
-    /// The hardware context of the CPU at work: of the last submission, completion or run.
+    /// The hardware context of the current CPU: of the last submission, completion or run.
     current: usize,
     /// Dispatch lists of all hardware contexts.
     links: Links,
     tags: Side<RqTags>,
-    /// Requests the device budget is taken for.
+    /// Number of requests that hold the device's budget.
     budget_used: u32,
     plugs: Vec<Plug>,
     tasks: Tasks,
@@ -165,15 +165,15 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     cost: Cost,
     /// A file of `io.max`, `io.latency` or `io.cost` was written.
     controlled: bool,
-    /// Tasks that sleep for a slot, a tag or a frozen queue, with all they do after.
+    /// Tasks that sleep for a slot, a tag or a frozen queue, with their further actions.
     sleepers: Sleepers,
-    /// What the requeue worker is to insert: given back by the driver, or data of a sequence.
+    /// Requests for the requeue worker: returned by the driver, or data of a sequence.
     requeued: VecDeque<(RqId, Insert)>,
     in_flight: u32,
     flushing: bool,
-    /// SCSI: the drive deferred a command, and nothing has completed since.
+    /// SCSI: the drive deferred a command, and nothing has completed since then.
     deferred: bool,
-    /// Pieces of split bios not completed yet, and whether one failed.
+    /// Uncompleted pieces of split bios, and whether one failed.
     splits: BTreeMap<BioId, (u32, bool)>,
     acts: VecDeque<Act>,
     switching: Option<switch::Switch<S>>,
@@ -184,9 +184,9 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// A fresh queue. `make` builds the scheduler for the queue's facts, of which depth and
-    /// nr_requests are set here by the driver's depth; `hash`: the scheduler is searched by the
-    /// end-sector hash.
+    /// A fresh queue. `make` builds the scheduler for the queue's facts; depth and nr_requests are
+    /// first set by the driver's depth. `hash`: the layer searches the end-sector hash for this
+    /// scheduler.
     pub fn new(
         mut facts: QueueFacts,
         clock: TickClock,
@@ -244,7 +244,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q
     }
 
-    /// Scheduler tags and nr_requests as they are by default for scheduler and driver depth.
+    /// Sets the default scheduler tags and nr_requests for the scheduler and the driver depth.
     fn size_tags(&mut self) {
         let depth = self.driver.depth().max(1);
         let n = if self.bypass {
@@ -270,8 +270,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Writes queue/nr_requests. With a scheduler 4 to 2048 (less counts as 4), without at most the
-    /// driver's depth.
+    /// Writes queue/nr_requests. With a scheduler 4 to 2048 (less counts as 4); without one, at
+    /// most the driver's depth.
     pub fn set_nr_requests(&mut self, now: Instant, n: u32) -> Result<(), StoreError> {
         let (min, mut max) = NR_REQUESTS;
         let depth = self.driver.depth().max(1);
@@ -299,7 +299,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub fn scheduler(&self) -> &S {
         &self.sched
     }
-    /// Scheduler and outside together, for tunables.
+    /// Scheduler and context together, for tunables.
     pub fn parts(&mut self) -> (&mut S, &mut Cx) {
         (&mut self.sched, &mut self.cx)
     }
@@ -311,29 +311,29 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub fn stats(&self) -> &QueueStats {
         &self.acct.stats
     }
-    /// Requests with the device.
+    /// Number of requests in the device.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
-    /// Tasks asleep for want of a tag.
+    /// Number of tasks that sleep because no tag is free.
     pub fn asleep(&self) -> usize {
         self.sleepers.len()
     }
-    /// Does this task sleep for want of a tag, or for the end of a freeze?
+    /// Whether this task sleeps for a tag or for the end of a freeze.
     pub fn is_asleep(&self, task: seekwell_core::TaskId) -> bool {
         self.sleepers.has(task)
     }
-    /// Entries of the lists of sleepers looked at so far: for tests, which hold that their number a
-    /// request does not grow with the number of those that wait.
+    /// Number of list entries of sleepers examined so far. Tests check that this number per request
+    /// does not grow with the number of waiting tasks.
     pub fn sleepers_looked_at(&self) -> u64 {
         self.sleepers.looked()
     }
-    /// Scheduler tags and driver tags in use, over all hardware contexts.
+    /// Number of scheduler tags and driver tags in use, over all hardware contexts.
     pub fn tags_used(&self) -> (u32, u32) {
         let sum = |f: fn(&Hctx) -> u32| self.hctx.iter().map(f).sum();
         (sum(|h| h.sched_tags.used()), sum(|h| h.driver_tags.used()))
     }
-    /// Requests on the dispatch list of a hardware context.
+    /// Number of requests on the dispatch list of a hardware context.
     pub fn parked(&self, hctx: u16) -> usize {
         self.hctx[hctx as usize].dispatch.len()
     }
@@ -350,7 +350,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             false => self.sched.store(&mut self.cx, name, text),
         };
         self.after_callback();
-        // A limit may have been lifted.
+        // A limit may have been removed.
         self.wake_sleepers();
         self.keep();
         r
@@ -421,7 +421,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Does a run of all hardware queues mean this one?
+    /// Whether a run of all hardware queues includes this one.
     fn meant_by_all(&self, h: usize) -> bool {
         h == self.current || self.sched.per_hctx() || !self.hctx[h].dispatch.is_empty()
     }
@@ -432,7 +432,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// What a callback asked for: a run at once, or runs from a worker.
+    /// Does what a callback asked for: a run at once, or runs from a worker.
     #[inline]
     fn after_callback(&mut self) {
         if self.cx.asked() {
@@ -452,11 +452,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// The earliest time at which something happens by itself, runs that are due left out.
+    /// The time of the next event, without due runs.
     pub fn next_outside(&self) -> Option<Instant> {
         sooner(self.dev.next_event(), self.next_besides())
     }
-    /// The same without the device.
+    /// The time of the next event, without due runs and without the device.
     #[inline]
     fn next_besides(&self) -> Option<Instant> {
         if !self.ready.is_empty() {
@@ -479,8 +479,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.cx.kicked() || self.kept.due
     }
 
-    /// What few requests meet is looked at once after each change, not whenever somebody asks what
-    /// comes next: to be called before anything public that changes the layer returns.
+    /// Checks for rare work once after each change, not at every query for the next event. Every
+    /// public function that changes the layer must call this before it returns.
     #[inline]
     fn keep(&mut self) {
         self.kept = self.waits_for();
@@ -507,7 +507,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 }
 
-/// The earlier of two times that may not come.
+/// The earlier of two optional times.
 #[inline]
 fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {

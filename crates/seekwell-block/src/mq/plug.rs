@@ -5,19 +5,19 @@ use super::dispatch::Issue;
 use seekwell_core::{Action, Bio, Device, Era, Flags, Instant, IocId, RqId, TaskId};
 use seekwell_sched::{Insert, MergeKind, Scheduler};
 
-/// Requests a plug holds before it is flushed.
+/// Number of requests that a plug holds before it is flushed.
 const PLUG_MAX: usize = 32;
-/// A last request this large is not waited for any longer, bytes.
+/// A plug whose last request is this large is flushed before the next one is added, bytes.
 const PLUG_BYTES: u64 = 128 << 10;
 
 /// A task's plug.
 #[derive(Debug)]
 pub(super) struct Plug {
     task: TaskId,
-    /// Nested plugs: only the outermost counts.
+    /// Nesting depth of plugs; only the outermost counts.
     nested: u32,
     pub(super) rqs: Vec<RqId>,
-    /// The clock as of the first request since the last flush: all of them share it.
+    /// The clock at the first request since the last flush; all further requests use it.
     clock: Option<Instant>,
 }
 
@@ -50,7 +50,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.plugs[i].nested -= 1;
         }
     }
-    /// The task is gone, and whatever it left open.
+    /// The task has exited: removes its open plug.
     pub(super) fn drop_plug(&mut self, task: TaskId) {
         if let Some(i) = self.plug_of(task) {
             self.flush_plug(i, true);
@@ -63,7 +63,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Start time of a request that is made now: since 6.9 the clock stands still under a plug.
+    /// Start time of a new request: since 6.9 the clock stands still under a plug.
     pub(super) fn plug_clock(&mut self, task: TaskId) -> Instant {
         let now = self.cx.now();
         match self.plug_of(task) {
@@ -72,7 +72,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Merges a bio into the last request of its task's plug. No scheduler is asked.
+    /// Merges a bio into the last request of its task's plug. The scheduler is not asked.
     pub(super) fn plug_merge(&mut self, bio: &Bio, ioc: IocId) -> bool {
         let last = self
             .plug_of(bio.task)
@@ -122,7 +122,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// Empties a plug. `from_schedule`: because its task sleeps, so a worker does it.
+    /// Empties a plug. `from_schedule`: the task sleeps, so a worker does this.
     fn flush_plug(&mut self, i: usize, from_schedule: bool) {
         self.plugs[i].clock = None;
         if self.plugs[i].rqs.is_empty() {
@@ -138,9 +138,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.plugs[i].rqs = rqs;
     }
 
-    /// Without a scheduler: one request after the other to the driver, until one is refused. From
-    /// 5.16 to about 6.12 the plug was a stack: last in, first out. What is left stays in `rqs`, in
-    /// order of submission.
+    /// Without a scheduler: issues one request after another until one is refused. From 5.16 to
+    /// about 6.12 the plug is a stack: last in, first out. The rest stays in `rqs`, in order of
+    /// submission.
     fn issue_plugged(&mut self, rqs: &mut Vec<RqId>) {
         let stack = self.cx.queue.era == Era::Mq6_1;
         if stack {
@@ -162,8 +162,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Grouped by hardware queue and CPU, each group in order of submission, into the scheduler.
-    /// 6.12 begins with the group of the first request, 6.1 with that of the last.
+    /// Inserts the requests into the scheduler, grouped by hardware queue and CPU, each group in
+    /// order of submission. 6.12 starts with the group of the first request, 6.1 with that of the
+    /// last.
     fn insert_groups(&mut self, rqs: &mut Vec<RqId>, from_schedule: bool) {
         while !rqs.is_empty() {
             let lead = if self.cx.queue.era == Era::Mq6_1 {

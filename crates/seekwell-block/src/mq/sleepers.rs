@@ -1,7 +1,8 @@
-//! Tasks asleep for want of a tag, or until a frozen queue thaws.
+//! Tasks that sleep for a tag, or until a frozen queue thaws.
 //!
-//! An open loop past saturation has the whole rest of its trace asleep here: a task is found by its
-//! number, and the next to wake at the head of what it waits for, however many wait behind it.
+//! In an open loop beyond saturation, the whole rest of the trace sleeps here. So a task is found
+//! by its number, and the next task to wake is at the head of its queue, however many wait behind
+//! it.
 
 use super::latency::Gate;
 use super::submit::Deed;
@@ -13,9 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// What a sleeping task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
-    /// What a gate gives, which has the order.
+    /// A grant of a gate, which keeps the order.
     Slot(Gate),
-    /// Nothing more of that gate: it was given.
+    /// Nothing more from that gate, which has granted the request.
     Granted(Gate),
     /// A tag of this hardware context under this limit.
     Tag { hctx: usize, limit: Option<u32> },
@@ -30,34 +31,35 @@ pub(super) struct Sleeper {
     pub need: Need,
     pub bio: Bio,
     pub arrived: Instant,
-    /// Slot of the writeback throttle that it has already.
+    /// The slot of the writeback throttle that it already has.
     pub slot: Option<Class>,
-    /// What it does after.
+    /// Its further actions.
     pub then: VecDeque<Deed>,
 }
 
-/// Those that wait for the same, longest first: when each fell asleep, and its slot.
+/// Sleepers with the same need, the longest sleep first: the number of the sleep, and the slot.
 #[derive(Debug)]
 struct Queue {
     need: Need,
     line: VecDeque<(u64, u32)>,
 }
 
-/// Lists kept for the next sleepers, at most.
+/// Largest number of lists kept for reuse.
 const SPARE_LISTS: usize = 64;
 
-/// All of a queue's.
+/// All sleepers of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     slots: Vec<Option<Sleeper>>,
     free: Vec<u32>,
     by_task: BTreeMap<TaskId, u32>,
-    /// Few: one for each need somebody has. An empty one serves the next need that comes up.
+    /// Few: one for each different need. An empty queue is reused for the next need.
     queues: Vec<Queue>,
     fell_asleep: u64,
-    /// Lists of what tasks do after that are empty, with their memory.
+    /// Empty action lists, kept with their memory.
     spare: Vec<VecDeque<Deed>>,
-    /// Entries looked at, for tests: what a sleeper costs must not grow with their number.
+    /// Number of entries examined, for tests: the cost of a sleeper must not grow with their
+    /// number.
     looked: u64,
 }
 
@@ -68,15 +70,15 @@ impl Sleepers {
     pub fn is_empty(&self) -> bool {
         self.by_task.is_empty()
     }
-    /// Entries looked at or moved so far.
+    /// Number of entries examined or moved so far.
     pub fn looked(&self) -> u64 {
         self.looked
     }
-    /// Does this task sleep?
+    /// Whether this task sleeps.
     pub fn has(&self, task: TaskId) -> bool {
         !self.by_task.is_empty() && self.by_task.contains_key(&task)
     }
-    /// All that sleep, and what waits behind each, longest first.
+    /// All sleeping bios and the bios waiting behind them, the longest sleep first.
     pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
         let mut all: Vec<&Sleeper> = self.slots.iter().flatten().collect();
         all.sort_by_key(|s| (s.arrived, s.task));
@@ -93,7 +95,7 @@ impl Sleepers {
         }
         out
     }
-    /// This task's list of what it does after, if it sleeps.
+    /// The list of this task's further actions, if it sleeps.
     pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<Deed>> {
         if self.by_task.is_empty() {
             return None;
@@ -105,17 +107,17 @@ impl Sleepers {
     pub fn fallen(&self) -> u64 {
         self.fell_asleep
     }
-    /// An empty list of what a task does after.
+    /// An empty list for further actions.
     pub fn list(&mut self) -> VecDeque<Deed> {
         self.spare.pop().unwrap_or_default()
     }
-    /// Keeps an empty one for the next sleeper.
+    /// Keeps an empty list for the next sleeper.
     pub fn give_back(&mut self, list: VecDeque<Deed>) {
         if list.capacity() > 0 && self.spare.len() < SPARE_LISTS {
             self.spare.push(list);
         }
     }
-    /// Puts a task to sleep, which does not yet.
+    /// Puts a task to sleep; it must be awake.
     pub fn push(&mut self, s: Sleeper) {
         let (task, need) = (s.task, s.need);
         let slot = match self.free.pop() {
@@ -135,7 +137,7 @@ impl Sleepers {
             self.stand_in_line(need, slot);
         }
     }
-    /// Those that sleep before a gate stand in its own line.
+    /// Appends a sleeper to the queue of its need. Gates keep their sleepers in their own order.
     fn stand_in_line(&mut self, need: Need, slot: u32) {
         self.looked += self.queues.len() as u64;
         let same = self.queues.iter().position(|q| q.need == need);
@@ -155,7 +157,7 @@ impl Sleepers {
         let slot = *self.by_task.get(&task)?;
         self.slots[slot as usize].as_ref().map(|s| s.bio)
     }
-    /// A gate lets a task on, the writeback throttle with a slot.
+    /// A gate lets a task continue, the writeback throttle with a slot.
     pub fn grant(&mut self, task: TaskId, gate: Gate, class: Option<Class>) {
         let Some(&slot) = self.by_task.get(&task) else {
             debug_assert!(false, "{task:?} has a slot and does not sleep");
@@ -167,16 +169,16 @@ impl Sleepers {
         self.fell_asleep += 1;
         self.stand_in_line(Need::Granted(gate), slot);
     }
-    /// Do all that sleep wait for what this gate gives?
+    /// Whether all sleepers wait for this gate.
     pub fn only_before(&self, gate: Gate) -> bool {
         let mut all = self.slots.iter().flatten();
         all.all(|s| s.need == Need::Slot(gate))
     }
-    /// Slots of the throttle that sleepers have.
+    /// The slots of the throttle that sleepers have.
     pub fn slots(&self) -> impl Iterator<Item = Class> {
         self.slots.iter().flatten().filter_map(|s| s.slot)
     }
-    /// Takes the one that has slept longest of those whose need is met.
+    /// Removes the sleeper that has slept longest among those whose need is met.
     pub fn wake(&mut self, met: impl Fn(Need) -> bool) -> Option<Sleeper> {
         if self.by_task.is_empty() {
             return None;
@@ -197,7 +199,7 @@ impl Sleepers {
         self.by_task.remove(&s.task);
         Some(s)
     }
-    /// A task that was woken sleeps again: what it had left to do comes after.
+    /// A woken task sleeps again: its remaining actions are appended.
     pub fn goes_on_later(&mut self, task: TaskId, rest: &mut VecDeque<Deed>) -> bool {
         let Some(then) = self.then_of(task) else {
             return false;
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(next(&[tag(4), Need::Thaw]), Some(2));
         assert_eq!(next(&[tag(4), Need::Thaw]), Some(4));
         assert!(all.is_empty() && all.wake(|_| true).is_none());
-        // A line that emptied serves another need.
+        // An emptied queue is reused for another need.
         all.push(sleeper(5, tag(99)));
         assert_eq!(all.queues.len(), 3);
         assert!(all.has(TaskId(5)) && !all.has(TaskId(1)));

@@ -1,7 +1,7 @@
-//! From bio to request: splitting, merging, tags, and where a new request goes.
+//! From bio to request: splitting, merging, tags, and the destination of a new request.
 //!
-//! A task that finds no tag sleeps, and what it does next (further bios, closing its plug, exiting)
-//! waits with it, as it would on a machine.
+//! A task without a tag sleeps, and its further actions (further bios, closing its plug, exiting)
+//! wait with it, as on a real machine.
 
 use super::latency::Gate;
 use super::limits::{Whole, cut};
@@ -15,12 +15,12 @@ use seekwell_core::{
 };
 use seekwell_sched::{Cx, Insert, Scheduler};
 
-/// What a task does.
+/// An action of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
-    /// Comes to the limits in front of the queue, and is split.
+    /// A bio before the limits and before the split.
     Whole(Whole),
-    /// A bio that is no larger than a request may be.
+    /// A bio that is not larger than a request may be.
     Bio(Bio),
     Plug,
     Unplug,
@@ -28,11 +28,11 @@ pub(super) enum Deed {
     Exit,
 }
 
-/// Marks that make a flush sequence.
+/// Flags that need a flush sequence.
 const FLUSHING: Flags = Flags::PREFLUSH.union(Flags::FUA);
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// A bio comes.
+    /// A bio arrives.
     pub(super) fn come(&mut self, bio: &Bio) {
         self.acct.stats.bios += 1;
         bio_event(&mut self.cx, Action::Queue, bio);
@@ -57,7 +57,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.act_one(piece.task, Deed::Bio(piece));
         }
     }
-    /// Into how many pieces of so many sectors a bio is split; it is done when all of them are.
+    /// Number of pieces of at most `max` sectors into which a bio is split; the bio completes with
+    /// the last piece.
     pub(super) fn will_be_split(&mut self, bio: &Bio, max: u32) -> u32 {
         let pieces = bio.sectors.0.div_ceil(max);
         let now = self.cx.now();
@@ -69,8 +70,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         pieces
     }
 
-    /// Sectors up to which a bio is not split: as many as `max_sectors` and the scatter list let
-    /// through. The list ends between pages.
+    /// The largest number of sectors that is not split: the limit of `max_sectors` and of the
+    /// scatter list. The list ends between pages.
     pub(super) fn largest_piece(&self, bio: &Bio) -> u32 {
         let page = u32::from(PAGE_SECTORS);
         let q = &self.cx.queue;
@@ -79,7 +80,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q.max_sectors.0.min(listed).max(1)
     }
 
-    /// A task does something, now or, if it sleeps, in its turn.
+    /// A task performs an action, at once or, if it sleeps, later in its turn.
     pub(super) fn act_one(&mut self, task: TaskId, deed: Deed) {
         match self.sleepers.then_of(task) {
             Some(then) => then.push_back(deed),
@@ -126,18 +127,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.pass(&bio, Some(ioc), arrived, Gate::Cost);
     }
-    /// The CPU that one of this number is here.
+    /// The CPU of this queue that stands for a given CPU number.
     #[inline]
     fn cpu_of(&self, cpu: u16) -> u16 {
-        // Nearly always there, and a division takes longer.
+        // The number is nearly always in range, and a division takes longer.
         match self.cx.queue.cpus.max(1) {
             cpus if cpu < cpus => cpu,
             cpus => cpu % cpus,
         }
     }
 
-    /// Past all gates: to a tag, or to sleep for one. The io context is asked for if nobody has done
-    /// so since the bio came or its task woke.
+    /// Past all gates: takes a tag, or sleeps for one. `ioc` is looked up unless that was already
+    /// done since the bio arrived or its task woke.
     pub(super) fn get_tag(
         &mut self,
         bio: &Bio,
@@ -157,7 +158,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             None
         };
         if !self.tag_available(hctx, limit) {
-            // The kernel runs the queue once before it lets the submitter sleep.
+            // The kernel runs the queue once before the submitter sleeps.
             self.run(hctx);
             if !self.tag_available(hctx, limit) {
                 return self.sleep(bio, arrived, Need::Tag { hctx, limit }, slot);
@@ -166,7 +167,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.make_request(bio, ioc, arrived, limit, slot);
     }
 
-    /// Does its request enter the scheduler (and count for its limits)?
+    /// Whether its request enters the scheduler (and counts for its limits).
     fn owned_by_scheduler(&self, bio: &Bio) -> bool {
         if self.cx.queue.era == Era::Mq6_1 && bio.flags.intersects(FLUSHING) {
             return false;
@@ -195,7 +196,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.hctx[hctx].has_tag(self.bypass, limit)
     }
 
-    /// The task sleeps; its plug is flushed, since nobody else would.
+    /// Puts the task to sleep and flushes its plug, since no other code would do so.
     #[cold]
     pub(super) fn sleep(&mut self, bio: &Bio, arrived: Instant, need: Need, slot: Option<Class>) {
         self.acct.stats.waits += 1;
@@ -212,7 +213,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.flush_plug_of(bio.task, true);
     }
 
-    /// Wakes who can go on, in order of falling asleep, and lets them do what they wanted to.
+    /// Wakes the tasks that can continue, in the order of their sleep, and runs their actions.
     #[inline]
     pub(super) fn wake_sleepers(&mut self) {
         if self.switching.is_some() || !self.sleepers.is_empty() {
@@ -225,7 +226,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let mut fallen = self.sleepers.fallen();
             self.goes_on(&s);
             loop {
-                // Only where somebody fell asleep again it may have been this one.
+                // It can be this task only if a task fell asleep again.
                 let now = self.sleepers.fallen();
                 if std::mem::replace(&mut fallen, now) != now
                     && self.sleepers.goes_on_later(s.task, &mut s.then)
@@ -237,11 +238,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 };
                 self.perform(s.task, deed);
             }
-            // What was left went with the task.
+            // The remaining actions were moved along with the task.
             self.sleepers.give_back(s.then);
         }
     }
-    /// One that slept does what it fell asleep before.
+    /// A woken task continues with the action before which it fell asleep.
     fn goes_on(&mut self, s: &Sleeper) {
         let (bio, arrived) = (&s.bio, s.arrived);
         match s.need {
@@ -328,7 +329,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.route(rq, bio.task);
     }
 
-    /// To the flush machinery, the plug, the scheduler, or straight to the driver.
+    /// Sends a request to the flush machinery, the plug, the scheduler, or directly to the driver.
     fn route(&mut self, rq: RqId, task: TaskId) {
         let r = &self.cx.rqs[rq];
         let (sync, h) = (r.sync, r.hctx as usize);
@@ -347,7 +348,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.issue_or_queue(rq);
     }
 
-    /// Puts a request into the scheduler (without one: into its CPU's FIFO).
+    /// Inserts a request into the scheduler (without one: into its CPU's FIFO).
     pub(super) fn insert(&mut self, rq: RqId, how: Insert) {
         if how == Insert::Sorted {
             if self.hash && self.sched.insert_merges() {

@@ -1,5 +1,5 @@
-//! Switching the scheduler: the queue is frozen (whoever submits sleeps), what is inside runs its
-//! course, then the new scheduler takes over with its defaults.
+//! Switching the scheduler: the queue is frozen (submitters sleep), the requests inside complete,
+//! then the new scheduler takes over with its defaults.
 
 use super::MqQueue;
 use seekwell_core::{Device, Instant};
@@ -9,16 +9,16 @@ use seekwell_sched::{Cx, Scheduler};
 /// Builds a scheduler for a queue.
 type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
 
-/// A switch under way.
+/// A switch in progress.
 pub(super) struct Switch<S: ?Sized> {
     make: Maker<S>,
     hash: bool,
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Begins a switch; it ends when the last request inside is done, plugs included. A second
-    /// switch before that replaces the first. `hash`: the new scheduler is searched by the
-    /// end-sector hash.
+    /// Starts a switch. It ends when the last request inside has completed, including plugs. A
+    /// second switch before that replaces the first. `hash`: the layer searches the end-sector hash
+    /// for the new scheduler.
     pub fn switch(
         &mut self,
         now: Instant,
@@ -34,12 +34,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.wake_sleepers();
         self.keep();
     }
-    /// Is a switch under way?
+    /// Whether a switch is in progress.
     pub fn switching(&self) -> bool {
         self.switching.is_some()
     }
 
-    /// Ends a switch if nothing is inside any more.
+    /// Ends a switch if no request is inside.
     pub(super) fn poll_switch(&mut self) {
         if !self.cx.rqs.is_empty() {
             return;
@@ -58,7 +58,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             (h.restart, h.rerun_at, h.busy) = (false, None, 0);
         }
         self.hash = s.hash;
-        // What the new one finds is a queue with a scheduler of the default depth.
+        // The new scheduler finds a queue with the default depth for schedulers.
         let depth = self.driver.depth().max(1);
         self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
         let wanted_wbt = self.sched.wants_wbt();

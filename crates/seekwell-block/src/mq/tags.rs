@@ -1,18 +1,18 @@
 //! Tags by counting.
 //!
-//! The kernel keeps tags in bitmaps and limits a class of requests to the lower part of each word,
-//! so that a limit is positional: an unlimited request may sit on a low bit and take it from the
-//! limited. Here tags are counted: a request with limit s may be allocated while fewer than s
-//! requests with the same or a smaller limit are in use, and tags are left at all. The kernel also
-//! wakes sleepers in batches, nearly in order; here they are served first come, first served
-//! within their class, and across classes in order of arrival as far as limits let them.
+//! The kernel keeps tags in bitmaps and limits a class of requests to the lower part of each word.
+//! So a limit is positional: an unlimited request may hold a low bit that a limited request needs.
+//! Here tags are only counted. A request with limit s may be allocated while fewer than s requests
+//! with the same or a smaller limit are in use and a tag is free. The kernel also wakes sleepers in
+//! batches, nearly in order. Here sleepers of a class are served first come, first served; across
+//! classes in order of arrival as far as limits allow.
 
 /// A counted pool of tags, with limits.
 #[derive(Clone, Debug, Default)]
 pub struct TagPool {
     total: u32,
     used: u32,
-    /// Tags in use under a limit, by limit.
+    /// Number of tags in use under a limit, by limit.
     limited: Vec<(u32, u32)>,
 }
 
@@ -25,31 +25,31 @@ impl TagPool {
             limited: Vec::new(),
         }
     }
-    /// Tags in use.
+    /// Number of tags in use.
     pub fn used(&self) -> u32 {
         self.used
     }
-    /// Tags there are.
+    /// Number of tags in total.
     pub fn total(&self) -> u32 {
         self.total
     }
-    /// Another size; tags in use beyond it are not recalled.
+    /// Changes the size; tags in use beyond it are not recalled.
     pub fn resize(&mut self, total: u32) {
         self.total = total;
     }
-    /// May one be had under this limit?
+    /// Whether a tag is available under this limit.
     pub fn available(&self, limit: Option<u32>) -> bool {
         if self.used >= self.total {
             return false;
         }
-        // A limit of 0 would never be served: the kernel's smallest is one bit.
+        // A limit of 0 could never be served; the kernel's smallest limit is one bit.
         let Some(limit) = limit.map(|l| l.max(1)) else {
             return true;
         };
         let same_or_smaller = self.limited.iter().filter(|l| l.0 <= limit);
         same_or_smaller.map(|l| l.1).sum::<u32>() < limit
     }
-    /// Takes one, which must be available.
+    /// Takes a tag, which must be available.
     pub fn take(&mut self, limit: Option<u32>) {
         debug_assert!(self.available(limit), "takes a tag that is not there");
         self.used += 1;
@@ -60,7 +60,7 @@ impl TagPool {
             }
         }
     }
-    /// Gives one back that was taken under this limit.
+    /// Returns a tag that was taken under this limit.
     pub fn give(&mut self, limit: Option<u32>) {
         debug_assert!(self.used > 0, "gives back more tags than were taken");
         self.used -= 1;

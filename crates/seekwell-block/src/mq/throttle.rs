@@ -1,8 +1,8 @@
-//! What stands in front of the tag: writeback throttling, with the queue's own time and requests.
+//! The gate before the tag: writeback throttling, with the queue's time and requests.
 //!
-//! Order of a bio: split, merge, throttle, tag. Who is held sleeps with all it does after, and holds
-//! neither tag nor request; a slot that was given stays with the bio, also while it waits for a tag,
-//! and comes back when its request is freed.
+//! Order for a bio: split, merge, throttle, tag. A held task sleeps with all its further actions
+//! and holds neither tag nor request. A granted slot belongs to the bio, also while the bio waits
+//! for a tag; it is returned when the request is freed.
 
 use super::wbt::{Asks, Class, Facts, Moment, Verdict, Wbt, rules};
 use super::{MqQueue, OWN_BIO};
@@ -10,10 +10,10 @@ use seekwell_core::event::WHO;
 use seekwell_core::{Action, Bio, Device, Event, Instant, Op, RqId, TaskId, TickClock};
 use seekwell_sched::{Cx, Scheduler, StoreError, WBT_LAT_USEC};
 
-/// What the throttle says to a bio.
+/// The throttle's answer to a bio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Passage {
-    /// It goes on; with a slot, if it is tracked.
+    /// The bio continues, with a slot if it is tracked.
     Goes(Option<Class>),
     /// Its task sleeps for a slot.
     Sleeps,
@@ -28,26 +28,26 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// The end of the window, after anything that may have begun one.
+    /// Updates the end of the window, after any call that may have started one.
     fn settle(&mut self, clock: &TickClock) {
         let ends = self.wbt.as_ref().and_then(Wbt::window_ends);
         if ends != self.ends.map(|e| e.0) {
             self.ends = ends.map(|j| (j, clock.start_of(j as u64)));
         }
     }
-    /// When something happens by itself.
+    /// The time of its next own event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.ends.map(|e| e.1)
     }
-    /// May somebody who sleeps for a slot go on?
+    /// Whether a task that sleeps for a slot may continue.
     #[inline]
     pub fn has_granted(&self) -> bool {
         self.wbt.as_ref().is_some_and(Wbt::has_granted)
     }
 }
 
-/// Now, on the clock and in jiffies.
+/// The current time, on the clock and in jiffies.
 #[inline]
 fn moment(cx: &Cx) -> Moment {
     Moment {
@@ -57,8 +57,8 @@ fn moment(cx: &Cx) -> Moment {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Puts writeback throttling before the queue, as it is when a disk appears: on, unless its
-    /// scheduler wants none. A SCSI disk's depth is its own, any other's what `nr_requests` is now.
+    /// Enables writeback throttling as for a new disk: on, unless the scheduler does not want it. A
+    /// SCSI disk uses its own depth, any other disk the current `nr_requests`.
     pub fn throttle_writeback(&mut self, now: Instant) {
         let f = self.dev.facts();
         let facts = Facts {
@@ -83,7 +83,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.throttle.wbt.as_ref()
     }
 
-    /// Does something with the throttle, and lets go who may.
+    /// Runs `act` on the throttle, then wakes the tasks that may continue.
     fn with_wbt<T>(&mut self, act: impl FnOnce(&mut Wbt, Moment) -> T) -> Option<T> {
         let t = &mut self.throttle;
         t.wbt.as_ref()?;
@@ -92,7 +92,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         t.settle(&self.cx.clock());
         done
     }
-    /// The same for what a read does, which begins no window and lets nobody go.
+    /// Like `with_wbt`, for reads, which neither start a window nor wake a task.
     #[inline]
     fn with_reads(&mut self, act: impl FnOnce(&mut Wbt, Moment)) {
         let t = &mut self.throttle;
@@ -111,22 +111,22 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_wbt(|w, now| w.store_lat_usec(text, now))
             .unwrap_or_else(|| Err(StoreError::unknown(WBT_LAT_USEC.name)))
     }
-    /// Another scheduler came, after one that wanted the throttle or did not. Where the new one
-    /// wants it and the old one did not, it is on again, also beside `io.cost`.
+    /// The scheduler changed. If the new scheduler wants the throttle and the old one did not, the
+    /// throttle is on again, even together with `io.cost`.
     pub(super) fn scheduler_changed(&mut self, wanted_before: bool) {
         let wants = self.sched.wants_wbt();
         if wants != wanted_before {
             self.with_wbt(|w, now| w.wanted(wants, now));
         }
     }
-    /// `io.cost` was switched on or off: writes are not throttled twice unless somebody asked for
-    /// it.
+    /// `io.cost` was switched on or off: writes are not throttled twice unless a user set the
+    /// throttle.
     pub(super) fn shares_by_cost(&mut self, on: bool) {
         let wants = self.sched.wants_wbt() && !on;
         self.with_wbt(|w, now| w.wanted(wants, now));
     }
 
-    /// A bio asks (`rq_qos_throttle`).
+    /// A bio asks for a slot (`rq_qos_throttle`).
     pub(super) fn throttled(&mut self, bio: &Bio) -> Passage {
         if !self.wbt_on() {
             return Passage::Goes(None);
@@ -155,7 +155,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         });
         Passage::Sleeps
     }
-    /// The task that slept longest of those that have a slot now, and the slot.
+    /// The task with a granted slot that slept longest, and its slot.
     pub(super) fn next_granted(&mut self) -> Option<(u32, Class)> {
         let asks = self.throttle.wbt.as_mut()?.granted()?;
         let task = asks.id as u32;
@@ -165,7 +165,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some((task, asks.class))
     }
 
-    /// A request is handed to the driver.
+    /// A request is issued to the driver.
     pub(super) fn wbt_issued(&mut self, rq: RqId) {
         if let Some(w) = &mut self.throttle.wbt
             && w.on()
@@ -176,13 +176,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             }
         }
     }
-    /// The driver gave it back.
+    /// The driver returned a request.
     pub(super) fn wbt_requeued(&mut self, rq: RqId) {
         if let Some(w) = &mut self.throttle.wbt {
             w.read_requeued(rq.0.into());
         }
     }
-    /// It is done: a sample. Flushes, the layer's own and those without data, are none.
+    /// A request completed: a sample. The layer's own flushes and flushes without data are not
+    /// samples.
     pub(super) fn wbt_completed(&mut self, rq: RqId) {
         if self.throttle.wbt.is_none() {
             return;
@@ -198,15 +199,15 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             w.write_done();
         }
     }
-    /// Its request is freed: the slot comes back.
+    /// A request is freed: its slot is returned.
     pub(super) fn slot_back(&mut self, class: Class) {
         self.with_wbt(|w, now| w.slot_back(class, now));
     }
-    /// A task was held for its dirty pages.
+    /// A task was held because of its dirty pages.
     pub(super) fn dirty_sleep(&mut self) {
         self.with_wbt(|w, now| w.dirty_sleep(now.jiffy));
     }
-    /// The window ends, if it is time.
+    /// Ends the window if it is due.
     pub(super) fn wbt_timer(&mut self, t: Instant) {
         if self.throttle.deadline().is_some_and(|at| at <= t) {
             let verdict = self.with_wbt(|w, now| (w.window_ended(now), w.depths()));

@@ -1,5 +1,5 @@
-//! What all arrays share: members that advance in step, bios whose parts come back one by one,
-//! flushes to every member, a write that waits for the bitmap.
+//! Code shared by all arrays: members that advance in step, bios whose parts return one by one,
+//! flushes to every member, and writes that wait for the bitmap.
 
 use super::bitmap::{Bitmap, BitmapOptions};
 use seekwell_core::{
@@ -7,53 +7,53 @@ use seekwell_core::{
     MemberKind, More, Op, Sector, Sectors, Snapshot, Tap, TaskId,
 };
 
-/// A bio under way inside an array.
+/// A bio in progress inside an array.
 pub type JoinId = u32;
 
-/// A level: which parts a bio has, and what the array does of its own accord.
+/// A level: it defines the parts of a bio, and the array's own operations.
 pub trait Level {
-    /// A transfer inside the array, its flush done. Every part goes out by [`Io::send`] or is held
-    /// by [`Io::hold`].
+    /// A transfer inside the array, after its flush. The level sends every part with [`Io::send`]
+    /// or holds it with [`Io::hold`].
     fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId);
-    /// A part sent for a bio came back from `member`.
+    /// A part that was sent for a bio has returned from `member`.
     fn returned(&mut self, member: usize) {
         let _ = member;
     }
-    /// Something the level sent for itself came back.
+    /// A bio of the level's own has returned.
     fn done<B: BioSink>(&mut self, io: &mut Io<B>, tag: u64, error: bool) {
         let _ = (io, tag, error);
     }
-    /// When the level wants to run; a time that is over means at once.
+    /// When the level needs to run; a time in the past means at once.
     fn next_event(&self) -> Option<Instant> {
         None
     }
-    /// It runs.
+    /// Runs the level.
     fn run<B: BioSink>(&mut self, io: &mut Io<B>) {
         let _ = io;
     }
-    /// Hears what the members are told.
+    /// Receives the messages to the members.
     fn control(&mut self, what: Control) {
         let _ = what;
     }
     /// Size of the array.
     fn size(&self) -> Sector;
-    /// Is this member there?
+    /// Whether this member works.
     fn alive(&self, member: usize) -> bool {
         let _ = member;
         true
     }
-    /// Bios that wait inside for room.
+    /// Whether bios inside wait for space.
     fn crowded(&self) -> bool {
         false
     }
-    /// Is a bio of `task` among them?
+    /// Whether a bio of `task` is one of them.
     fn sleeps(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
 }
 
-/// Indices that are given back and used again.
+/// Indices that are freed and reused.
 #[derive(Debug)]
 struct Slab<T> {
     all: Vec<T>,
@@ -98,24 +98,24 @@ struct Parent {
     id: BioId,
     left: u32,
     error: bool,
-    /// The data of a bio whose flush goes first.
+    /// The data of a bio whose flush comes first.
     then: Option<Bio>,
     /// First sector and end of a write that the bitmap counts.
     marked: Option<(u64, u64)>,
 }
 
-/// Members and the bios under way: what a level works with.
+/// Members and the bios in progress: the interface for a level.
 pub struct Io<B> {
     members: Vec<B>,
     now: Instant,
     children: Slab<To>,
     joins: Slab<Parent>,
     ready: Vec<BioDone>,
-    /// Joins whose last part is back.
+    /// Joins whose last part has returned.
     whole: Vec<JoinId>,
     inbox: Vec<(usize, BioDone)>,
     buf: Vec<BioDone>,
-    /// The array's own events, and which of the stream's members its members are.
+    /// The array's own events, and the numbers of its members in the stream.
     log: EventLog,
     ids: Vec<MemberId>,
 }
@@ -135,19 +135,19 @@ impl<B: BioSink> Io<B> {
             ids: Vec::new(),
         }
     }
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.now
     }
-    /// How many members.
+    /// Number of members.
     pub fn count(&self) -> usize {
         self.members.len()
     }
-    /// One more part of a bio is outstanding; [`Io::release`] ends it.
+    /// Adds an outstanding part to a bio; [`Io::release`] ends it.
     pub fn hold(&mut self, join: JoinId) {
         self.joins.all[join as usize].left += 1;
     }
-    /// A held part is done.
+    /// Ends a held part.
     pub fn release(&mut self, join: JoinId, error: bool) {
         let p = &mut self.joins.all[join as usize];
         p.left -= 1;
@@ -156,7 +156,7 @@ impl<B: BioSink> Io<B> {
             self.whole.push(join);
         }
     }
-    /// Sends a part of `bio` to a member, in its submitter's name.
+    /// Sends a part of `bio` to a member, on behalf of its submitter.
     pub fn send(&mut self, join: JoinId, bio: &Bio, member: usize, sector: u64, sectors: u32) {
         self.hold(join);
         let (sector, sectors) = (Sector(sector), Sectors(sectors));
@@ -167,17 +167,17 @@ impl<B: BioSink> Io<B> {
         };
         self.submit(To::Bio(join), member, bio, part);
     }
-    /// Sends something of the level's own; its id is lost, `tag` comes back.
+    /// Sends a bio of the level's own. Its id is replaced; `tag` is returned with the completion.
     pub fn own(&mut self, tag: u64, member: usize, bio: Bio) {
         self.submit(To::Level(tag), member, &bio, bio);
     }
-    /// Tells every member something, in the name of a thread of the array's.
+    /// Sends a message to every member, on behalf of a thread of the array.
     pub fn tell(&mut self, what: Control) {
         for m in &mut self.members {
             m.control(self.now, what);
         }
     }
-    /// `bio`, a part of `whole` or all of it, goes to a member.
+    /// Submits `bio`, a part of `whole` or all of it, to a member.
     fn submit(&mut self, to: To, member: usize, whole: &Bio, bio: Bio) {
         let id = BioId(u64::from(self.children.add(to)));
         if self.log.listening() {
@@ -188,7 +188,7 @@ impl<B: BioSink> Io<B> {
     #[cold]
     #[inline(never)]
     fn remapped(&mut self, to: To, member: usize, whole: &Bio, part: &Bio) {
-        // What the array does for itself is nobody's bio.
+        // The array's own operations belong to no submitted bio.
         let of = match to {
             To::Bio(j) | To::Flush(j) => Some(self.joins.all[j as usize].id),
             To::Level(_) | To::Bitmap => None,
@@ -226,7 +226,7 @@ impl<B: BioSink> Io<B> {
     fn next_event(&self) -> Option<Instant> {
         self.members.iter().filter_map(|m| m.next_event()).min()
     }
-    /// Advances the members to `now` and collects what came back.
+    /// Advances the members to `now` and collects completions.
     fn step(&mut self) {
         let now = self.now;
         for (i, m) in self.members.iter_mut().enumerate() {
@@ -253,8 +253,8 @@ impl<B: BioSink, L: Level> Array<B, L> {
             bitmap: None,
         }
     }
-    /// Keeps a write-intent bitmap in the last 4 KiB of every member, which the level must have
-    /// left free.
+    /// Keeps a write-intent bitmap in the last 4 KiB of every member, which the level must leave
+    /// unused.
     pub fn with_bitmap(mut self, options: BitmapOptions) -> Self {
         self.bitmap = Some(Bitmap::new(options));
         self
@@ -263,7 +263,7 @@ impl<B: BioSink, L: Level> Array<B, L> {
     pub fn members(&self) -> &[B] {
         &self.io.members
     }
-    /// The members, to ask or set something.
+    /// The members, mutable.
     pub fn members_mut(&mut self) -> &mut [B] {
         &mut self.io.members
     }
@@ -271,7 +271,7 @@ impl<B: BioSink, L: Level> Array<B, L> {
     pub fn level(&self) -> &L {
         &self.level
     }
-    /// The level, to change what it watches.
+    /// The level, mutable.
     pub fn level_mut(&mut self) -> &mut L {
         &mut self.level
     }
@@ -338,7 +338,8 @@ impl<B: BioSink, L: Level> Array<B, L> {
             }
         }
     }
-    /// Ends bios whose last part is back, and starts the data of those that were flushes.
+    /// Ends bios whose last part has returned, and starts the data of those that needed a flush
+    /// first.
     fn joined(&mut self) {
         while let Some(join) = self.io.whole.pop() {
             let p = self.io.joins.take(join);
@@ -351,7 +352,7 @@ impl<B: BioSink, L: Level> Array<B, L> {
             }
         }
     }
-    /// Everything that came back.
+    /// Handles all completions.
     fn receive(&mut self) {
         let mut inbox = std::mem::take(&mut self.io.inbox);
         for (member, d) in inbox.drain(..) {

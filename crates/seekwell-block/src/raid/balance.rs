@@ -1,28 +1,28 @@
-//! Which copy serves a read.
+//! The choice of the copy that serves a read.
 
 use seekwell_device::raid::Spot;
 
-/// How a copy is chosen among those there are.
+/// How a copy is chosen among the working ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadPolicy {
-    /// md's: go on with a sequential stream where it is served; else, if any member does not
-    /// rotate, the one with the fewest pending; else the nearest head.
+    /// md's rule: continue a sequential stream on its member; otherwise, if any member is
+    /// non-rotational, take the one with the fewest pending requests; otherwise the nearest head.
     Md,
-    /// In turn.
+    /// Copies in turn.
     RoundRobin,
-    /// The one with the fewest pending, the first of equals.
+    /// The copy with the fewest pending requests; the first among equals.
     FewestPending,
-    /// Each member serves its own part of the addresses: short strokes.
+    /// Each member serves its own range of addresses: short strokes.
     Region,
-    /// Always this copy while it is there.
+    /// Always this copy while it works.
     Fixed(usize),
 }
 
-/// What the choice goes by: how the array last used each member.
+/// State for the choice: the array's last use of each member.
 #[derive(Debug)]
 pub(super) struct Balance {
     policy: ReadPolicy,
-    /// No member is without rotation.
+    /// All members rotate.
     rotating: bool,
     /// Sectors of a member.
     size: u64,

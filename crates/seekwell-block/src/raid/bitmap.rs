@@ -1,20 +1,20 @@
-//! md's internal write-intent bitmap: before a region is written after rest, its bit goes to every
-//! member's medium; it is cleared lazily.
+//! md's internal write-intent bitmap. Before a write to an idle region, the region's bit is written
+//! to every member's medium; it is cleared later.
 //!
-//! One 4 KiB write with a flush for each region that goes from idle to dirty (regions that wait
-//! together share it), one without a flush when regions have been at rest for the daemon's period.
+//! A region that becomes dirty needs one 4 KiB write with a flush; regions that wait together share
+//! it. When regions have been idle for the daemon's period, one write without a flush clears them.
 
 use seekwell_core::{Bio, Flags, Instant, Nanos, Op, TaskId};
 use std::collections::BTreeMap;
 
-/// How the bitmap is kept.
+/// Options of the bitmap.
 #[derive(Clone, Copy, Debug)]
 pub struct BitmapOptions {
     /// Sectors that share a bit; 64 MiB is mdadm's default for large arrays.
     pub region: u64,
-    /// Regions at rest for so long are cleaned (mdadm `--delay`, 5 s).
+    /// Regions that are idle for this long are cleaned (mdadm `--delay`, 5 s).
     pub delay: Nanos,
-    /// The thread that writes it.
+    /// The thread that writes the bitmap.
     pub thread: TaskId,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Bitmap {
     options: BitmapOptions,
     regions: BTreeMap<u64, Region>,
     waiting: Vec<Bio>,
-    /// What the write in flight sets, and how many members have not answered.
+    /// Bits set by the write in flight, and the number of members that have not answered.
     setting: Vec<u64>,
     in_flight: u32,
     clearing: bool,
@@ -53,7 +53,8 @@ impl Bitmap {
     fn of(&self, from: u64, to: u64) -> std::ops::RangeInclusive<u64> {
         from / self.options.region..=(to - 1) / self.options.region
     }
-    /// True if the write must wait for its bits; it is kept then. Else it counts as under way.
+    /// True if the write must wait for its bits; it is then stored here. Otherwise it counts as in
+    /// progress.
     pub(super) fn must_wait(&mut self, bio: &Bio) -> bool {
         let range = self.of(bio.sector.0, bio.end().0);
         let set = |r| self.regions.get(&r).is_some_and(|r| r.set);
@@ -66,7 +67,7 @@ impl Bitmap {
         }
         false
     }
-    /// A bitmap write that is due: addresses are the caller's.
+    /// A bitmap write that is due; the caller sets the addresses.
     pub(super) fn next_write(&mut self) -> Option<Bio> {
         if self.in_flight > 0 {
             return None;
@@ -87,7 +88,7 @@ impl Bitmap {
     pub(super) fn sent(&mut self) {
         self.in_flight += 1;
     }
-    /// A member has it. True when all have.
+    /// A member has written it. True if all members have.
     pub(super) fn back(&mut self) -> bool {
         self.in_flight -= 1;
         if self.in_flight == 0 {
@@ -97,11 +98,11 @@ impl Bitmap {
         }
         self.in_flight == 0
     }
-    /// Writes that waited, to be started anew.
+    /// Writes that waited and can start.
     pub(super) fn released(&mut self) -> Vec<Bio> {
         std::mem::take(&mut self.waiting)
     }
-    /// A write is done.
+    /// A write has completed.
     pub(super) fn written(&mut self, now: Instant, from: u64, to: u64) {
         for r in self.of(from, to) {
             if let Some(r) = self.regions.get_mut(&r) {
@@ -111,11 +112,11 @@ impl Bitmap {
         }
         self.due.get_or_insert(now + self.options.delay);
     }
-    /// The daemon's next look.
+    /// The time of the daemon's next run.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.due
     }
-    /// The daemon looks: regions at rest for long become clean.
+    /// Runs the daemon: regions that were idle long enough become clean.
     pub(super) fn clean(&mut self, now: Instant) {
         let delay = self.options.delay;
         let before = self.regions.len();

@@ -1,17 +1,17 @@
-//! Linear concatenation (md linear, dm-linear): members one behind the other.
+//! Linear concatenation (md linear, dm-linear): members one after another.
 
 use super::array::{Array, Io, JoinId, Level};
 use seekwell_core::{Bio, BioSink, Sector};
 use seekwell_device::ParamError;
 
-/// The level: where each member begins, and the end.
+/// The level: the start of each member, and the end.
 pub struct Chain(Vec<u64>);
 
-/// Members one behind the other.
+/// Members one after another.
 pub type Linear<B> = Array<B, Chain>;
 
 impl<B: BioSink> Linear<B> {
-    /// Over members in order; at least one.
+    /// Over the members in order; at least one.
     pub fn new(members: Vec<B>) -> Result<Self, ParamError> {
         if members.is_empty() {
             return Err(ParamError::new(

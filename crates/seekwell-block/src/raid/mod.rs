@@ -1,11 +1,11 @@
-//! Arrays over queues, as md and dm make them: bio-based, above members that each have a scheduler.
+//! Arrays over queues, like md and dm: bio-based, above members with a scheduler each.
 //!
-//! One file a level. What they share (flushes, members in step, parts joined to bios, the
-//! write-intent bitmap) is [`Array`]; a level says which parts a bio has. A member is anything that
-//! takes bios: a queue, another array, a virtual disk's host.
+//! There is one file per level. [`Array`] has the shared parts: flushes, members in step, parts
+//! joined to bios, the write-intent bitmap. A level defines the parts of a bio. A member is
+//! anything that accepts bios: a queue, another array, the host of a virtual disk.
 //!
-//! What these models leave out: rebuilding and checking, bad blocks, journals of RAID 5, RAID 0
-//! over unequal members, RAID 4, barriers of 2.6 (they go down with the parts that carry them).
+//! Not modelled: rebuilding and checking, bad blocks, journals of RAID 5, RAID 0 over unequal
+//! members, RAID 4, barriers of 2.6 (they are passed down with the parts that carry them).
 
 mod array;
 mod balance;
@@ -34,7 +34,7 @@ fn smallest<B: BioSink>(members: &[B]) -> Sector {
     all.min().unwrap_or_default()
 }
 
-/// Which members are gone, as flags.
+/// Flags of the failed members.
 fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
     let mut out = vec![false; members];
     for m in failed {
@@ -56,7 +56,7 @@ fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
 mod testing {
     use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Sector};
 
-    /// A member that nothing is ever sent to.
+    /// A member that never receives a bio.
     pub struct Null(pub Sector);
 
     impl BioSink for Null {

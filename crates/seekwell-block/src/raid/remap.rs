@@ -1,12 +1,13 @@
 //! Remapping in chunks: dm-thin, snapshots, qcow2.
 //!
-//! Chunks are allocated in the order of first writes, so that after ageing neighbours are no longer
-//! neighbours. The model is a random permutation: each chunk is out of place with a probability,
-//! and those that are change places among themselves. It is computed, not stored: a keyed
-//! permutation, followed until it comes back to a displaced chunk, is a permutation of those.
+//! Chunks are allocated in the order of their first writes, so neighbouring chunks are separated
+//! with age. The model is a random permutation: each chunk is displaced with a given probability,
+//! and the displaced chunks exchange places. The permutation is computed, not stored: a keyed
+//! permutation of all chunks is applied until it reaches a displaced chunk, which gives a
+//! permutation of the displaced chunks.
 //!
-//! Tables of the mapping are read from the end of the device when a small cache misses them, in
-//! the name of whoever asked (qcow2). Left out: allocation, sharing, copy on write.
+//! If a small cache misses, tables of the mapping are read from the end of the device on behalf of
+//! the submitter (qcow2). Not modelled: allocation, sharing, copy on write.
 
 use super::array::{Array, Io, JoinId, Level};
 use seekwell_core::rng;
@@ -15,16 +16,16 @@ use seekwell_device::ParamError;
 
 use rand::RngCore;
 
-/// How a device is remapped.
+/// Options of the remapping.
 #[derive(Clone, Copy, Debug)]
 pub struct RemapOptions {
     /// Sectors of a chunk.
     pub chunk: u64,
-    /// Probability that a chunk is out of place.
+    /// Probability that a chunk is displaced.
     pub aged: f64,
-    /// Chunks that one table of the mapping covers; 0: tables are in memory.
+    /// Number of chunks in one table of the mapping; 0: the tables are in memory.
     pub covers: u64,
-    /// Tables cached.
+    /// Number of cached tables.
     pub tables: usize,
     /// Seed of the permutation.
     pub seed: u64,
@@ -42,16 +43,16 @@ struct Waiting {
 pub struct Remap {
     options: RemapOptions,
     chunks: u64,
-    /// Displaced if its hash is below.
+    /// A chunk is displaced if its hash is below this.
     threshold: u64,
     keys: [u64; 4],
     half_bits: u32,
-    /// Cached tables, last used last.
+    /// Cached tables, the last used one at the end.
     cached: Vec<u64>,
     loading: Vec<u64>,
     waiting: Vec<Waiting>,
     size: u64,
-    /// Table reads so far.
+    /// Number of table reads so far.
     pub misses: u64,
 }
 
@@ -119,7 +120,8 @@ impl Remap {
     fn displaced(&self, chunk: u64) -> bool {
         self.threshold == u64::MAX || mix(chunk, self.keys[3]) < self.threshold
     }
-    /// A permutation of all chunks: three Feistel rounds, repeated while outside.
+    /// A permutation of all chunks: three Feistel rounds, repeated until the result is a valid
+    /// chunk.
     fn shuffle(&self, chunk: u64) -> u64 {
         let mask = (1u64 << self.half_bits) - 1;
         let mut x = chunk;
@@ -134,7 +136,7 @@ impl Remap {
             }
         }
     }
-    /// Where a chunk lies.
+    /// The place of a chunk.
     pub fn place(&self, chunk: u64) -> u64 {
         if !self.displaced(chunk) {
             return chunk;
@@ -145,7 +147,7 @@ impl Remap {
         }
         x
     }
-    /// Is the table in the cache? It counts as used then.
+    /// Whether the table is in the cache; this call counts as a use.
     fn cached(&mut self, table: u64) -> bool {
         match self.cached.iter().position(|c| *c == table) {
             Some(i) => self.cached[i..].rotate_left(1),
@@ -170,7 +172,7 @@ impl Remap {
     }
     fn transfer<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
         let (mut at, end, chunk) = (bio.sector.0, bio.end().0, self.options.chunk);
-        // Chunks that are still neighbours go in one piece.
+        // Chunks that are still neighbours are sent in one piece.
         let (mut from, mut len) = (0, 0);
         while at < end {
             let n = (chunk - at % chunk).min(end - at);

@@ -1,8 +1,8 @@
 //! Striping (md RAID 0, dm-striped).
 //!
-//! Ascending array addresses give ascending member addresses, so an elevator above a stripe is
-//! still an elevator for every member. A bio is split at chunk ends; neighbouring pieces on one
-//! member are contiguous there and merge in its queue.
+//! Ascending array addresses give ascending member addresses, so an elevator above a stripe also
+//! works for every member. A bio is split at the ends of chunks; neighbouring pieces on one member
+//! are contiguous there and merge in its queue.
 
 use super::array::{Array, Io, JoinId, Level};
 use super::smallest;
@@ -13,7 +13,7 @@ use seekwell_device::raid::{self, Layout};
 /// The level.
 pub struct Striping(Layout);
 
-/// RAID 0 over members of which the smallest counts.
+/// RAID 0; the smallest member sets the size.
 pub type Stripe<B> = Array<B, Striping>;
 
 impl<B: BioSink> Stripe<B> {

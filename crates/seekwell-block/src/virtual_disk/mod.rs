@@ -1,16 +1,16 @@
-//! A guest's disk: a device that has a whole block layer of the host's inside.
+//! A guest's disk: a device that contains a whole block layer of the host.
 //!
 //! ```text
 //! guest's queue -> ring -> exit -> I/O thread (serial) -> [host page cache] -> host's queue -> irq
 //! ```
 //!
-//! The host issues everything of one guest in one io context. Where sectors lie on the host's
-//! device is the sink's affair: a volume is a [`crate::raid::Linear`] or the queue itself, an aged
-//! image a [`crate::raid::Remapped`]. Neighbours are other programs on the same host, each in a
-//! context of its own; several guests meet on a host as each other's neighbours.
+//! The host issues all I/O of one guest in one io context. The sink decides where sectors lie on
+//! the host's device: a volume is a [`crate::raid::Linear`] or the queue itself, an aged image a
+//! [`crate::raid::Remapped`]. Neighbours are other programs on the same host, each in its own
+//! context; several guests on a host are each other's neighbours.
 //!
-//! Left out: the image's own metadata writes, huge pages, live migration, throttling by the host,
-//! polling rings; a thread keeps to its ring.
+//! Not modelled: the image's own metadata writes, huge pages, live migration, throttling by the
+//! host, polling rings. A thread always serves the same ring.
 
 mod neighbours;
 mod page_cache;
@@ -26,19 +26,19 @@ use seekwell_device::guest::CacheMode;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The host's thread that writes its page cache back.
+/// The host's thread that writes back its page cache.
 const FLUSHER: TaskId = TaskId(2);
-/// QEMU.
+/// QEMU's task.
 const GUEST: TaskId = TaskId(1);
 /// The first neighbour.
 const NEIGHBOUR: u32 = 10;
 /// Sectors of a page.
 const PAGE: u64 = 8;
-/// Pages written back in one bio, at most.
+/// Largest number of pages written back in one bio.
 const RUN: u64 = 256;
-/// Neighbours go on while the guest rests; of a longer rest they are given the end.
+/// Neighbours continue while the guest is idle; of a longer idle time only the end is simulated.
 const CATCH_UP: Nanos = Nanos::from_secs(10);
-/// Ids of bios: commands below, then what the disk sends for itself.
+/// Ids of bios: commands below this value, the disk's own bios from it on.
 const WRITE_BACK: u64 = 1 << 32;
 const CROWD: u64 = 1 << 48;
 
@@ -48,15 +48,15 @@ struct Inside {
     command: Command,
     left: u32,
     error: bool,
-    /// Must be on the medium, by a flush of the host behind it.
+    /// It must be on the medium, so the host flushes after it.
     sync: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// The I/O thread has a command.
+    /// The I/O thread has taken a command.
     Taken(u32),
-    /// The guest hears of it.
+    /// The guest is notified.
     Done(u32),
 }
 
@@ -74,29 +74,30 @@ pub struct VirtualDisk<B> {
     sequence: u64,
     now: Instant,
     cache: PageCache,
-    /// Writers that wait below the dirty limit, and flushes that wait for pages.
+    /// Writers that wait until the dirty pages are below the limit, and flushes that wait for
+    /// pages.
     throttled: Vec<u32>,
     flushing: Vec<u32>,
     write_backs: u32,
-    /// Of the next bio that writes back.
+    /// Number of the next write-back bio.
     next_write_back: u32,
     crowd: Crowd,
     buf: Vec<BioDone>,
     stats: DeviceStats,
     busy_since: Option<Instant>,
-    /// Events, and which member of the stream the host is.
+    /// Events, and the host's number in the stream.
     log: EventLog,
     host_id: MemberId,
 }
 
 impl<B: BioSink> VirtualDisk<B> {
-    /// Over a host's sink; `seed` moves the neighbours.
+    /// A disk over a host's sink; `seed` varies the neighbours.
     pub fn new(p: GuestParams, host: B, seed: u64) -> Self {
         let cached = !matches!(p.cache, CacheMode::None | CacheMode::Directsync);
         let facts = DeviceFacts {
             rotational: p.rotational,
             hw_queues: p.queues.min(u32::from(u16::MAX)) as u16,
-            // Even unsafe announces a cache: its flushes cost an exit and nothing else.
+            // Even `unsafe` reports a cache; its flushes cost only an exit.
             write_cache: !matches!(p.cache, CacheMode::Writethrough | CacheMode::Directsync),
             max_sectors: Sectors(p.max_sectors),
             ..DeviceFacts::plain(&p.name, host.capacity(), p.depth)
@@ -133,11 +134,11 @@ impl<B: BioSink> VirtualDisk<B> {
             p,
         }
     }
-    /// What is below.
+    /// The host's sink.
     pub fn host(&self) -> &B {
         &self.host
     }
-    /// Requests that each neighbour has completed.
+    /// Number of requests that each neighbour has completed.
     pub fn neighbours(&self) -> &[u64] {
         self.crowd.completed()
     }
@@ -146,7 +147,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
-    /// All parts are done: the guest is told, or a flush comes first.
+    /// All parts of a command have completed: notifies the guest, or flushes first.
     fn finished(&mut self, id: u32) {
         let i = &mut self.inside[id as usize];
         if std::mem::take(&mut i.sync) && !i.error {
@@ -169,7 +170,7 @@ impl<B: BioSink> VirtualDisk<B> {
     }
     fn host_io(&mut self, id: u32, op: Op, sector: u64, sectors: u32) {
         self.inside[id as usize].left += 1;
-        // O_DIRECT and synchronous writes are waited for.
+        // The host waits for O_DIRECT and synchronous writes.
         let flags = if op == Op::Read {
             Flags::empty()
         } else {
@@ -178,7 +179,7 @@ impl<B: BioSink> VirtualDisk<B> {
         let bio = Bio::new(u64::from(id), GUEST, op, flags, sector, sectors);
         self.below(Some(id), bio);
     }
-    /// A bio to the host, for a command or for the page cache.
+    /// Submits a bio to the host, for a command or for the page cache.
     fn below(&mut self, id: Option<u32>, bio: Bio) {
         let (now, member, inside) = (self.now, self.host_id, &self.inside);
         self.log.push(|| {
@@ -197,7 +198,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.host.submit(now, bio);
     }
 
-    /// The I/O thread has a command.
+    /// The I/O thread takes a command.
     fn taken(&mut self, id: u32) {
         let c = self.inside[id as usize].command;
         let (at, n) = (c.sector.0, c.sectors.0);
@@ -213,7 +214,8 @@ impl<B: BioSink> VirtualDisk<B> {
             Op::Flush => match self.p.cache {
                 CacheMode::Unsafe => self.event(self.now + self.p.irq, Due::Done(id)),
                 _ => {
-                    // fsync: what is dirty now goes out, then the device's cache is flushed.
+                    // fsync: the current dirty pages are written, then the device's cache is
+                    // flushed.
                     self.flushing.push(id);
                     self.write_back(usize::MAX);
                     self.flush_waiters();
@@ -263,7 +265,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.cache.fill(from, to, false, self.now);
         self.host_io(id, Op::Read, from * PAGE, (end - from * PAGE) as u32);
     }
-    /// Writers enter the page cache while it is below its limit.
+    /// Lets waiting writers use the page cache while it is below its limit.
     fn admit(&mut self) {
         let limit = self.p.dirty.1 as usize;
         while let Some(id) = self.throttled.first().copied() {
@@ -285,7 +287,7 @@ impl<B: BioSink> VirtualDisk<B> {
             }
         }
     }
-    /// Writes dirty pages back, in the order of their addresses, runs in one piece.
+    /// Writes back dirty pages in the order of their addresses, contiguous runs in one bio.
     fn write_back(&mut self, mut pages: usize) {
         while pages > 0 {
             let Some((page, n)) = self.cache.take_run(RUN) else {
@@ -294,7 +296,8 @@ impl<B: BioSink> VirtualDisk<B> {
             pages = pages.saturating_sub(n as usize);
             let end = ((page + n) * PAGE).min(self.facts.capacity.0);
             self.write_backs += n as u32;
-            // No two under way have one number: the host may split them, and counts their pieces.
+            // Ids of bios in progress must differ, because the host may split them and count their
+            // pieces.
             let id = WRITE_BACK + (n << 33) + u64::from(self.next_write_back);
             self.next_write_back = self.next_write_back.wrapping_add(1);
             let sync = !self.flushing.is_empty();
@@ -304,7 +307,7 @@ impl<B: BioSink> VirtualDisk<B> {
             self.below(None, bio);
         }
     }
-    /// Flushes whose pages are out go on to the device.
+    /// Flushes whose pages have been written continue to the device.
     fn flush_waiters(&mut self) {
         if self.write_backs > 0 || self.cache.dirty() > 0 {
             return;
@@ -358,7 +361,7 @@ impl<B: BioSink> Device for VirtualDisk<B> {
                 (self.inside.len() - 1) as u32
             }
         };
-        // Rings take turns; the thread of a ring serves one request after the other.
+        // Rings take turns; the thread of a ring serves one request at a time.
         let thread = self.next_thread % self.threads.len();
         self.next_thread += 1;
         let t = &mut self.threads[thread];
@@ -369,7 +372,7 @@ impl<B: BioSink> Device for VirtualDisk<B> {
     }
     fn next_event(&self) -> Option<Instant> {
         let own = self.events.peek().map(|e| e.0.0);
-        // Neighbours alone do not keep the world going: they run while the guest waits.
+        // Neighbours alone do not keep the simulation running: they run while the guest waits.
         let busy = self.outstanding > 0 || self.write_backs > 0 || self.cache.dirty() > 0;
         let below = self.host.next_event().filter(|_| busy);
         let crowd = self.crowd.next().filter(|_| busy);

@@ -1,14 +1,14 @@
-//! Other programs on the guest's host: each keeps some requests outstanding, for ever.
+//! Other programs on the guest's host: each keeps some requests outstanding all the time.
 //!
-//! They start with the guest's first request and stand still while the guest has none: a run ends
-//! with the guest, not with them.
+//! They start with the guest's first request and pause while the guest has none, so that a run ends
+//! with the guest.
 
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Bio, Flags, Instant, Nanos, Op, TaskId};
 use seekwell_device::guest::Neighbour;
 
-/// Time of a program between two requests.
+/// Think time of a program between two requests.
 const THINK: Nanos = Nanos::from_us(20);
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct One {
     task: TaskId,
     rng: Pcg64Mcg,
     at: u64,
-    /// When each request that is not out may go.
+    /// For each request that is not outstanding, when it may be issued.
     due: Vec<Instant>,
 }
 
@@ -36,7 +36,7 @@ impl Crowd {
             what: *what,
             task: TaskId(first + i as u32),
             rng: rng::stream(seed, &format!("neighbour {i}")),
-            // Streams start in the far half, apart from each other.
+            // Streams start in the far half of the disk, at a distance from each other.
             at: capacity / 2 / 256 * 256 + i as u64 * (capacity / 32 / 256 * 256),
             due: Vec::new(),
         };
@@ -51,7 +51,7 @@ impl Crowd {
     pub fn completed(&self) -> &[u64] {
         &self.completed
     }
-    /// The guest is there.
+    /// Starts the neighbours with the guest.
     pub fn begin(&mut self, now: Instant) {
         if !std::mem::replace(&mut self.begun, true) {
             for o in &mut self.all {
@@ -62,7 +62,7 @@ impl Crowd {
     pub fn next(&self) -> Option<Instant> {
         self.all.iter().flat_map(|o| o.due.iter().copied()).min()
     }
-    /// A request that is due, and whose.
+    /// A request that is due, with its neighbour.
     pub fn take(&mut self, now: Instant) -> Option<(usize, Bio)> {
         let capacity = self.capacity;
         for (i, o) in self.all.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! The host's page cache as far as one guest's disk sees it: which pages are there, which are
-//! dirty and since when; the least recently used clean page goes first.
+//! The host's page cache for one guest's disk: which pages are present, and which are dirty and
+//! since when. The least recently used clean page is dropped first.
 
 use seekwell_core::{Instant, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +15,11 @@ pub(super) struct PageCache {
     capacity: usize,
     expire: Nanos,
     pages: BTreeMap<u64, Page>,
-    /// Clean pages by use.
+    /// Clean pages by last use.
     clean: BTreeMap<u64, u64>,
     dirty: BTreeSet<u64>,
     clock: u64,
-    /// When the oldest dirty page came.
+    /// When the oldest dirty page was written.
     since: Option<Instant>,
     cursor: u64,
 }
@@ -40,11 +40,11 @@ impl PageCache {
     pub fn dirty(&self) -> usize {
         self.dirty.len()
     }
-    /// When dirty pages become too old.
+    /// When dirty pages expire.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.since.map(|s| s + self.expire)
     }
-    /// They are being written now.
+    /// Marks the expired pages as being written.
     pub fn expire(&mut self, now: Instant) {
         self.since = (!self.dirty.is_empty()).then_some(now);
     }
@@ -59,7 +59,7 @@ impl PageCache {
             }
         }
     }
-    /// Are pages `from..to` there? They count as used then.
+    /// Whether pages `from..to` are present; this call counts as a use.
     pub fn has(&mut self, from: u64, to: u64) -> bool {
         if !(from..to).all(|p| self.pages.contains_key(&p)) {
             return false;
@@ -67,7 +67,7 @@ impl PageCache {
         (from..to).for_each(|p| self.touch(p));
         true
     }
-    /// Puts pages in; clean ones do not clean dirty ones.
+    /// Adds pages; a clean page never replaces a dirty one.
     pub fn fill(&mut self, from: u64, to: u64, dirty: bool, now: Instant) {
         for page in from..to {
             self.clock += 1;
@@ -95,7 +95,8 @@ impl PageCache {
             }
         }
     }
-    /// Takes a run of dirty pages, at most `most`, in one direction; they are clean from now on.
+    /// Takes a contiguous run of at most `most` dirty pages, in one direction, and marks them
+    /// clean.
     pub fn take_run(&mut self, most: u64) -> Option<(u64, u64)> {
         let after = self.dirty.range(self.cursor..).next();
         let first = *after.or_else(|| self.dirty.first())?;

@@ -8,14 +8,14 @@ use seekwell_core::{Bio, Op};
 use seekwell_device::raid::Layout;
 use std::collections::BTreeMap;
 
-/// An array of real bytes (one byte a sector), and the pages the cache knows.
+/// An array of real bytes (one byte per sector), and the pages that the cache knows.
 pub struct Model {
     n: usize,
     layout: Layout,
     failed: Vec<usize>,
     disk: Vec<Vec<u8>>,
     cache: BTreeMap<(u64, usize), [u8; 8]>,
-    /// What each array sector should hold, and what was submitted for it last.
+    /// The expected content of each array sector, and the last submitted value.
     data: Vec<u8>,
     stamp: u8,
 }
@@ -46,7 +46,7 @@ impl Model {
             n,
             layout,
             failed: failed.to_vec(),
-            // Zeroes everywhere: parity of zeroes is zero.
+            // All zeroes: their parity is zero.
             disk: vec![vec![0; SIZE as usize]; n],
             cache: BTreeMap::new(),
             data: vec![0; layout.capacity().0 as usize],
@@ -64,7 +64,7 @@ impl Model {
             }
         }
     }
-    /// Data members of a row of pages, in order, and P and Q.
+    /// The data members of a row of pages in order, and P and Q.
     fn members(&self, row: u64) -> (Vec<usize>, usize, Option<usize>) {
         let r = self.layout.row(row * 8);
         let (p, q) = self.layout.parity(r);
@@ -84,7 +84,7 @@ impl Model {
                 self.cache.insert((row, member), page);
             }
             Step::Recover { row } => {
-                // The content is what the array holds there; enough must have been read for it.
+                // The content is that of the array; enough pages must have been read to compute it.
                 let (data, p, q) = self.members(row);
                 let lost: Vec<_> = data.iter().filter(|m| self.failed.contains(m)).collect();
                 for m in data.iter().filter(|m| !self.failed.contains(m)) {
@@ -124,14 +124,14 @@ impl Model {
             }
         }
     }
-    /// The content of a lost page, kept beside as nobody can read it.
+    /// The content of a lost page, stored separately because it cannot be read.
     fn lost_page(&self, row: u64, member: usize) -> [u8; 8] {
         self.disk[member][row as usize * 8..][..8]
             .try_into()
             .unwrap()
     }
     fn pending(&mut self, row: u64, member: usize, old: Option<[u8; 8]>, new: [u8; 8]) {
-        // Parity by modification needs the difference: it is kept as (row, member + n).
+        // Parity by modification needs the difference, which is stored as (row, member + n).
         if let Some(old) = old {
             let mut d = new;
             for (x, o) in d.iter_mut().zip(old) {

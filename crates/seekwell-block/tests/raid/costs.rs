@@ -1,4 +1,4 @@
-//! What levels cost, request by request.
+//! The cost of each level, request by request.
 
 use super::{Memory, SIZE, bio, finish};
 use seekwell_block::raid::{BitmapOptions, ParityOptions, ReadPolicy};
@@ -51,7 +51,7 @@ fn small_writes_cost_four_and_six_operations_and_full_stripes_one_a_member() {
         assert_eq!(requests(a.members()), ops);
         assert_eq!(done[0].at, Instant::at_us(2_000), "reads, then writes");
     }
-    // A whole stripe, and the cache then knows it: a small write into it reads nothing.
+    // A whole stripe is written and stays in the cache: a small write into it needs no reads.
     let mut a = parity_of(5, Level::Raid5, &[]);
     a.submit(Instant::START, bio(0, Op::Write, 0, 512));
     assert_eq!(finish(&mut a)[0].at, Instant::at_us(1_000));
@@ -95,7 +95,7 @@ fn a_lost_member_is_read_from_all_others() {
     assert_eq!(finish(&mut a)[0].at, Instant::at_us(1_000));
     let each: Vec<_> = a.members().iter().map(|m| m.stats().requests).collect();
     assert_eq!(each, [1, 0, 1, 1, 1]);
-    // Writing it reads the other data and writes parity alone.
+    // Writing it reads the other data and writes only parity.
     let mut a = parity_of(5, Level::Raid5, &[1]);
     a.submit(Instant::START, bio(0, Op::Write, lost * 128, 8));
     finish(&mut a);
@@ -231,7 +231,7 @@ fn mirror_policies_choose_as_they_say() {
         served(ReadPolicy::FewestPending, true, &[0, 0, 0, 0]),
         [0, 1, 0, 1]
     );
-    // A stream goes on where it is served; any other read goes to the nearer head.
+    // A stream continues on its member; any other read goes to the nearer head.
     assert_eq!(
         served(ReadPolicy::Md, true, &[0, 8, 900, 16, 908, 24]),
         [0, 0, 0, 1, 0, 1]

@@ -1,5 +1,5 @@
-//! Arrays against plain, slow models: every bio completes once, bytes are kept, parity stays
-//! parity, and what each level costs.
+//! Compares arrays with simple, slow models: every bio completes once, data and parity stay
+//! correct, and each level has its expected cost.
 
 mod bytes;
 mod costs;
@@ -15,7 +15,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Times come from a list, so that completions arrive in any order.
+/// Memory whose service times come from a list, so that completions arrive in any order.
 struct Memory {
     size: u64,
     log: Log,
@@ -89,7 +89,7 @@ fn finish<B: BioSink>(q: &mut B) -> Vec<BioDone> {
     out
 }
 
-/// What a test does: (gap in us, write, sector, sectors, plug or unplug first).
+/// The actions of a test: (gap in us, write, sector, sectors, plug or unplug first).
 type Script = Vec<(u64, bool, u64, u32, u8)>;
 
 fn scripts(size: u64) -> impl Strategy<Value = Script> {
@@ -97,7 +97,8 @@ fn scripts(size: u64) -> impl Strategy<Value = Script> {
     proptest::collection::vec(one, 1..80)
 }
 
-/// Runs a script; answers ids in order of completion. Every bio once, none early.
+/// Runs a script; returns the ids in order of completion. Every bio completes once, and none too
+/// early.
 fn play<B: BioSink>(
     a: &mut B,
     script: &Script,
@@ -178,7 +179,7 @@ proptest! {
         prop_assert_eq!(bytes(&log, Op::Write), asked(&script, true));
     }
 
-    /// Nested, too: mirrors of stripes of chains.
+    /// Nested arrays as well: mirrors of stripes of chains.
     #[test]
     fn bytes_are_kept_through_nesting(script in scripts(SIZE), seed: u64) {
         let (members, log) = Memory::set(8, SIZE, seed);
@@ -193,8 +194,8 @@ proptest! {
         prop_assert_eq!(bytes(&log, Op::Write), 2 * asked(&script, true));
     }
 
-    /// Every sector written is read back from wherever the policy looks, on every layout, with and
-    /// without a failed member.
+    /// Every written sector is read back from each place that the policy chooses, on every layout,
+    /// with and without a failed member.
     #[test]
     fn copies_agree(script in scripts(SIZE), which in 0usize..6, lost in 0usize..4, seed: u64, bitmap: bool) {
         let ten = |copies, order| Level::Raid10 { copies, order };
@@ -213,7 +214,7 @@ proptest! {
         if bitmap {
             m = m.with_bitmap(options);
         }
-        // The same bytes, once to where they belong and once by what the members saw.
+        // The same bytes twice: at the expected places, and as the members received them.
         let mut written = vec![0u64; SIZE as usize * n];
         let map = seekwell_device::raid::Layout::new(level, n, Sectors(16), Sector(SIZE - reserve)).unwrap();
         play(&mut m, &script, |_, _| {});
@@ -255,8 +256,8 @@ proptest! {
         prop_assert!(tables == (r.level().misses > 0));
     }
 
-    /// Real bytes behind the stripe cache: what the thread says it did is done to an array of
-    /// bytes, and afterwards parity is parity and data are what was written last.
+    /// Real bytes behind the stripe cache: the thread's recorded steps are applied to an array of
+    /// bytes. Afterwards parity is correct and the data are the last written values.
     #[test]
     fn parity_stays_parity(script in scripts(SIZE), six: bool, n in 3usize..7, lost in 0usize..14,
                            heads in 16u32..40, tie: bool, seed: u64) {
@@ -271,7 +272,7 @@ proptest! {
         let options = ParityOptions { stripe_cache: heads, modify_on_tie: tie, ..ParityOptions::default() };
         let mut a = Parity::new(members, level, Sectors(16), options, &failed, 0).unwrap();
         a.level_mut().watch();
-        // Overlapping writes in flight may land in any order: one at a time here.
+        // Overlapping writes in flight may land in any order, so they are issued one at a time.
         let mut model = bytes::Model::new(&a, &failed);
         let mut script = script;
         let size = a.capacity().0;
@@ -280,7 +281,8 @@ proptest! {
             s.3 = s.3.min(size as u32);
             s.2 = (s.2).min(size - u64::from(s.3));
             if s.1 {
-                // Writes go round the array, never over each other while any can be in flight.
+                // Writes move around the array, so that they never overlap while one can be in
+                // flight.
                 s.3 = s.3.min(12);
                 s.2 = from % (size - 12);
                 from += 12;

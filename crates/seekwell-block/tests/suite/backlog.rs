@@ -1,12 +1,12 @@
-//! What a request costs does not grow with the number of those that wait behind it.
+//! The cost of a request does not grow with the number of requests that wait behind it.
 
 use seekwell_block::{MqDriver, MqQueue};
 use seekwell_core::{Bio, BioDone, BioSink, Flags, Instant, Nanos, Op, TaskId, TickClock};
 use seekwell_device::Constant;
 use seekwell_sched::{Layer, QueueFacts};
 
-/// Bios of `tasks` tasks, all at once, under every multi-queue scheduler: list entries looked at a
-/// bio.
+/// Submits bios of `tasks` tasks at once under every multi-queue scheduler; returns the number of
+/// list entries examined per bio.
 fn looked_at_each(scheduler: &str, bios: u64, tasks: u64) -> f64 {
     let dev = Constant::serial(31, Nanos::from_us(50));
     let (info, version, era) = seekwell_sched::find(scheduler).expect("it is there");
@@ -46,7 +46,7 @@ fn a_backlog_costs_each_request_the_same_however_long_it_is() {
     let all = crate::registered().iter().filter(|s| s.layer == Layer::Mq);
     let mut seen = 0;
     for s in all {
-        // One task with everything behind it, and one for each bio.
+        // One task with all bios, and one task per bio.
         for own in [false, true] {
             let tasks = |n| if own { n } else { 1 };
             let short = looked_at_each(s.name, 2_000, tasks(2_000));

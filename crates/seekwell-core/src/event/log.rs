@@ -1,4 +1,4 @@
-//! Where events go: into a log of one's own, or with those of all members into one.
+//! Destinations of events: a log of the member's own, or one stream for all members.
 
 use super::Event;
 use crate::bio::BioId;
@@ -6,37 +6,37 @@ use crate::time::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A queue, array, guest or disk of one device under test, by number: 0 is the top.
+/// A queue, array, guest or disk of one device under test, by number; 0 is the top.
 #[derive(
     Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct MemberId(pub u16);
 
-/// What kind of thing a member is.
+/// The kind of a member.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberKind {
     /// A block queue, with its scheduler and the device below.
     #[default]
     Queue,
-    /// Several queues as one (md, dm), without a scheduler of its own.
+    /// Several queues combined (md, dm), without a scheduler of its own.
     Array,
-    /// A disk inside a controller: no scheduler stands above it.
+    /// A disk inside a controller, without a scheduler above it.
     Disk,
 }
 
-/// A member, as a stream introduces it.
+/// A member, as a stream announces it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Member {
     /// Its number in the stream.
     pub id: MemberId,
-    /// Whose part it is; none for the top.
+    /// The member it is part of; `None` for the top.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<MemberId>,
-    /// What it is.
+    /// Its kind.
     pub kind: MemberKind,
-    /// Its place from the top on: `0/1`, `host`; empty for the top.
+    /// Its path from the top: `0/1`, `host`; empty for the top.
     pub path: String,
     /// The device, by its own name.
     pub name: String,
@@ -49,16 +49,16 @@ struct Book {
 }
 
 fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    // One thread at a time writes and reads: the lock only makes sharing possible.
+    // Only one thread at a time writes and reads; the lock only makes sharing possible.
     book.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An end of the stream of all members: what is written here arrives in the order of writing.
+/// A writer of the stream of all members; events arrive in the order of writing.
 #[derive(Clone, Debug)]
 pub struct Tap {
     book: Arc<Mutex<Book>>,
     member: MemberId,
-    /// The writer's clock is ahead of the stream's by so much.
+    /// How far the writer's clock is ahead of the stream's.
     ahead: Nanos,
 }
 
@@ -69,7 +69,7 @@ impl Default for Tap {
 }
 
 impl Tap {
-    /// A new stream, and its top.
+    /// Creates a new stream with its top member.
     pub fn new() -> Self {
         let top = Tap {
             book: Arc::default(),
@@ -79,7 +79,7 @@ impl Tap {
         open(&top.book).members.push(Member::default());
         top
     }
-    /// What this member is, and its name.
+    /// Sets the kind and name of this member.
     pub fn introduce(&self, kind: MemberKind, name: &str) {
         let mut book = open(&self.book);
         if let Some(m) = book.members.get_mut(usize::from(self.member.0)) {
@@ -87,7 +87,7 @@ impl Tap {
             name.clone_into(&mut m.name);
         }
     }
-    /// A new member of this one; `part` is its place in it.
+    /// Adds a member below this one; `part` is its place in it.
     #[must_use]
     pub fn member(&self, part: &str) -> Tap {
         let mut book = open(&self.book);
@@ -107,7 +107,7 @@ impl Tap {
             ..self.clone()
         }
     }
-    /// The same for who has a clock of its own that is ahead of the stream's.
+    /// The same writer, for a member whose clock is ahead of the stream's.
     #[must_use]
     pub fn behind(&self, ahead: Nanos) -> Tap {
         Tap {
@@ -115,7 +115,7 @@ impl Tap {
             ..self.clone()
         }
     }
-    /// Whose end it is.
+    /// The member that this writer belongs to.
     pub fn id(&self) -> MemberId {
         self.member
     }
@@ -123,7 +123,7 @@ impl Tap {
     pub fn members(&self) -> Vec<Member> {
         open(&self.book).members.clone()
     }
-    /// Hands over what was written since the last time.
+    /// Moves the events written since the last call into `into`.
     pub fn take(&self, into: &mut Vec<Event>) {
         into.append(&mut open(&self.book).events);
     }
@@ -145,15 +145,15 @@ impl Tap {
     }
 }
 
-/// Collects events while somebody listens.
+/// Collects events while there is a listener.
 #[derive(Clone, Debug, Default)]
 pub struct EventLog {
     on: bool,
     tap: Option<Tap>,
-    /// What came since the listener last took it; empty where it goes into a stream of members.
+    /// Events since the listener last took them; empty if they go to a stream of members.
     pub events: Vec<Event>,
-    /// With [`EventLog::listen_with_bios`]: place in `events` of each event about a request, and the
-    /// bios that the request had then.
+    /// With [`EventLog::listen_with_bios`]: the index in `events` of each event about a request,
+    /// and the bios of that request at the time.
     bios: Option<Vec<(usize, Vec<BioId>)>>,
 }
 
@@ -164,15 +164,14 @@ impl EventLog {
         self.tap = None;
         self.bios = None;
     }
-    /// Starts listening here, and keeps all bios of the requests that events are about: a request
-    /// may be gone before [`EventLog::take`] is called.
+    /// Starts listening here, and keeps the bios of the requests in events, because a request may
+    /// be gone before [`EventLog::take`] is called.
     pub fn listen_with_bios(&mut self) {
         self.listen(true);
         self.events.clear();
         self.bios = Some(Vec::new());
     }
-    /// The events since the last time, each with the bios it is about: those of its request, else
-    /// its own.
+    /// The events since the last call, each with its bios: those of its request, else its own.
     pub fn take(&mut self) -> Vec<(Event, Vec<BioId>)> {
         let kept = self.bios.as_mut().map(std::mem::take).unwrap_or_default();
         let mut kept = kept.into_iter().peekable();
@@ -184,31 +183,31 @@ impl EventLog {
         };
         events.map(with).collect()
     }
-    /// The event that was added last is about a request with these bios.
+    /// Records that the last added event is about a request with these bios.
     pub fn about(&mut self, bios: impl Iterator<Item = BioId>) {
         if let (Some(kept), Some(i)) = (&mut self.bios, self.events.len().checked_sub(1)) {
             kept.push((i, bios.collect()));
         }
     }
-    /// From now on everything goes into a stream; `None`: nobody listens any more.
+    /// Sends all further events to a stream; `None` ends this.
     pub fn join(&mut self, tap: Option<Tap>) {
         self.on = tap.is_some();
         self.tap = tap;
     }
-    /// Does somebody listen?
+    /// Whether there is a listener.
     #[inline]
     pub fn listening(&self) -> bool {
         self.on
     }
-    /// The stream that everything goes into.
+    /// The stream that receives all events.
     pub fn tap(&self) -> Option<&Tap> {
         self.tap.as_ref()
     }
-    /// Which member this is in that stream.
+    /// The number of this member in that stream.
     pub fn member(&self) -> MemberId {
         self.tap.as_ref().map_or(MemberId(0), Tap::id)
     }
-    /// Adds an event, made only if somebody listens.
+    /// Adds an event. The closure runs only if there is a listener.
     #[inline]
     pub fn push(&mut self, make: impl FnOnce() -> Event) {
         if self.on {

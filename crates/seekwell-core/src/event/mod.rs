@@ -1,8 +1,8 @@
-//! The one event stream: blktrace's letters, plus the scheduler's reasons and timers and what the
-//! device did.
+//! The event stream: blktrace's letters, plus the scheduler's reasons and timers, and events of the
+//! device.
 //!
-//! When nobody listens a push is one test of a bool. `docs/events.md` is the page on the stream as
-//! files have it ([`wire`]).
+//! Without a listener a push costs one test of a bool. `docs/events.md` describes the stream as it
+//! appears in files ([`wire`]).
 
 mod log;
 mod snapshot;
@@ -20,12 +20,12 @@ use crate::rule::Rule;
 use crate::time::Instant;
 use crate::units::{Sector, Sectors};
 
-/// What happened, in blktrace's letters.
+/// What happened, with blktrace's letters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Action {
     /// Q: a bio arrives.
     Queue,
-    /// G: a request was made for it.
+    /// G: a request was allocated for it.
     GetRq,
     /// S: it waits for a request or tag.
     SleepRq,
@@ -33,7 +33,7 @@ pub enum Action {
     BackMerge,
     /// F: merged at the start.
     FrontMerge,
-    /// I: into the scheduler.
+    /// I: inserted into the scheduler.
     Insert,
     /// P: plugged.
     Plug,
@@ -43,36 +43,36 @@ pub enum Action {
     Split,
     /// A: remapped to a member.
     Remap,
-    /// The scheduler let it go (no letter of blktrace: between I and D).
+    /// Emitted by the scheduler (not in blktrace: between I and D).
     Elevator,
-    /// D: to the driver.
+    /// D: issued to the driver.
     Issue,
-    /// R: back from the driver.
+    /// R: returned by the driver.
     Requeue,
-    /// C: done.
+    /// C: completed.
     Complete,
-    /// Two requests that touch are one from now on: `rq` goes on, [`More::Gone`] is gone.
+    /// Two touching requests were joined: `rq` remains, [`More::Gone`] is gone.
     Join,
-    /// The device is done with the data of a flush sequence; a flush follows, then C.
+    /// The device has finished the data of a flush sequence; a flush follows, then C.
     Part,
     /// A scheduler armed a timer (again, if it was armed).
     Arm,
-    /// It took a timer back.
+    /// A scheduler disarmed a timer.
     Disarm,
     /// A scheduler timer fired.
     Timer,
     /// A message of the scheduler: its reason.
     Why,
-    /// A device moves its head and transfers.
+    /// A device moves its head and transfers data.
     Head,
-    /// A device, or what stands for one, answers out of a cache.
+    /// A device, or a model in its place, answers from a cache.
     CacheHit,
-    /// A die of flash begins something.
+    /// A flash die starts an operation.
     Flash,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Action; 23] = [
         Action::Queue,
         Action::GetRq,
@@ -98,7 +98,7 @@ impl Action {
         Action::CacheHit,
         Action::Flash,
     ];
-    /// blktrace's letter; `E`, `T`, `m` and small letters for what is ours.
+    /// blktrace's letter; `E`, `T`, `m` and lower-case letters for Seekwell's own actions.
     pub const fn letter(self) -> char {
         match self {
             Action::Queue => 'Q',
@@ -128,53 +128,54 @@ impl Action {
     }
 }
 
-/// What only some events have.
+/// Data that only some events have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum More {
     /// Nothing.
     #[default]
     None,
-    /// A timer: its slot's name, and when it fires, would have fired, or was due.
+    /// A timer: the name of its slot, and when it fires, would have fired, or was due.
     Timer {
-        /// As the kernel calls the timer.
+        /// The kernel's name of the timer.
         slot: &'static str,
-        /// When.
+        /// The time.
         until: Instant,
     },
-    /// The request that another took over (join, or a merge of a request that was never inside).
+    /// The request that another one took over (join, or a merge of a request that was never
+    /// queued).
     Gone(RqId),
-    /// A bio was cut into so many pieces.
+    /// Number of pieces that a bio was split into.
     Pieces(u32),
     /// A part of a bio goes to a member.
     To {
         /// The member.
         member: MemberId,
-        /// Its name there.
+        /// Its id there.
         bio: BioId,
         /// First sector there; [`Event::sector`] is that of the whole bio.
         sector: Sector,
         /// Length of the part.
         sectors: Sectors,
     },
-    /// A head goes from one sector to another and reads or writes there; the event's sectors are
-    /// what is transferred.
+    /// A head moves from one sector to another and reads or writes there. The event's sectors are
+    /// the transferred ones.
     Head {
-        /// Where it stands.
+        /// The old position.
         from: Sector,
-        /// When it sets out: now, or when what it does has come to an end.
+        /// When the move begins: at once, or when the current operation has ended.
         begin: Instant,
-        /// When the last sector has passed.
+        /// When the last sector has been transferred.
         until: Instant,
     },
-    /// What a die of flash does.
+    /// An operation of a flash die.
     Die {
-        /// Which one.
+        /// The die's number.
         die: u32,
-        /// Channel it is on.
+        /// Its channel.
         channel: u32,
-        /// In a word.
+        /// The operation in a word.
         doing: &'static str,
-        /// When it ends, if nothing comes between.
+        /// When it ends unless it is interrupted.
         until: Instant,
     },
 }
@@ -182,25 +183,25 @@ pub enum More {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// Where: which queue, array, guest or disk.
+    /// The queue, array, guest or disk.
     pub member: MemberId,
-    /// What.
+    /// The action.
     pub action: Action,
-    /// Request concerned.
+    /// The request concerned.
     pub rq: Option<RqId>,
-    /// Where that is from now on.
+    /// The new state of that request.
     pub state: Option<State>,
-    /// Bio concerned (its first, for requests).
+    /// The bio concerned (for a request, its first).
     pub bio: Option<BioId>,
-    /// Task concerned: that of the io context; of a reason or timer, whom it is about.
+    /// The task concerned: that of the io context; for a reason or timer, its subject.
     pub task: Option<TaskId>,
-    /// A second one, of a reason about two.
+    /// A second task, for a reason about two tasks.
     pub other: Option<TaskId>,
-    /// Cgroup concerned.
+    /// The cgroup concerned.
     pub cgroup: Option<CgroupId>,
-    /// Queue of the scheduler's own that a reason is about, by its number there.
+    /// The scheduler's own queue that a reason is about, by the scheduler's number.
     pub queue: Option<u32>,
     /// Operation.
     pub op: Op,
@@ -210,21 +211,21 @@ pub struct Event {
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
-    /// Rule that decided, for `Why`.
+    /// For `Why`: the rule that decided.
     pub rule: Option<&'static Rule>,
-    /// What only some have.
+    /// Data that only some events have.
     pub more: More,
-    /// Details in words; [`WHO`] and [`OTHER`] in it stand for the tasks, see [`Event::text`].
+    /// Details in words. [`WHO`] and [`OTHER`] stand for the tasks, see [`Event::text`].
     pub detail: String,
 }
 
-/// Stands in a detail for [`Event::task`].
+/// Placeholder for [`Event::task`] in a detail.
 pub const WHO: &str = "{who}";
-/// Stands in a detail for [`Event::other`].
+/// Placeholder for [`Event::other`] in a detail.
 pub const OTHER: &str = "{other}";
 
 impl Event {
-    /// An event that says nothing yet but when and what.
+    /// An event with only a time and an action.
     pub const fn new(at: Instant, action: Action) -> Self {
         Event {
             at,
@@ -246,7 +247,7 @@ impl Event {
             detail: String::new(),
         }
     }
-    /// About a bio.
+    /// An event about a bio.
     pub fn of_bio(at: Instant, action: Action, bio: &crate::Bio) -> Self {
         Event {
             bio: Some(bio.id),
@@ -258,7 +259,7 @@ impl Event {
             ..Event::new(at, action)
         }
     }
-    /// About a command to a device.
+    /// An event about a command to a device.
     pub fn of_command(at: Instant, action: Action, c: &crate::Command) -> Self {
         Event {
             rq: Some(RqId(c.id)),
@@ -268,17 +269,17 @@ impl Event {
             ..Event::new(at, action)
         }
     }
-    /// Name of the rule that decided; empty where none did.
+    /// Name of the rule that decided; empty if there is none.
     pub fn rule_id(&self) -> &'static str {
         self.rule.map_or("", |r| r.id)
     }
-    /// The detail with tasks by their names. A queue without a task goes by its number.
+    /// The detail with the names of tasks. A queue without a task is named by its number.
     pub fn text(&self, name: impl Fn(TaskId) -> String) -> String {
         words(&self.detail, self.task, self.other, self.queue, name)
     }
 }
 
-/// A detail in words: [`WHO`] and [`OTHER`] replaced.
+/// A detail with [`WHO`] and [`OTHER`] replaced.
 pub fn words(
     detail: &str,
     task: Option<TaskId>,
@@ -295,12 +296,12 @@ pub fn words(
     detail.replace(WHO, &who).replace(OTHER, &other)
 }
 
-/// Whom or what a reason or a timer is about: as much as is known.
+/// The subject of a reason or a timer, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// A request; its task and cgroup follow from it.
+    /// A request; it determines task and cgroup.
     pub rq: Option<RqId>,
-    /// An io context; task and cgroup follow from it.
+    /// An io context; it determines task and cgroup.
     pub ioc: Option<IocId>,
     /// A task.
     pub task: Option<TaskId>,
@@ -308,33 +309,33 @@ pub struct About {
     pub other: Option<TaskId>,
     /// A cgroup.
     pub cgroup: Option<CgroupId>,
-    /// A queue of the scheduler's own, by number.
+    /// The scheduler's own queue, by number.
     pub queue: Option<u32>,
 }
 
 impl About {
-    /// A request.
+    /// About a request.
     pub fn rq(rq: RqId) -> Self {
         About {
             rq: Some(rq),
             ..About::default()
         }
     }
-    /// An io context.
+    /// About an io context.
     pub fn ioc(ioc: IocId) -> Self {
         About {
             ioc: Some(ioc),
             ..About::default()
         }
     }
-    /// A task.
+    /// About a task.
     pub fn task(task: TaskId) -> Self {
         About {
             task: Some(task),
             ..About::default()
         }
     }
-    /// A queue of the scheduler's own, and whose it is.
+    /// About the scheduler's own queue, with its task.
     pub fn queue(queue: u32, task: Option<TaskId>) -> Self {
         About {
             queue: Some(queue),
@@ -342,12 +343,12 @@ impl About {
             ..About::default()
         }
     }
-    /// And a second task.
+    /// Adds a second task.
     #[must_use]
     pub fn and(self, other: Option<TaskId>) -> Self {
         About { other, ..self }
     }
-    /// And a request.
+    /// Adds a request.
     #[must_use]
     pub fn with(self, rq: RqId) -> Self {
         About {
@@ -355,7 +356,7 @@ impl About {
             ..self
         }
     }
-    /// With words.
+    /// Adds words.
     pub fn says(self, text: impl Into<String>) -> Reason {
         Reason {
             about: self,
@@ -364,12 +365,12 @@ impl About {
     }
 }
 
-/// Figures of a single decision, in words, and what they are about.
+/// The figures of a single decision in words, and their subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reason {
-    /// Whom.
+    /// The subject.
     pub about: About,
-    /// In words, with [`WHO`] and [`OTHER`] for tasks.
+    /// The text, with [`WHO`] and [`OTHER`] for tasks.
     pub text: String,
 }
 

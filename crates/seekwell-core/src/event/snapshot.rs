@@ -1,4 +1,4 @@
-//! What is inside at one instant: where an animation, or a window of events, begins.
+//! Contents at one instant: the start of an animation or of a window of events.
 
 use super::log::MemberId;
 use crate::request::{Request, Requests, RqId, State};
@@ -6,7 +6,7 @@ use crate::time::Instant;
 use crate::{Bio, Contexts};
 use serde::{Deserialize, Serialize};
 
-/// A request inside.
+/// A request in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Its number.
@@ -28,9 +28,9 @@ pub struct Held {
     pub n: u32,
     /// Where it is, as events write it.
     pub state: String,
-    /// Age: since it was made, ns.
+    /// Time since it was created, ns.
     pub age_ns: u64,
-    /// The same since the device has it, if it has.
+    /// Time since the device has had it, ns, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ns: Option<u64>,
 }
@@ -38,9 +38,9 @@ pub struct Held {
 /// A bio that waits for a request or tag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asleep {
-    /// Its name.
+    /// Its id.
     pub bio: u64,
-    /// Who sleeps.
+    /// The sleeping task.
     pub task: u32,
     /// Operation.
     pub op: String,
@@ -48,11 +48,11 @@ pub struct Asleep {
     pub sector: u64,
     /// Length.
     pub n: u32,
-    /// Age: since it came, ns.
+    /// Time since it arrived, ns.
     pub age_ns: u64,
 }
 
-/// A timer that is armed.
+/// An armed timer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The slot's name.
@@ -61,31 +61,31 @@ pub struct Waiting {
     pub until: u64,
 }
 
-/// One member as it is at an instant.
+/// One member at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When, ns since the run began.
+    /// Time since the run began, ns.
     pub t: u64,
-    /// Which member.
+    /// The member.
     pub q: MemberId,
-    /// Every request inside, by number: with its submitter, sorted, on its way, with the device.
+    /// All requests, by number: at their submitter, sorted, on their way, in the device.
     pub requests: Vec<Held>,
-    /// Bios that wait for a request or tag, longest first.
+    /// Bios that wait for a request or tag, the longest wait first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asleep: Vec<Asleep>,
-    /// Timers of the scheduler that are armed.
+    /// Armed timers of the scheduler.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<Waiting>,
     /// The scheduler's own state, as `explain` prints it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scheduler: String,
-    /// The device's.
+    /// The device's state.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub device: String,
 }
 
 impl Snapshot {
-    /// Of a member, with its requests.
+    /// The snapshot of a member with its requests.
     pub fn of(now: Instant, q: MemberId, rqs: &Requests, iocs: &Contexts) -> Self {
         let one = |(i, r): (RqId, &Request)| {
             let flight = r.state == State::InFlight;
@@ -113,7 +113,7 @@ impl Snapshot {
 }
 
 impl Asleep {
-    /// A bio that came at `since`.
+    /// A bio that arrived at `since`.
     pub fn new(now: Instant, bio: &Bio, since: Instant) -> Self {
         Asleep {
             bio: bio.id.0,

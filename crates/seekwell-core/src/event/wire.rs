@@ -1,6 +1,6 @@
-//! The stream as files have it: JSON lines. `docs/events.md` is the page on it.
+//! The stream's file format: JSON lines. `docs/events.md` describes it.
 //!
-//! Each line is an object with one key that says what it is: `header`, once and first; then for
+//! Each line is an object with one key that gives its type: `header` once at the start; then for
 //! each run a `cell`, its `snapshot`s, its events (`e`) and an `end`.
 
 use super::{Event, Member, More, Snapshot};
@@ -9,7 +9,7 @@ use crate::request::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Version of the stream: raised when a reader of the last one would be misled.
+/// Version of the stream; raised when a reader of the previous one would be misled.
 pub const VERSION: u32 = 2;
 
 /// One line.
@@ -20,7 +20,7 @@ pub enum Line {
     Header(Header),
     /// A run begins.
     Cell(Box<Cell>),
-    /// What is inside where the window begins, and where it ends.
+    /// The contents at the start of the window, and at its end.
     Snapshot(Box<Snapshot>),
     /// An event.
     E(Box<EventLine>),
@@ -35,42 +35,42 @@ pub struct Header {
     pub events: u32,
     /// Version of the program.
     pub seekwell: String,
-    /// Runs that follow.
+    /// Number of runs that follow.
     pub cells: u32,
 }
 
-/// What ran, and what of it follows.
+/// A run, and the part of it that follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Counted from 0.
+    /// Its number, from 0.
     pub cell: u32,
-    /// The device as it was asked for; of a file, its name without the folder.
+    /// The device as requested; for a file, its name without the folder.
     pub device: String,
-    /// The scheduler as it was asked for.
+    /// The scheduler as requested.
     pub scheduler: String,
     /// The workload.
     pub workload: String,
     /// Seed of the run.
     pub seed: u64,
-    /// The window, ns of the workload's clock ([`End::clock`]): its begin.
+    /// Begin of the window, ns on the workload's clock ([`End::clock`]).
     pub from: u64,
-    /// Its length; none: to the end of the run.
+    /// Length of the window; `None`: up to the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
-    /// Queues, arrays and disks that events come from.
+    /// Queues, arrays and disks that produce events.
     pub members: Vec<Member>,
 }
 
-/// How a run's part of the stream ended.
+/// The end of a run's part of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Events written.
+    /// Number of events written.
     pub events: u64,
-    /// Events of the window left out because of the limit.
+    /// Number of events in the window that were left out because of the limit.
     pub left_out: u64,
-    /// When the workload's clock started, ns since the run began: what the window counts from.
+    /// Start of the workload's clock, ns since the run began; the window is relative to it.
     pub clock: u64,
-    /// The run was over then, ns since it began.
+    /// End of the run, ns since it began.
     pub t: u64,
     /// Names of tasks, by number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -84,16 +84,16 @@ pub struct End {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventLine {
-    /// When, ns since the run began.
+    /// Time, ns since the run began.
     pub t: u64,
     /// Member.
     pub q: u16,
-    /// What, a letter.
+    /// The action, a letter.
     pub a: String,
     /// Request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rq: Option<u32>,
-    /// Where that is from now on.
+    /// The request's new state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Bio.
@@ -108,10 +108,10 @@ pub struct EventLine {
     /// Cgroup, if it is not the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<u32>,
-    /// Queue of the scheduler's own.
+    /// The scheduler's own queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
-    /// Operation, of events about a bio, request or command.
+    /// Operation, for events about a bio, request or command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op: Option<String>,
     /// Flags.
@@ -123,10 +123,10 @@ pub struct EventLine {
     /// Length, sectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
-    /// Rule that decided.
+    /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What the kernel calls the function that rule lies in.
+    /// The kernel's name of the function of that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Details in words.
@@ -135,31 +135,31 @@ pub struct EventLine {
     /// Timer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// When a timer fires, a head or a die is done, ns.
+    /// When a timer fires, or a head or die finishes, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
-    /// Request that another took over.
+    /// The request that another one took over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<u32>,
-    /// Pieces a bio was cut into.
+    /// Number of pieces a bio was split into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pieces: Option<u32>,
     /// Where a part of a bio goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<To>,
-    /// When a head sets out, ns.
+    /// When a head starts to move, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begin: Option<u64>,
-    /// Where the head stood, sector.
+    /// The head's old position, sector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
-    /// Die of flash.
+    /// Flash die.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub die: Option<u32>,
-    /// Its channel.
+    /// The die's channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<u32>,
-    /// What it does.
+    /// The die's operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,
 }
@@ -169,7 +169,7 @@ pub struct EventLine {
 pub struct To {
     /// Member.
     pub q: u16,
-    /// Name of the part there.
+    /// Id of the part there.
     pub bio: u64,
     /// First sector there.
     pub sector: u64,
@@ -188,7 +188,7 @@ pub const fn op_name(op: Op) -> &'static str {
     }
 }
 
-/// A request's place in a word.
+/// A request's state in a word.
 pub const fn state_name(s: State) -> &'static str {
     match s {
         State::Free => "free",
@@ -269,11 +269,11 @@ impl From<&Event> for EventLine {
 }
 
 impl Line {
-    /// An event.
+    /// The line of an event.
     pub fn event(e: &Event) -> Self {
         Line::E(Box::new(e.into()))
     }
-    /// As it stands in a file, without the end of the line.
+    /// The line's text as in a file, without the line break.
     ///
     /// # Panics
     /// Never: none of the types has a key or number that JSON cannot write.
@@ -283,7 +283,7 @@ impl Line {
     /// Reads a line.
     ///
     /// # Errors
-    /// What is no line of this version, with the place in it.
+    /// The position of the first fault if it is not a line of this version.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }

@@ -1,4 +1,4 @@
-//! Latencies: a histogram with exact mean and extremes.
+//! Latencies: a histogram with exact mean, minimum and maximum.
 
 use crate::time::NSEC_PER_SEC;
 use hdrhistogram::Histogram;
@@ -17,7 +17,7 @@ const HIGHEST_NS: u64 = 3600 * NSEC_PER_SEC;
 
 impl Default for Latency {
     fn default() -> Self {
-        // The bounds are constants that the library accepts.
+        // The library accepts these constant bounds.
         let hist = Histogram::new_with_bounds(1, HIGHEST_NS, 3).expect("constant bounds");
         Latency {
             hist,
@@ -29,7 +29,7 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// Adds one.
+    /// Adds one latency.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.hist.saturating_record(ns.max(1));
@@ -37,7 +37,7 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
         self.min_ns = self.min_ns.min(ns);
     }
-    /// Adds so many of the same length.
+    /// Adds `n` latencies of the same length.
     pub fn record_many(&mut self, ns: u64, n: u64) {
         if n > 0 {
             self.hist.saturating_record_n(ns.max(1), n);
@@ -46,7 +46,7 @@ impl Latency {
             self.min_ns = self.min_ns.min(ns);
         }
     }
-    /// Adds all of another.
+    /// Adds all latencies of another histogram.
     pub fn merge(&mut self, o: &Latency) {
         for v in o.hist.iter_recorded() {
             self.hist
@@ -56,7 +56,7 @@ impl Latency {
         self.max_ns = self.max_ns.max(o.max_ns);
         self.min_ns = self.min_ns.min(o.min_ns);
     }
-    /// How many.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.hist.len()
     }
@@ -84,7 +84,7 @@ impl Latency {
     pub fn min_ns(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min_ns }
     }
-    /// (value, count) of every bucket used, ascending.
+    /// (value, count) of every non-empty bucket, ascending.
     pub fn buckets(&self) -> Vec<(u64, u64)> {
         let pair = |v: hdrhistogram::iterators::IterationValue<u64>| {
             (v.value_iterated_to(), v.count_at_value())

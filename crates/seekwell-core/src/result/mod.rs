@@ -1,7 +1,7 @@
-//! The one result record: every substrate fills it, every report, comparison and import reads it.
+//! The result record: all kinds of runs write it; all reports, comparisons and imports read it.
 //!
-//! A record holds only what the run itself produced; nothing of the wall clock or of the number of
-//! threads is in it, so that equal runs give equal bytes.
+//! A record holds only what the run itself produced. It contains no wall-clock time and no number
+//! of threads, so that equal runs give equal bytes.
 
 mod latency;
 mod starved;
@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 
 /// Version of this layout; raised when a field changes its meaning.
 ///
-/// 2: the record embeds the specification of its run with its hash, says when and why the run ended
-/// early, what the host was, and which build made it. Records of schema 1 are read as they are.
+/// 2: the record embeds the specification of its run and the hash of it, says when and why the run
+/// ended early, and names the host and the build. Records of schema 1 are still read.
 pub const SCHEMA: u32 = 2;
 
-/// Of which build a record is: what whoever built it said by the variable `SEEKWELL_BUILD`, or the
+/// The build that made a record: the value of the variable `SEEKWELL_BUILD` at build time, or the
 /// profile.
 pub const BUILD: &str = match option_env!("SEEKWELL_BUILD") {
     Some(said) => said,
@@ -29,31 +29,31 @@ pub const BUILD: &str = match option_env!("SEEKWELL_BUILD") {
     None => "release",
 };
 
-/// What one data direction did.
+/// Results of one data direction.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Direction {
-    /// Bios completed.
+    /// Number of completed bios.
     pub ios: u64,
-    /// Bytes of them.
+    /// Bytes of these bios.
     pub bytes: u64,
-    /// Of them, failed.
+    /// Number of these bios that failed.
     pub errors: u64,
-    /// From when the program would have submitted, had it not been asleep for a request, to
-    /// completion: waiting for a request or tag is part of it, also for one of an earlier bio of
-    /// the same call. The kernel's own threads have nobody who asked earlier.
+    /// Latency up to the completion. It starts when the program would have submitted the bio if it
+    /// had not slept for a request. So it includes waiting for a request or tag, also for an
+    /// earlier bio of the same call. The kernel's own threads have no such earlier time.
     pub latency: Latency,
-    /// Of the sum of latencies, the time before the block layer was given the bio: its submitter
-    /// slept for a request of an earlier bio of the same call, ns.
+    /// The part of the sum of latencies before the block layer got the bio, ns: its submitter slept
+    /// for the request of an earlier bio of the same call.
     #[serde(default)]
     pub held_ns: u64,
 }
 
-/// A process's part.
+/// One process's share.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProcessShare {
     /// Task number (a pid in traces).
     pub task: u32,
-    /// Name, where one is known.
+    /// Name, if known.
     pub name: String,
     /// Bios completed.
     pub ios: u64,
@@ -63,10 +63,10 @@ pub struct ProcessShare {
     pub mean_latency_ns: f64,
 }
 
-/// The number a workload is about.
+/// The main figure of a workload.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Metric {
-    /// What it is ("sequential read", "seeks").
+    /// Its name ("sequential read", "seeks").
     pub name: String,
     /// Unit.
     pub unit: String,
@@ -74,33 +74,33 @@ pub struct Metric {
     pub value: f64,
     /// Larger is better.
     pub higher_is_better: bool,
-    /// Kind of the operations it counts or is the mean of; empty: not said. Several are separated
-    /// by ", ".
+    /// Kind of the operations that it counts or averages; empty if not stated. Several kinds are
+    /// separated by ", ".
     #[serde(default)]
     pub operation: String,
-    /// How many of them stand behind the value; 0: not known.
+    /// Number of operations behind the value; 0 if unknown.
     #[serde(default)]
     pub n: u64,
 }
 
-/// One second of an operation's series, by when operations ended.
+/// One second in the series of an operation, by the end of the operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpSecond {
-    /// Operations that ended in it.
+    /// Operations that ended in this second.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes that they moved.
     pub bytes: u64,
     /// Sum of their latencies, ns.
     pub latency_sum_ns: u64,
-    /// Largest of them, ns.
+    /// The largest of their latencies, ns.
     pub latency_max_ns: u64,
-    /// Sum of their squares, in square microseconds.
+    /// Sum of the squared latencies, in square microseconds.
     #[serde(default)]
     pub latency_square_us2: u64,
 }
 
 impl OpSecond {
-    /// Counts one operation of that latency.
+    /// Counts one operation with this latency.
     #[inline]
     pub fn count(&mut self, ns: u64, bytes: u64) {
         self.ops += 1;
@@ -112,8 +112,8 @@ impl OpSecond {
             .latency_square_us2
             .saturating_add(us.saturating_mul(us));
     }
-    /// Mean latency and its sample standard deviation, ns; the deviation is good to a microsecond
-    /// and 0 for fewer than two operations.
+    /// Mean latency and its sample standard deviation, ns. The deviation has a resolution of one
+    /// microsecond and is 0 for fewer than two operations.
     pub fn latency_ns(&self) -> (f64, f64) {
         let n = self.ops as f64;
         let mean = self.latency_sum_ns as f64 / n.max(1.0);
@@ -128,28 +128,28 @@ impl OpSecond {
     }
 }
 
-/// What a workload did of one kind ("fsync", "transaction").
+/// A workload's operations of one kind ("fsync", "transaction").
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Operation {
-    /// Its kind, as the script names it.
+    /// The kind, as the script names it.
     pub kind: String,
-    /// Bytes moved by all.
+    /// Bytes moved by all operations.
     pub bytes: u64,
-    /// From begin to end.
+    /// Latency from begin to end.
     pub latency: Latency,
-    /// Second by second, from the start of the run; cut off behind the last one.
+    /// Second by second from the start of the run; the series ends with the last operation.
     pub seconds: Vec<OpSecond>,
-    /// When the first began, since the run did, ns.
+    /// Begin of the first operation, ns since the run began.
     #[serde(default)]
     pub began_ns: u64,
-    /// When the last ended.
+    /// End of the last operation.
     #[serde(default)]
     pub ended_ns: u64,
 }
 
 impl Operation {
-    /// `x` per second from the first one's begin to the last one's end: what was done before and
-    /// after (laying files out, removing them) dilutes no rate.
+    /// `x` per second from the first operation's begin to the last one's end. Work before and after
+    /// (file layout, removal) does not dilute the rate.
     pub fn rate(&self, x: f64) -> f64 {
         let ns = self.ended_ns.saturating_sub(self.began_ns);
         if ns == 0 {
@@ -158,8 +158,8 @@ impl Operation {
             x * NSEC_PER_SEC as f64 / ns as f64
         }
     }
-    /// Standard deviation of operations a second over the whole seconds between the first one's
-    /// begin and the last one's end; `None` of fewer than two.
+    /// Standard deviation of operations per second over the whole seconds between the first
+    /// operation's begin and the last one's end; `None` for fewer than two seconds.
     pub fn deviation(&self) -> Option<f64> {
         let from = self.began_ns.div_ceil(NSEC_PER_SEC) as usize;
         let to = (self.ended_ns / NSEC_PER_SEC) as usize;
@@ -171,70 +171,70 @@ impl Operation {
         let mean = seconds.clone().map(of).sum::<f64>() / n.max(1.0);
         let square = |s: usize| (of(s) - mean) * (of(s) - mean);
         let variance = seconds.map(square).sum::<f64>() / (n - 1.0).max(1.0);
-        // The IEEE operation, the same everywhere.
+        // The IEEE square root, which is the same on all platforms.
         (mean, variance.sqrt())
     }
-    /// Mean and standard deviation of operations a second over the first `seconds` of the run;
-    /// seconds without any count as 0. The deviation of fewer than two seconds is 0.
+    /// Mean and standard deviation of operations per second over the first `seconds` of the run.
+    /// Seconds without operations count as 0. The deviation of fewer than two seconds is 0.
     pub fn per_second(&self, seconds: usize) -> (f64, f64) {
         self.mean_and_deviation(0..seconds)
     }
 }
 
-/// Something that happened at one instant.
+/// An event at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkAt {
-    /// Since the run began, ns.
+    /// Time since the run began, ns.
     pub at_ns: u64,
-    /// What ("checkpoint start").
+    /// The event ("checkpoint start").
     pub name: String,
-    /// Which task's.
+    /// The task.
     pub task: String,
 }
 
-/// A task's part in a workload.
+/// One task's share of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskPart {
-    /// Names from the first task down: "main/worker3".
+    /// Path of names from the first task down: "main/worker3".
     pub path: String,
-    /// When it began, since the run did, ns.
+    /// Begin, ns since the run began.
     pub began_ns: u64,
-    /// When it ended.
+    /// End, ns since the run began.
     pub ended_ns: u64,
-    /// Operations it counted.
+    /// Number of operations it counted.
     pub ops: u64,
-    /// Calls that read.
+    /// Number of read calls.
     pub reads: u64,
     /// Bytes they read.
     pub read_bytes: u64,
-    /// Calls that wrote.
+    /// Number of write calls.
     pub writes: u64,
     /// Bytes they wrote.
     pub written_bytes: u64,
-    /// I/O priority and cgroup, where they were set: "BE7", "IDLE, cgroup 2". Empty: neither.
+    /// I/O priority and cgroup, if set: "BE7", "IDLE, cgroup 2". Empty if neither is set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub priority: String,
 }
 
-/// Of what device.
+/// The device of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DeviceInfo {
-    /// As asked for.
+    /// As requested.
     pub spec: String,
     /// Model name.
     pub name: String,
-    /// Spinning?
+    /// Whether the medium rotates.
     pub rotational: bool,
-    /// Commands at once.
+    /// Number of commands at once.
     pub depth: u32,
-    /// Sectors.
+    /// Capacity in sectors.
     pub capacity_sectors: u64,
 }
 
-/// Under what scheduler.
+/// The scheduler of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SchedulerUsed {
-    /// As asked for.
+    /// As requested.
     pub spec: String,
     /// Kernel name.
     pub name: String,
@@ -248,52 +248,52 @@ pub struct SchedulerUsed {
     pub tunables: BTreeMap<String, String>,
 }
 
-/// The queue between scheduler and device, with the limits that the run had.
+/// The queue between scheduler and device, with the limits in force during the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueUsed {
     /// queue/max_sectors_kb, KiB.
     pub max_sectors_kb: u32,
-    /// queue/max_segments, entries of the driver's scatter list; `None`: as long as the largest
-    /// request.
+    /// queue/max_segments, entries of the driver's scatter list; `None` if the list is as long as
+    /// the largest request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_segments: Option<u32>,
-    /// The largest request that both allow, KiB, where memory lies in single pages; `None`: it
-    /// depends on how memory lies.
+    /// The largest request that both limits allow, KiB, if memory is in single pages; `None` if it
+    /// depends on the layout of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest_kb: Option<u32>,
     /// queue/nr_requests.
     pub nr_requests: u32,
-    /// queue/read_ahead_kb, KiB; `None`: nothing reads ahead (a replay).
+    /// queue/read_ahead_kb, KiB; `None` if there is no read-ahead (a replay).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kb: Option<u32>,
-    /// Commands that the driver takes at once; of several hardware queues each.
+    /// Commands that the driver takes at once, for each hardware queue.
     pub depth: u32,
-    /// Hardware queues in use.
+    /// Number of hardware queues in use.
     pub hw_queues: u32,
 }
 
-/// A run did not come to its own end.
+/// A run that ended early.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Early {
-    /// Why, in words: a failure, a limit, a signal.
+    /// The reason in words: a failure, a limit, a signal.
     pub why: String,
-    /// When, since the run began, ns.
+    /// The time, ns since the run began.
     pub at_ns: u64,
-    /// The run reached its limit before the workload's clock stopped. Its work would have taken
-    /// longer, and its values are those of an unfinished run: it is censored.
+    /// The run reached its limit before the workload's clock stopped. The work would have taken
+    /// longer and the values are those of an unfinished run: the run is censored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub limit: bool,
 }
 
-/// The machine that a run for real took place on. Of simulated runs there is none: they depend on
-/// nothing outside.
+/// The machine of a run on a host. Simulated runs have none, because they do not depend on the
+/// machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Kernel release (`uname -r`).
     pub kernel: String,
-    /// Model name of the CPU; of several kinds the first.
+    /// Model name of the CPU; the first one if there are several kinds.
     pub cpu: String,
-    /// Cores on line.
+    /// Number of online cores.
     pub cores: u32,
     /// Memory, bytes.
     pub memory_bytes: u64,
@@ -303,39 +303,39 @@ pub struct Host {
     pub mount_options: String,
 }
 
-/// A run on a drive that went through others before it.
+/// A run on a drive that earlier runs have used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Carried {
-    /// How many runs it went through.
+    /// Number of earlier runs.
     pub place: u32,
-    /// [`Record::spec_hash`] of the last of them, which stands for all.
+    /// [`Record::spec_hash`] of the last earlier run; it stands for all of them.
     pub after: String,
-    /// It was idle since then, ns.
+    /// Idle time since that run, ns.
     pub pause_ns: u64,
-    /// Everything on it was discarded.
+    /// All data on the drive was discarded.
     pub trim: bool,
 }
 
-/// A program beside the measured one: what it did while the clock of that one ran.
+/// A program next to the measured one: its results while the measured program's clock ran.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct BesidePart {
     /// Path of its first task: "beside/streams".
     pub name: String,
     /// Its workload.
     pub workload: String,
-    /// The parameters of that.
+    /// The workload's parameters.
     pub params: BTreeMap<String, String>,
-    /// How often it was begun.
+    /// How often it was started.
     pub rounds: u32,
-    /// When it ended, since the run began, ns; `None`: with the measured one.
+    /// Its end, ns since the run began; `None` if it ended with the measured one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ns: Option<u64>,
-    /// Its own metrics, if it came to its end and was begun once.
+    /// Its own metrics, if it was started once and ran to its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<Metric>,
-    /// What it did, by kind.
+    /// Its operations, by kind.
     pub operations: Vec<Operation>,
-    /// Its tasks, in the order they began.
+    /// Its tasks, in the order of their begins.
     pub tasks: Vec<TaskPart>,
 }
 
@@ -346,52 +346,53 @@ pub struct Record {
     pub schema: u32,
     /// Version of Seekwell.
     pub seekwell: String,
-    /// [`BUILD`] of it.
+    /// [`BUILD`] of Seekwell.
     #[serde(default)]
     pub build: String,
-    /// The whole specification: with it the run can be made again. None before schema 2, and of
+    /// The whole specification, from which the run can be repeated. `None` before schema 2 and for
     /// demos.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<RunSpec>,
-    /// [`RunSpec::hash`] of it, on a carried drive [`RunSpec::hash_after`]: the key of result
-    /// stores.
+    /// [`RunSpec::hash`] of the specification, or [`RunSpec::hash_after`] on a carried drive: the
+    /// key in result stores.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec_hash: String,
-    /// The drive was as an earlier run left it.
+    /// The drive kept its state from an earlier run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carried>,
-    /// When and why it ended early, if it did.
+    /// When and why the run ended early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early: Option<Early>,
-    /// What it ran on, for real.
+    /// The host, for a run on real hardware.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
     /// "sim", "serve", "host" or "import".
     pub substrate: String,
-    /// What ran.
+    /// The workload.
     pub workload: String,
     /// Its parameters, replay mode included.
     pub params: BTreeMap<String, String>,
-    /// On what.
+    /// The device.
     pub device: DeviceInfo,
-    /// Under what.
+    /// The scheduler.
     pub scheduler: SchedulerUsed,
-    /// Through what queue; of an array, of its first member. `None`: not known.
+    /// The queue; for an array, the queue of its first member. `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueUsed>,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
     /// Seed of every random stream.
     pub seed: u64,
-    /// From the first submission to the last completion, ns: laying out and removing included.
+    /// Time from the first submission to the last completion, ns, including file layout and
+    /// removal.
     pub duration_ns: u64,
-    /// When the workload's clock started, since the run did, ns. From then until the clock stops
-    /// everything here is counted, except [`Record::seconds`], the seconds of operations and the
-    /// marks, which cover the whole run. `None`: it has no clock, or ended before it started, and
-    /// everything covers the whole run.
+    /// Start of the workload's clock, ns since the run began. All figures here count from then
+    /// until the clock stops, except [`Record::seconds`], the seconds of operations and the marks,
+    /// which cover the whole run. `None` if there is no clock or the run ended before the start;
+    /// then all figures cover the whole run.
     #[serde(default)]
     pub clock_start_ns: Option<u64>,
-    /// When it stopped, ns; `None`: with the run, or without a clock.
+    /// Stop of that clock, ns; `None` if it stopped with the run, or if there is no clock.
     #[serde(default)]
     pub clock_stop_ns: Option<u64>,
     /// The workload's own metric.
@@ -412,61 +413,61 @@ pub struct Record {
     pub waits: u64,
     /// Mean distance between one issued request and the next, sectors.
     pub mean_seek_sectors: f64,
-    /// Tasks paid CPU time for what the scheduler did; not so in records of before that was
-    /// modelled, on hard disks, whose requests take a thousand times as long, on arrays of md, and
-    /// in replays, which no task submits.
+    /// Tasks paid CPU time for the scheduler's work. False in four cases: records from versions
+    /// without this model, hard disks (whose requests take a thousand times as long), md arrays,
+    /// and replays, which no task submits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduler_charged: bool,
     /// Time the device was busy, ns.
     pub device_busy_ns: u64,
     /// Mean number of requests in the device.
     pub depth_mean: f64,
-    /// Mean number of bios submitted and not completed, from when the program submitted them.
+    /// Mean number of bios submitted and not completed, counted from the program's submission.
     pub outstanding_mean: f64,
-    /// Largest number of bios that the block layer had and had not completed.
+    /// Largest number of uncompleted bios in the block layer.
     pub outstanding_max: u64,
-    /// By bytes, largest first.
+    /// Processes by bytes, the largest first.
     pub processes: Vec<ProcessShare>,
-    /// Second by second, those in which nothing completed left out: a pause of years costs nothing.
-    /// After [`SECONDS_MAX`] of them the rest of a run is left out.
+    /// Second by second, without seconds in which nothing completed, so that a pause of years costs
+    /// nothing. The series ends after [`SECONDS_MAX`] entries.
     pub seconds: Vec<Second>,
-    /// What the workload did, by kind.
+    /// The workload's operations, by kind.
     #[serde(default)]
     pub operations: Vec<Operation>,
-    /// What happened when.
+    /// Events with their times.
     #[serde(default)]
     pub marks: Vec<MarkAt>,
-    /// Metrics beside the one the run is about.
+    /// Further metrics.
     #[serde(default)]
     pub more_metrics: Vec<Metric>,
-    /// The workload's tasks, in the order they began.
+    /// The workload's tasks, in the order of their begins.
     #[serde(default)]
     pub tasks: Vec<TaskPart>,
-    /// What the programs beside it did meanwhile, in the order of the specification.
+    /// The other programs' results meanwhile, in the order of the specification.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesidePart>,
-    /// Kinds of tasks of which some were starved by others of their kind.
+    /// Kinds of tasks of which some were starved by others of the same kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starved: Vec<Starved>,
-    /// What to keep in mind when reading it.
+    /// Notes for the interpretation of the record.
     pub warnings: Vec<String>,
 }
 
 impl Record {
-    /// Operations of a kind.
+    /// The operations of a kind.
     pub fn operation(&self, kind: &str) -> Option<&Operation> {
         self.operations.iter().find(|o| o.kind == kind)
     }
-    /// Bytes a second.
+    /// Bytes per second.
     pub fn bytes_per_sec(&self) -> f64 {
         self.rate((self.read.bytes + self.write.bytes) as f64)
     }
-    /// Bios a second.
+    /// Bios per second.
     pub fn iops(&self) -> f64 {
         self.rate((self.read.ios + self.write.ios) as f64)
     }
-    /// What the figures cover, since the run began, ns: from the start of the clock to its stop, or
-    /// the whole run.
+    /// The interval that the figures cover, ns since the run began: from start to stop of the
+    /// clock, or the whole run.
     pub fn window_ns(&self) -> (u64, u64) {
         match self.clock_start_ns {
             Some(from) => (
@@ -476,28 +477,28 @@ impl Record {
             None => (0, self.duration_ns),
         }
     }
-    /// The run reached its limit: its work takes longer than [`Record::span_ns`].
+    /// Whether the run reached its limit: its work takes longer than [`Record::span_ns`].
     pub fn censored(&self) -> bool {
         self.early.as_ref().is_some_and(|e| e.limit)
     }
-    /// Length of what the figures cover, ns.
+    /// Length of the interval that the figures cover, ns.
     pub fn span_ns(&self) -> u64 {
         let (from, to) = self.window_ns();
         to - from
     }
-    /// `x` per second of what the figures cover.
+    /// `x` per second of that interval.
     pub fn rate(&self, x: f64) -> f64 {
         match self.span_ns() {
             0 => 0.0,
             ns => x * NSEC_PER_SEC as f64 / ns as f64,
         }
     }
-    /// Share of that time in which the device was busy, 0..=1.
+    /// Share of that interval in which the device was busy, 0..=1.
     pub fn busy(&self) -> f64 {
         self.rate(self.device_busy_ns as f64 / NSEC_PER_SEC as f64)
             .min(1.0)
     }
-    /// Counts one completed bio; `asked`: when its program submitted it.
+    /// Counts a completed bio; `asked` is the time of the program's submission.
     pub fn count(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant, ok: bool) {
         let ns = done.since(asked).0;
         let d = if write {
@@ -511,7 +512,7 @@ impl Record {
         d.latency.record(ns);
         self.count_second(write, bytes, asked, done);
     }
-    /// Counts one completed bio in the series only: it ended before or after the clock.
+    /// Counts a completed bio in the series only, because it ended outside the clock.
     pub fn count_second(&mut self, write: bool, bytes: u64, asked: Instant, done: Instant) {
         let ns = done.since(asked).0;
         let at_s = done.since_start() / NSEC_PER_SEC;

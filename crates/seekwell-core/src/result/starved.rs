@@ -1,11 +1,11 @@
-//! Starvation inside a run: tasks of one kind that should get equal shares, and did not.
+//! Starvation in a run: tasks of one kind that should get equal shares and did not.
 //!
 //! Tasks are of one kind if their names differ only in the number at the end ("main/reader0",
 //! "main/reader1") and they have the same I/O priority and cgroup. A task is starved if it did less
-//! than a tenth of its kind's mean. The mean, not the median, because the starved can be the
-//! majority. Two conditions keep chance and design out: a task counts only if it was there for nine
-//! tenths of the measured time, and the mean is at least [`MEAN_LEAST`], so that a fair share of 0
-//! to 2 operations is out of the question.
+//! than a tenth of its kind's mean. The mean is used, not the median, because the starved tasks can
+//! be the majority. Two conditions exclude chance and intended differences. A task counts only if
+//! it existed for nine tenths of the measured time. And the mean must be at least [`MEAN_LEAST`],
+//! so that a fair share cannot be as low as 0 to 2 operations.
 
 use super::{Record, TaskPart};
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 
 /// Share of the mean below which a task is starved.
 const STARVED: f64 = 0.1;
-/// Share of the measured time that a task has to be there.
+/// Share of the measured time for which a task must exist.
 const THERE: f64 = 0.9;
-/// Operations that the tasks of a kind did on average, at least.
+/// Least mean number of operations per task of a kind.
 const MEAN_LEAST: f64 = 30.0;
 
 /// Tasks of one kind, some of which were starved by the others.
@@ -23,17 +23,17 @@ const MEAN_LEAST: f64 = 30.0;
 pub struct Starved {
     /// Their name without its number ("reader").
     pub tasks: String,
-    /// How many were starved.
+    /// Number of starved tasks.
     pub starved: u64,
-    /// Of so many.
+    /// Number of tasks of this kind.
     pub of: u64,
-    /// Least and most operations of a starved task.
+    /// Smallest and largest number of operations of a starved task.
     pub did: (u64, u64),
-    /// Least and most operations of the others.
+    /// Smallest and largest number of operations of the others.
     pub others_did: (u64, u64),
 }
 
-/// "6", "6 to 7".
+/// A text such as "6" or "6 to 7".
 fn span((least, most): (u64, u64)) -> String {
     match least == most {
         true => least.to_string(),
@@ -42,7 +42,7 @@ fn span((least, most): (u64, u64)) -> String {
 }
 
 impl Starved {
-    /// Takes in what happened to the same tasks elsewhere; false: it is another thing.
+    /// Adds the same tasks' starvation in another run; false if the tasks are different.
     pub fn merge(&mut self, o: &Starved) -> bool {
         let same = self.tasks == o.tasks && (self.starved, self.of) == (o.starved, o.of);
         if same {
@@ -55,7 +55,7 @@ impl Starved {
     /// "5 of 8 readers starved: 6 to 7 operations each while others did 1136 to 1139".
     pub fn words(&self) -> String {
         let (n, of, tasks) = (self.starved, self.of, &self.tasks);
-        // "job.0s" is no word.
+        // "job.0s" would not be a word.
         let plural = match tasks.ends_with(|c: char| c.is_alphabetic()) {
             true => format!("{tasks}s"),
             false => format!("tasks {tasks}"),
@@ -68,7 +68,7 @@ impl Starved {
     }
 }
 
-/// What a task did: its operations, or the calls of one whose script counts none.
+/// The operations of a task, or its calls if its script counts none.
 fn done(t: &TaskPart, by_operations: bool) -> u64 {
     match by_operations {
         true => t.ops,
@@ -178,13 +178,13 @@ mod tests {
     #[test]
     fn fair_shares_few_operations_and_other_kinds_raise_no_alarm() {
         let none = |tasks: &[(&str, u64)]| assert_eq!(starved(&record(tasks)), [], "{tasks:?}");
-        // Just a tenth of the mean, 100, is a share.
+        // Exactly a tenth of the mean, 100, is not starved.
         none(&[("main/r0", 10), ("main/r1", 190)]);
         assert_eq!(
             starved(&record(&[("main/r0", 9), ("main/r1", 191)])).len(),
             1
         );
-        // 29.5 on average: too few to tell starvation from chance.
+        // A mean of 29.5 is too small to tell starvation from chance.
         none(&[("main/r0", 1), ("main/r1", 58)]);
         none(&[("main/reader", 1), ("main/writer", 5000)]);
         none(&[("main/copy0", 1), ("main/scan0", 5000)]);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::io::{self, Read};
 
-/// SHA-256 of everything a reader gives, as 64 hexadecimal digits: what `sha256sum` prints.
+/// SHA-256 of all bytes of a reader, as 64 hexadecimal digits, like `sha256sum`.
 ///
 /// # Errors
 /// Those of the reader.
@@ -66,18 +66,18 @@ fn write_sorted(value: &Value, out: &mut String) {
 }
 
 impl RunSpec {
-    /// The canonical bytes: JSON without blanks, members in the order of their names, nothing left
-    /// out that a checked specification states. Equal specifications have equal bytes.
+    /// The canonical bytes: JSON without blanks, with members in the order of their names and with
+    /// everything that a checked specification states. Equal specifications have equal bytes.
     pub fn canonical(&self) -> String {
         let mut out = String::new();
-        // Names, numbers and texts: nothing that JSON cannot hold.
+        // Names, numbers and texts: JSON can represent all of them.
         let value = serde_json::to_value(self).unwrap_or_default();
         write_sorted(&value, &mut out);
         out
     }
-    /// SHA-256 of the canonical bytes without what decides nothing (the label, and the names of
-    /// files whose content is there), 64 hexadecimal digits. Hash a checked specification: only
-    /// that one states all defaults.
+    /// SHA-256 of the canonical bytes, 64 hexadecimal digits. It leaves out parts without
+    /// influence: the label, and the names of files whose content is included. Hash a checked
+    /// specification, because only that states all defaults.
     pub fn hash(&self) -> String {
         let mut bare = self.clone();
         bare.label = None;
@@ -90,8 +90,7 @@ impl RunSpec {
         }
         hex(&Sha256::digest(bare.canonical().as_bytes()))
     }
-    /// The same of a run on a drive that others went before it: where it went through the same, the
-    /// same.
+    /// The hash of a run on a drive that earlier runs have used. Equal histories give equal hashes.
     pub fn hash_after(&self, carried: &Carried) -> String {
         let Carried {
             after,
@@ -102,10 +101,10 @@ impl RunSpec {
         let text = format!("{after} {pause_ns} {trim} {}", self.hash());
         hex(&Sha256::digest(text.as_bytes()))
     }
-    /// As TOML, for people.
+    /// The specification as TOML, for people.
     ///
     /// # Errors
-    /// A seed over 2^63 - 1, which TOML has no number for.
+    /// A seed above 2^63 - 1, which TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, SpecErrors> {
         toml::to_string(self).map_err(|e| SpecErrors::one("", e.to_string()))
     }

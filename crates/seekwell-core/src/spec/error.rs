@@ -1,4 +1,4 @@
-//! What is wrong with a specification: all of it at once, each with its field and a remedy.
+//! Faults of a specification: all of them together, each with its field and a remedy.
 
 use crate::suggest;
 use std::fmt;
@@ -10,7 +10,7 @@ pub struct SpecError {
     pub field: String,
     /// The fault and the remedy.
     pub what: String,
-    /// The word that was probably meant, for programs: the remedy names it.
+    /// The word that was probably meant, for programs; the remedy names it.
     pub nearest: Option<String>,
 }
 
@@ -25,12 +25,12 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// Everything that is wrong with a specification; never empty as an error.
+/// All faults of a specification; never empty as an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecErrors(pub Vec<SpecError>);
 
 impl SpecErrors {
-    /// One fault.
+    /// A single fault.
     pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = SpecErrors::default();
         all.push(field, what);
@@ -44,8 +44,8 @@ impl SpecErrors {
             nearest: None,
         });
     }
-    /// Adds a word that is none of the known ones: `what` says so, and what may have been meant, or
-    /// all there is, is added.
+    /// Adds a fault about an unknown word. `what` is the message; a suggestion, or the list of all
+    /// known words, is appended.
     pub fn unknown(&mut self, field: impl Into<String>, what: &str, word: &str, known: &[&str]) {
         let near = suggest::nearest(word, known.iter().copied(), &[]);
         let remedy = match suggest::question(&near) {
@@ -59,7 +59,7 @@ impl SpecErrors {
             nearest: near.first().map(|n| (*n).to_owned()),
         });
     }
-    /// Adds those of a part, whose fields stand under `prefix`.
+    /// Adds the faults of a part, with its fields under `prefix`.
     pub fn under(&mut self, prefix: &str, part: SpecErrors) {
         for mut e in part.0 {
             e.field = match (prefix, e.field.as_str()) {
@@ -70,7 +70,7 @@ impl SpecErrors {
             self.0.push(e);
         }
     }
-    /// Keeps a value, or the faults of what should have been one.
+    /// Returns the value, or adds the faults and returns `None`.
     pub fn take<T>(&mut self, prefix: &str, result: Result<T, SpecErrors>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -80,7 +80,7 @@ impl SpecErrors {
             }
         }
     }
-    /// `value`, if nothing is wrong.
+    /// `value`, if there are no faults.
     pub fn or<T>(self, value: T) -> Result<T, SpecErrors> {
         if self.0.is_empty() {
             Ok(value)
@@ -91,7 +91,7 @@ impl SpecErrors {
 }
 
 impl fmt::Display for SpecErrors {
-    /// One line each.
+    /// One line per fault.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, e) in self.0.iter().enumerate() {
             write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;

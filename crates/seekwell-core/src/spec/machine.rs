@@ -1,32 +1,33 @@
-//! The machine over a queue: kernel, cores, memory, file system.
+//! The machine above a queue: kernel, cores, memory, file system.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// Least memory of a modelled machine, bytes.
+/// Smallest memory of a modelled machine, bytes.
 pub const MIN_MEMORY_BYTES: u64 = 16 << 20;
 /// Largest memory and cache, bytes: 4 TiB, 2^30 pages.
 pub const MAX_MEMORY_BYTES: u64 = 4 << 40;
-/// Longest mean run of an aged file system, blocks: no run is longer than a group.
+/// Longest mean run of an aged file system, blocks, because no run is longer than a group.
 pub const MAX_AGED_RUN_BLOCKS: u32 = 32_768;
-/// Speed of a core, thousandths of the usual one's.
+/// Speed of a core, in thousandths of the usual speed.
 pub const CPU_PERMILLE: RangeInclusive<u32> = 50..=20_000;
 /// Longest time between commits, seconds: a day.
 pub const MAX_COMMIT_S: u32 = 86_400;
-/// Longest of the `vm.*_centisecs`: a day.
+/// Largest value of the `vm.*_centisecs`: a day.
 pub const MAX_CENTISECS: u32 = 8_640_000;
-/// Least of the `vm.*_bytes`, bytes: two pages.
+/// Smallest value of the `vm.*_bytes`, bytes: two pages.
 pub const MIN_DIRTY_BYTES: u64 = 8192;
-/// Least page cache, bytes.
+/// Smallest page cache, bytes.
 pub const MIN_CACHE_BYTES: u64 = 1 << 20;
 
-/// A modelled machine. What is absent is as usual for the kernel; a checked specification states
+/// A modelled machine. Absent fields have the kernel's usual values; a checked specification states
 /// kernel, cores, memory, file system and barriers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineSpec {
-    /// Kernel (2.6.18 ... 7.0, stated as the one that is modelled); absent: the one the scheduler's version is of.
+    /// Kernel, 2.6.18 to 7.0; stated as the modelled kernel. Absent: the kernel of the scheduler's
+    /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Cores, 1 to 1024.
@@ -35,7 +36,8 @@ pub struct MachineSpec {
     /// Memory, bytes; [`MIN_MEMORY_BYTES`] to [`MAX_MEMORY_BYTES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Page cache, bytes, [`MIN_CACHE_BYTES`] to [`MAX_MEMORY_BYTES`]; absent: what the memory leaves.
+    /// Page cache, bytes, [`MIN_CACHE_BYTES`] to [`MAX_MEMORY_BYTES`]; absent: the rest of the
+    /// memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<u64>,
     /// File system: ext3 or ext4.
@@ -44,31 +46,32 @@ pub struct MachineSpec {
     /// Mounted with barriers (flushes).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barriers: Option<bool>,
-    /// Blocks of files lie scattered: mean length of a run, blocks, at most
+    /// Fragmentation of files: mean length of a contiguous run, blocks, at most
     /// [`MAX_AGED_RUN_BLOCKS`]; 0: a fresh file system.
     #[serde(default)]
     pub aged_run_blocks: u32,
-    /// Where directories of the root go on a fresh file system: `drawn` as mke2fs draws it, by the
-    /// seed, or `first`, the first group with room; absent: drawn.
+    /// Place of the root's directories on a fresh file system: `drawn` at random by the seed as
+    /// mke2fs does, or `first`, the first group with room. Absent: drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
-    /// When the program begins: at `boot`, with all clocks of the machine, or `drawn`: at a moment
-    /// between two looks of the flusher that the seed draws, and each of its tasks as late as a
-    /// sleeping core wakes up; absent: boot.
+    /// When the program begins. At `boot`: together with all clocks of the machine. `drawn`: at a
+    /// random time between two runs of the flusher, and each of its tasks with the delay of a
+    /// sleeping core's wake-up. Absent: boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     /// queue/read_ahead_kb, 0 to 65,536; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_kb: Option<u32>,
-    /// Speed of a core beside the usual one of the kernel's time, thousandths ([`CPU_PERMILLE`]):
-    /// all CPU costs, of the kernel and of programs, are divided by it. Absent: 1000.
+    /// Speed of a core relative to the usual one of the kernel's time, thousandths
+    /// ([`CPU_PERMILLE`]). All CPU costs of the kernel and of programs are divided by it. The
+    /// default is 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_permille: Option<u32>,
     /// Mode of the journal (mount option `data`): ordered or writeback; absent: ordered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Between commits of the journal (mount option `commit`), seconds, at most [`MAX_COMMIT_S`];
-    /// absent, or 0: the kernel's default, 5.
+    /// Time between commits of the journal (mount option `commit`), seconds, at most
+    /// [`MAX_COMMIT_S`]; absent or 0: the kernel's default, 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit_s: Option<u32>,
     /// vm.dirty_ratio, percent of dirtyable memory, 1 to 100; absent: the kernel's default.
@@ -77,10 +80,10 @@ pub struct MachineSpec {
     /// vm.dirty_background_ratio, percent, 0 to 100; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_background_ratio: Option<u32>,
-    /// vm.dirty_bytes, [`MIN_DIRTY_BYTES`] to [`MAX_MEMORY_BYTES`], instead of the ratio.
+    /// vm.dirty_bytes, [`MIN_DIRTY_BYTES`] to [`MAX_MEMORY_BYTES`], in place of the ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_bytes: Option<u64>,
-    /// vm.dirty_background_bytes, the same range, instead of its ratio.
+    /// vm.dirty_background_bytes, the same range, in place of its ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_background_bytes: Option<u64>,
     /// vm.dirty_expire_centisecs, 1/100 s, at most [`MAX_CENTISECS`]; absent: the kernel's, 3000.
@@ -93,7 +96,7 @@ pub struct MachineSpec {
     /// Cgroups by name (`bulk`, `bulk/copy`), with their settings: `tasks=writer:wbps=2097152`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cgroups: BTreeMap<String, String>,
-    /// Mechanisms taken out, to see what they were worth.
+    /// Mechanisms switched off, to measure their effect.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub without: BTreeSet<String>,
 }

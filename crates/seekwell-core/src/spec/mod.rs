@@ -1,13 +1,13 @@
-//! A run as one value: everything that decides its result, as plain data.
+//! A run as one value: all inputs that determine its result, as plain data.
 //!
-//! A [`RunSpec`] goes into files (TOML, JSON), into every [`crate::result::Record`], and, as a hash
-//! of its canonical bytes, into result stores as the key of the run. It names schedulers, devices
-//! and workloads and knows none of them: whether those exist is for the floors that hold them.
+//! A [`RunSpec`] goes into files (TOML, JSON) and into every [`crate::result::Record`]. A hash of
+//! its canonical bytes is the key of the run in result stores. It contains the names of schedulers,
+//! devices and workloads; higher crates check that these exist.
 //!
-//! What stands for a file of the user's (device presets, job files) is embedded, so that a record
-//! can be run again anywhere; a trace, which may be large, is named by the hash of its content.
+//! The content of user files (device presets, job files) is embedded, so that a record can be
+//! repeated anywhere. A trace may be large, so the hash of its content stands for it.
 //!
-//! There are no floating-point numbers here: equal values have equal bytes.
+//! There are no floating-point numbers, so that equal values have equal bytes.
 
 mod beside;
 mod canonical;
@@ -39,14 +39,14 @@ pub enum Substrate {
     /// Simulated, on virtual time.
     #[default]
     Sim,
-    /// Real programs over a modelled disk, on the wall clock.
+    /// Real programs on a modelled disk, in real time.
     Serve,
     /// The host's own kernel and files.
     Host,
 }
 
 impl Substrate {
-    /// As records name it.
+    /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Substrate::Sim => "sim",
@@ -63,35 +63,34 @@ pub struct RunSpec {
     /// [`SPEC_VERSION`].
     #[serde(default = "spec_version")]
     pub version: u32,
-    /// Where.
+    /// Where the run takes place.
     #[serde(default)]
     pub substrate: Substrate,
-    /// On what.
+    /// The device.
     pub device: DeviceSpec,
-    /// Under what.
+    /// The scheduler.
     pub scheduler: SchedulerSpec,
     /// Settings of the queue between them.
     #[serde(default)]
     pub queue: QueueSpec,
-    /// The machine over the queue; none for a trace, which was recorded below one.
+    /// The machine above the queue; `None` for a trace, which was recorded below one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineSpec>,
-    /// What runs, and is measured.
+    /// The measured workload.
     pub workload: WorkloadSpec,
-    /// What runs beside it on the same machine, at most [`MAX_BESIDE`]: begun with it, ended with
-    /// it.
+    /// Programs next to it on the same machine, at most [`MAX_BESIDE`]; they start and end with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<BesideSpec>,
     /// Seed of every random stream.
     #[serde(default = "first_seed")]
     pub seed: u64,
-    /// Which repetition, from 0; it runs with [`RunSpec::run_seed`].
+    /// Number of the repetition, from 0; it runs with [`RunSpec::run_seed`].
     #[serde(default)]
     pub repeat: u32,
-    /// Stop after so much time of the run's own clock, seconds, at most [`MAX_LIMIT_S`].
+    /// Stop after this much time of the run's own clock, seconds, at most [`MAX_LIMIT_S`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
-    /// What tables call it; decides nothing and is not hashed.
+    /// The name in tables; without influence, and not hashed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
@@ -103,33 +102,33 @@ fn first_seed() -> u64 {
     1
 }
 
-/// A device, by the text that `seekwell devices` understands.
+/// A device, as a text for `seekwell devices`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSpec {
     /// `hdd:hitachi-7k200,write_cache=no`, `raid5:members=4,of=...`, or the path of a preset file.
     pub spec: String,
-    /// Texts of the preset files that it names, by the path it names them with.
+    /// Texts of the preset files, by the path in `spec`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
 }
 
-/// A scheduler with what was set.
+/// A scheduler with its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerSpec {
     /// The kernel's name.
     pub name: String,
-    /// Version of it; absent: the default one, which a checked specification states.
+    /// Its version; absent: the default version, which a checked specification states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Tunables that are written before the start, in the order of their names.
+    /// Tunables written before the start, in the order of their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, String>,
 }
 
 impl SchedulerSpec {
-    /// `NAME[-VERSION]`, as the registry finds it.
+    /// `NAME[-VERSION]`, as the registry accepts it.
     pub fn versioned(&self) -> String {
         match &self.version {
             Some(v) => format!("{}-{v}", self.name),
@@ -148,14 +147,14 @@ pub struct QueueSpec {
     /// queue/nr_requests, 4 to 10,240; absent: the layer's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nr_requests: Option<u32>,
-    /// device/queue_depth, 1 to 65,536; absent: what the device takes.
+    /// device/queue_depth, 1 to 65,536; absent: the device's own depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
     /// queue/max_sectors_kb, 4 to 32,767; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sectors_kb: Option<u32>,
     /// queue/max_segments, entries of the driver's scatter list, 1 to 65,535; absent: the usual
-    /// driver's.
+    /// driver's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_segments: Option<u32>,
     /// queue/nomerges, 0 to 2.
@@ -180,13 +179,13 @@ impl Default for QueueSpec {
     }
 }
 
-/// What runs.
+/// The workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum WorkloadSpec {
-    /// A script of the registry.
+    /// A script from the registry.
     Script {
-        /// As `seekwell workloads` names it.
+        /// The name in `seekwell workloads`.
         name: String,
         /// Parameters; a checked specification states all of them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -194,33 +193,33 @@ pub enum WorkloadSpec {
     },
     /// A fio job file.
     Fio {
-        /// What it was called; not hashed.
+        /// The file's name; not hashed.
         file: String,
-        /// Its text.
+        /// The file's text.
         text: String,
-        /// Texts of included files, by the name they are included with.
+        /// Texts of included files, by the name in the include line.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         includes: BTreeMap<String, String>,
-        /// Values of the variables it asks for.
+        /// Values of the variables it uses.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         variables: BTreeMap<String, String>,
     },
     /// A recorded trace.
     Trace {
-        /// Where it is; not hashed.
+        /// The file's path; not hashed.
         file: String,
         /// SHA-256 of the file's bytes, 64 hexadecimal digits.
         sha256: String,
-        /// As `seekwell formats` names it; absent: what the first bytes show.
+        /// The format's name in `seekwell formats`; absent: detected from the first bytes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         format: Option<String>,
         /// `timed`, `scaled:FACTOR`, `depth:N` or `closed`.
         #[serde(default = "timed")]
         mode: String,
-        /// Records behind the end of the device.
+        /// What to do with records beyond the end of the device.
         #[serde(default)]
         fit: Fit,
-        /// Stop after so many records.
+        /// Stop after this many records.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
         /// Which event of a block trace is replayed.
@@ -229,19 +228,19 @@ pub enum WorkloadSpec {
         /// Only records of this device (`8,16`) or volume, as the trace names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         volume: Option<String>,
-        /// Only records from so long after the first one on, ns; times then count from here.
+        /// Only records from this time after the first one on, ns; times then start here.
         #[serde(default)]
         from_ns: u64,
-        /// Only records before so long after the first one, ns.
+        /// Only records before this time after the first one, ns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ns: Option<u64>,
-        /// Only records of these processes; empty: of all.
+        /// Only records of these processes; empty: all processes.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         pids: BTreeSet<u32>,
-        /// Unit of response times that the format does not tell: ns, us or ms.
+        /// Unit of response times if the format does not define it: ns, us or ms.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response_unit: Option<String>,
-        /// A trace that was cut off ends with a warning, not an error.
+        /// A truncated trace ends with a warning, not an error.
         #[serde(default)]
         allow_truncated: bool,
     },
@@ -251,11 +250,11 @@ fn timed() -> String {
     "timed".to_owned()
 }
 
-/// What to do with records behind the end of the device.
+/// What to do with records beyond the end of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fit {
-    /// Stop and say so.
+    /// Stop with a message.
     #[default]
     Strict,
     /// Fold them: sector modulo the device's size.
@@ -269,12 +268,12 @@ pub enum Stream {
     /// Bios as they were submitted, before merging.
     #[default]
     Queue,
-    /// Requests as the recorded scheduler sent them.
+    /// Requests as the recorded scheduler dispatched them.
     Issue,
 }
 
 impl WorkloadSpec {
-    /// As records name it.
+    /// The name in records.
     pub fn name(&self) -> &str {
         match self {
             WorkloadSpec::Script { name, .. } => name,
@@ -285,7 +284,7 @@ impl WorkloadSpec {
 }
 
 impl RunSpec {
-    /// On that device, under that scheduler, everything else as usual.
+    /// A run on that device under that scheduler, with defaults for all other fields.
     pub fn new(device: DeviceSpec, scheduler: SchedulerSpec, workload: WorkloadSpec) -> Self {
         let machine = match workload {
             WorkloadSpec::Trace { .. } => None,
@@ -306,11 +305,12 @@ impl RunSpec {
             label: None,
         }
     }
-    /// Seed of this repetition: the first has the seed itself, each further one the next number.
+    /// Seed of this repetition: the first one has the seed itself, each further one the next
+    /// number.
     pub fn run_seed(&self) -> u64 {
         self.seed.wrapping_add(u64::from(self.repeat))
     }
-    /// What tables call the scheduler of this run: the label, or its name with what was set.
+    /// The name of this run's scheduler in tables: the label, or the name with its settings.
     pub fn scheduler_label(&self) -> String {
         if let Some(label) = &self.label {
             return label.clone();

@@ -8,7 +8,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(own).collect()
 }
 
-/// Every optional part there, with a workload of each kind.
+/// A specification with all optional parts and the given workload.
 fn full(workload: WorkloadSpec) -> RunSpec {
     let device = DeviceSpec {
         spec: "my.toml,write_cache=no".into(),
@@ -115,7 +115,7 @@ fn what_is_written_is_read_as_json_and_as_toml() {
     }
 }
 
-/// The table that unknown fields are told by names exactly the fields there are.
+/// The table of known fields names exactly the fields of the types.
 #[test]
 fn the_table_of_fields_is_that_of_the_types() {
     for w in workloads() {
@@ -160,7 +160,7 @@ fn canonical_bytes_are_sorted_and_without_blanks() {
             r#""workload":{"kind":"script","name":"fs-mark","params":{"files":"20"}}}"#
         )
     );
-    // sha256sum of these bytes.
+    // Computed with sha256sum from these bytes.
     let own = content_hash(spec.canonical().as_bytes()).expect("bytes in memory");
     assert_eq!(spec.hash(), own);
     assert_eq!(
@@ -251,8 +251,8 @@ fn numbers_among_texts_are_what_they_look_like() {
 }
 
 proptest! {
-    /// Whatever text comes, a value or faults, never a panic; and what was read is written the
-    /// same.
+    /// Every text gives a value or faults and never a panic; a value that was read is written
+    /// unchanged.
     #[test]
     fn any_text_is_read_or_refused(text in "[\\{\\}\"a-z:,0-9 \\[\\]]{0,80}") {
         if let Ok(spec) = RunSpec::from_json(&text) {

@@ -1,4 +1,4 @@
-//! What goes next: pages are filled and emptied, what is before them, barriers.
+//! Chooses the next request: at-head requests, pages (filled and emptied here), barriers.
 
 use super::{Adios, OTHER, Place, TYPES, WEIGHT, WRITE, page, rules};
 use crate::cx::Cx;
@@ -67,7 +67,7 @@ impl Adios {
         }
     }
 
-    /// `dispatch_from_bq`: the next request of the page, which may be filled or turned first.
+    /// `dispatch_from_bq`: the next request of the pages; fills or switches pages first if needed.
     pub(super) fn next_of_pages(&mut self, cx: &mut Cx, force: bool) -> Option<RqId> {
         let (have, other) = (!self.pages[self.current].is_empty(), 1 - self.current);
         let low = |ratio: u64| u128::from(self.window_ns) * u128::from(ratio) / 100;
@@ -90,7 +90,7 @@ impl Adios {
         Some(RqId(rq))
     }
 
-    /// What was put before everything.
+    /// Takes the next request from the priority queues.
     pub(super) fn next_of_priority(&mut self, cx: &mut Cx) -> Option<RqId> {
         let q = usize::from(!self.priority[1].is_empty());
         let rq = RqId(self.links.pop_front(&mut self.priority[q])?);
@@ -103,7 +103,7 @@ impl Adios {
         Some(rq)
     }
 
-    /// Everything before the barrier is gone, so it goes; true if there was one.
+    /// Releases the barrier, because all requests before it are gone; true if there was one.
     pub(super) fn lift_barrier(&mut self, cx: &mut Cx) -> bool {
         let Some(first) = self.links.pop_front(&mut self.barriers) else {
             return false;

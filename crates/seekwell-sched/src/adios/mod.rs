@@ -1,16 +1,16 @@
 //! ADIOS, the adaptive deadline I/O scheduler (`block/adios.c`, Masahito Suzuki; CachyOS).
 //!
-//! It learns how long the device takes for each type of operation (base + slope x size), gives
-//! each request a deadline, and hands out small pages of the most urgent ones, as much at a time
-//! as the device is predicted to finish within a window. Between reads and other requests an
-//! account (the bias) decides, charged with predicted latencies.
+//! ADIOS learns how long the device takes for each type of operation (base + slope x size) and
+//! gives each request a deadline. It hands out small pages of the most urgent requests, as many as
+//! the device should finish within a window. A balance (the bias), charged with predicted
+//! latencies, decides between reads and other requests.
 //!
-//! Nobody at hand runs a kernel with ADIOS: this follows a reading of the published sources and
-//! was compared with no running one. Four releases (3.1.9 is the default) are one implementation
-//! with switches; see `version.rs`. The learning is in `model.rs`.
+//! The model follows a reading of the published sources; it was not compared with a running ADIOS
+//! kernel. One implementation with switches covers four releases (3.1.9 is the default); see
+//! `version.rs`. The learning is in `model.rs`.
 //!
-//! Left out: I/O accounting is taken to be on (1.5.5 learns nothing without); a busy lock never
-//! turns a merge away; the CPU that submitted a request also completes it.
+//! Simplified: I/O accounting is on (without it 1.5.5 learns nothing); a busy lock never prevents a
+//! merge; the CPU that submits a request also completes it.
 
 mod check;
 mod choose;
@@ -34,7 +34,7 @@ use seekwell_core::{
 };
 use version::{Barriers, Tiers, Version};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "adios",
     layer: Layer::Mq,
@@ -52,7 +52,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,
-    // A batch of reads and one of writes (36 + 72), sorted by deadlines that ten seconds beat.
+    // A batch of reads and one of writes (36 + 72), sorted by deadlines; ten seconds exceed all of
+    // them.
     waiting: Waiting {
         fixed_ms: 10000,
         requests: 108,
@@ -71,7 +72,7 @@ const WRITE: usize = 1;
 const DISCARD: usize = 2;
 const OTHER: usize = 3;
 const TYPES: usize = 4;
-/// Timer slot of the learning.
+/// Timer slot of the model updates.
 const UPDATE: Slot = Slot::new(0, "update_timer");
 /// Time from a sample to the update it causes, ms.
 const UPDATE_MS: u64 = 100;
@@ -86,7 +87,7 @@ const WEIGHT: [u64; 40] = [
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
     place: Place,
-    /// Counted in what is handed out, until it completes.
+    /// Counted as handed out until it completes.
     counted: bool,
     /// Predicted latency and size, both fixed at insertion.
     pl: u64,
@@ -108,32 +109,33 @@ enum Place {
 #[derive(Debug)]
 pub struct Adios {
     version: Version,
-    /// Reads; everything else.
+    /// One tree for reads, one for all other requests.
     tree: [Tree; 2],
     /// Keys: deadlines in ns, quantised.
     nodes: Nodes<u64>,
-    /// At-head requests; what goes before them.
+    /// At-head requests, and requests that go before them.
     priority: [List; 2],
     barriers: List,
-    /// Set while the barrier queue holds something: newcomers queue behind it.
+    /// Set while the barrier queue holds requests: new requests queue behind them.
     barred: bool,
     pages: [Page; 2],
     current: usize,
     links: Links,
     rq: Side<Rq>,
-    /// Requests in priority queues, pages and the device, and the sum of their predictions.
+    /// The number of requests in priority queues, pages and the device, and the sum of their
+    /// predictions.
     in_flight: u64,
     tpl_ns: u64,
     bias: i64,
     prio: [i32; 2],
     model: [Model; TYPES],
-    /// Reads and writes were measured: the deadlines mean something. Never unset.
+    /// Set once reads and writes have been measured and deadlines are meaningful. Never cleared.
     stable: bool,
-    /// Of each CPU (3.2.0) or of the only entry; 0: the device was idle.
+    /// Per CPU (3.2.0), otherwise one entry; 0 means that the device was idle.
     last_completed: Side<Instant>,
-    /// End of the last request completed, while it is known.
+    /// End of the last request completed, if known.
     last_end: Option<Sector>,
-    /// End of the last request handed over.
+    /// End of the last request dispatched.
     head: Sector,
     scratch: Vec<(Sector, u32, u32)>,
     largest: [u32; TYPES],
@@ -149,7 +151,7 @@ pub struct Adios {
 }
 
 impl Adios {
-    /// With the defaults of a release.
+    /// Creates the scheduler with the defaults of a release.
     pub fn new(cx: &Cx, version: &str) -> Self {
         let v = Version::named(version);
         Adios {
@@ -224,7 +226,7 @@ impl Adios {
             self.tpl_ns += r.pl;
         }
     }
-    /// Into a priority queue.
+    /// Adds a request to a priority queue.
     fn prioritise(&mut self, cx: &mut Cx, rq: RqId, q: usize) {
         self.count(rq);
         self.rq[rq].place = Place::Priority(q as u8);
@@ -235,7 +237,7 @@ impl Adios {
             self.links.push_back(&mut self.priority[q], rq.0);
         }
     }
-    /// `add_to_dl_tree`: into the tree of its side, behind those of the same quantum.
+    /// `add_to_dl_tree`: adds a request to the tree of its side, behind those of the same quantum.
     fn sort(&mut self, cx: &Cx, rq: RqId) {
         let r = &cx.rqs[rq];
         let k = Self::kind(r.op);
@@ -254,7 +256,7 @@ impl Adios {
         let key = d >> v.quantum_shift << v.quantum_shift;
         self.nodes.insert(&mut self.tree[side], rq.0, key);
     }
-    /// Takes a request out of its tree, if it is in one.
+    /// Removes a request from its tree; false if it is in none.
     fn unsort(&mut self, rq: RqId) -> bool {
         let Place::Tree(side) = self.rq.at(rq.idx()).place else {
             return false;
@@ -265,7 +267,7 @@ impl Adios {
     }
 }
 
-/// How much a sample of a rotating disk says: the more, the farther the head went.
+/// Weight of a sample on a rotating disk: larger the farther the head moved.
 fn sample_weight(last_end: Option<Sector>, start: Sector) -> u64 {
     match last_end.map_or(0, |l| l.distance(start)) {
         0 => 1,
@@ -284,7 +286,7 @@ impl Scheduler for Adios {
         }
         let r = self.rq.at(rq.idx());
         if !r.counted {
-            // One given back keeps what it was counted with.
+            // A returned request keeps its recorded prediction and size.
             (r.pl, r.bytes) = (pl, bytes);
         }
         if !self.stable {
@@ -361,8 +363,8 @@ impl Scheduler for Adios {
         self.unsort(gone);
     }
 
-    /// The value was meant for each word of the tag map; where it counts for the whole
-    /// map, one word's worth is what is left.
+    /// The value was meant for each word of the tag map. In kernels that apply it to the whole map,
+    /// only one word's worth remains.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         if bio.op == Op::Read || cx.queue.era < Era::Mq {
             return None;
@@ -422,7 +424,7 @@ impl Scheduler for Adios {
         }
     }
     fn finish(&mut self, _: &mut Cx, rq: RqId) {
-        // One that was handed out and will never complete.
+        // The request was handed out and will never complete.
         let r = std::mem::take(self.rq.at(rq.idx()));
         if r.counted {
             self.in_flight -= 1;

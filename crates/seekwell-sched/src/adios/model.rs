@@ -1,31 +1,31 @@
-//! The learning side: one latency model a type of operation, base + slope x size.
+//! Learning: one latency model per type of operation, base + slope x size.
 //!
-//! Samples fall into 64 buckets by how far they exceed the prediction; at an update the slowest
-//! hundredth is cut off and the rest is added to sums that are shrunk from time to time. All
-//! arithmetic is in integers and truncates.
+//! Samples fall into 64 buckets by how far they exceed the prediction. An update drops the slowest
+//! hundredth and adds the rest to sums, which are shrunk from time to time. All arithmetic uses
+//! integers and truncates.
 
 use seekwell_core::{Instant, Nanos};
 
 const BUCKETS: usize = 64;
 /// Requests up to this size (bytes) feed the base, longer ones the slope.
 pub(super) const SMALL: u64 = 4096;
-/// Samples (by weight) that are enough for an update before its time.
+/// Total sample weight at which an update need not wait for its time.
 const ENOUGH: u64 = 1024;
-/// Time between updates of a model that has few samples.
+/// Time between updates of a model with few samples.
 const PATIENCE: Nanos = Nanos::from_ms(1500);
 
-/// When to forget, and how the versions differ.
+/// When to forget, and the differences between versions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Small samples in the sums, in thousands, at which they are shrunk.
+    /// Number of small samples in the sums, in thousands, at which they are shrunk.
     pub shrink_at_kreqs: u64,
     /// Bytes in the sums, in GiB, at which they are shrunk.
     pub shrink_at_gbytes: u64,
-    /// Shrinking takes away 1/2^this.
+    /// Shrinking removes 1/2^this of the sums.
     pub shrink_resist: u32,
     /// Bucket numbers wrap at 8 bits.
     pub narrow_buckets: bool,
-    /// One base a sample is taken off the long latencies.
+    /// Subtracts one base per sample from the long latencies.
     pub base_per_sample: bool,
 }
 
@@ -42,7 +42,7 @@ impl Bucket {
         self.latency_ns = self.latency_ns.saturating_add(o.latency_ns);
         self.bytes = self.bytes.saturating_add(o.bytes);
     }
-    /// The part of it that belongs to `n` of its `weight`.
+    /// The part of it for `n` units of its `weight`.
     fn part(&self, n: u64) -> Bucket {
         if self.weight == 0 {
             return Bucket::default();
@@ -56,7 +56,7 @@ impl Bucket {
     }
 }
 
-/// The bucket of a latency against its prediction.
+/// The bucket of a latency relative to its prediction.
 fn bucket(measured: u64, predicted: u64, narrow: bool) -> usize {
     let (m, p) = (measured, predicted);
     let b = if m < 2 * p {
@@ -70,7 +70,7 @@ fn bucket(measured: u64, predicted: u64, narrow: bool) -> usize {
     (b as usize).min(BUCKETS - 1)
 }
 
-/// Sums what counts of `buckets` (all, or all but the slowest hundredth) and empties them.
+/// Sums the valid samples of `buckets` (all, or all but the slowest hundredth) and empties them.
 fn harvest(buckets: &mut [Bucket; BUCKETS], total: u64, all: bool) -> Bucket {
     let threshold = if all { total } else { total * 99 / 100 };
     let mut sum = Bucket::default();
@@ -86,7 +86,7 @@ fn harvest(buckets: &mut [Bucket; BUCKETS], total: u64, all: bool) -> Bucket {
     sum
 }
 
-/// A type's model.
+/// The model of one type.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     /// ns for up to 4 KiB.
@@ -103,7 +103,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Knows nothing yet.
+    /// An empty model.
     pub fn new(now: Instant) -> Self {
         Model {
             base: 0,
@@ -117,7 +117,7 @@ impl Model {
             last_update: now,
         }
     }
-    /// From outside; counts as one sample.
+    /// Sets values from outside; they count as one sample.
     pub fn sideload(&mut self, base: u64, slope: u64, now: Instant) {
         *self = Model {
             base,
@@ -164,7 +164,7 @@ impl Model {
         }
     }
 
-    /// `latency_model_update`: the samples become base and slope.
+    /// `latency_model_update`: computes base and slope from the samples.
     pub fn update(&mut self, rules: &Rules, now: Instant) {
         let elapsed = self.base == 0 || now.since(self.last_update) >= PATIENCE;
         let mut done = false;
@@ -225,8 +225,8 @@ mod tests {
         Instant::at_us(ms * 1000)
     }
 
-    /// Worked example A9: the first sample counts at once, a single later one is the slowest
-    /// hundredth and never counts, 200 of them count as 198.
+    /// Worked example A9: the first sample counts at once; a single later sample is the slowest
+    /// hundredth and never counts; of 200 samples 198 count.
     #[test]
     fn a9_learning_the_base() {
         let mut m = Model::new(at_ms(0));
@@ -273,7 +273,7 @@ mod tests {
             m.update(&RULES, at_ms(1));
             assert_eq!(m.base != 100_000, n == 1024, "after {n}");
         }
-        // floor(1024 x 99/100) = 1013 samples beside the sideloaded one.
+        // floor(1024 x 99/100) = 1013 samples plus the sideloaded one.
         assert_eq!(m.base, (100_000 + 1013 * 200_000) / 1014);
     }
 
@@ -314,7 +314,7 @@ mod tests {
         );
     }
 
-    /// 1.5.5 takes a base off for each long sample, later versions one for all of them.
+    /// 1.5.5 subtracts one base per long sample; later versions subtract one base in total.
     #[test]
     fn the_intercept_of_1_5_5() {
         for (base_per_sample, slope) in [(true, 2000), (false, 2025)] {

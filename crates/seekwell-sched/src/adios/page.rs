@@ -1,13 +1,13 @@
-//! Batch pages: what was taken out of the deadline trees and waits to be handed over.
+//! Batch pages: requests taken out of the deadline trees that wait to be dispatched.
 
 use seekwell_core::{Links, List, Requests, RqId, Sector};
 
 /// Index of sync requests in a page ordered by sector.
 pub(super) const SYNC: usize = 0;
-/// Index of the others there.
+/// Index of all other sorted requests in such a page.
 pub(super) const SWEEP: usize = 1;
 
-/// Four FIFOs: one a type, or (by sector) sync requests, a sweep, and the rest.
+/// Four FIFOs: one per type, or (by sector) sync requests, a sweep, and the rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Page {
     pub fifo: [List; 4],
@@ -25,7 +25,7 @@ impl Page {
         self.fifo.iter().all(List::is_empty)
     }
 
-    /// Sorts the sweep by start sector; requests at the same one keep their order.
+    /// Sorts the sweep by start sector; requests with the same start keep their order.
     pub fn sort(
         &mut self,
         links: &mut Links,
@@ -43,7 +43,7 @@ impl Page {
         }
     }
 
-    /// Decides the direction of the sweep: down if the head stands above its middle.
+    /// Sets the direction of the sweep: down if the head is above its middle.
     pub fn aim(&mut self, rqs: &Requests, head: Sector) {
         if let (true, Some(a), Some(b)) = (
             self.by_sector,
@@ -55,7 +55,7 @@ impl Page {
         }
     }
 
-    /// Takes the next one.
+    /// Takes the next request.
     pub fn pop(&mut self, links: &mut Links, highest_first: bool) -> Option<u32> {
         let mut order = [0, 1, 2, 3];
         if highest_first {

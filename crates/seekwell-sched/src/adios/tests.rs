@@ -1,16 +1,16 @@
-//! Rules that a request list cannot express, and what must hold whatever comes.
+//! Rules that a request list cannot express, and invariants for random input.
 
 use super::*;
 use crate::cx::QueueFacts;
 use proptest::prelude::*;
 use seekwell_core::{BioId, CgroupId, IoPrio, Nanos, Sectors, State, TaskId, TickClock};
 
-/// A queue with nothing around it: requests go in by hand, come out, and complete.
+/// A queue without a block layer: the test inserts, dispatches and completes requests by hand.
 struct Bench {
     cx: Cx,
     s: Adios,
     ids: u64,
-    /// Handed over, not completed.
+    /// Dispatched, not completed.
     device: Vec<RqId>,
 }
 
@@ -29,7 +29,7 @@ impl Bench {
             device: Vec::new(),
         }
     }
-    /// Models "M" of the examples, and the door to the deadlines open.
+    /// The models "M" of the examples, with deadlines in use.
     fn stable(version: &str, rotational: bool) -> Self {
         let mut b = Bench::new(version, rotational);
         b.set("reset_lat_model", "100000 1000 200000 2000 1000000 0");
@@ -90,7 +90,7 @@ impl Bench {
         self.cx.rqs.free(rq);
         self.s.check(&self.cx);
     }
-    /// What the model was fed.
+    /// The samples that the model received.
     fn samples(&mut self) -> Vec<String> {
         let events = std::mem::take(&mut self.cx.log.events);
         let fed = events.into_iter().filter(|e| e.rule == Some(rules::SAMPLE));
@@ -110,7 +110,7 @@ impl Bench {
 const W: Op = Op::Write;
 const R: Op = Op::Read;
 
-/// Worked example A1, with the request at the head: it comes last (Q1).
+/// Worked example A1, with an at-head request: it comes last (Q1).
 #[test]
 fn a1_cold_fifo() {
     let mut b = Bench::new("3.1.9", false);
@@ -122,7 +122,7 @@ fn a1_cold_fifo() {
     assert!(!b.s.stable);
 }
 
-/// Worked example A2: the account of reads and writes.
+/// Worked example A2: the balance of reads and writes.
 #[test]
 fn a2_bias() {
     let mut b = Bench::stable("3.1.9", false);
@@ -140,7 +140,8 @@ fn a2_bias() {
     assert_eq!(seen, ["-16796", "-16796", "183204", "183204", "183204"]);
 }
 
-/// Worked example A8: what came before the models were stable goes before the request at the head.
+/// Worked example A8: requests inserted before the models were stable go before the at-head
+/// request.
 #[test]
 fn a8_priority_queues() {
     let mut b = Bench::stable("3.1.9", false);
@@ -158,7 +159,7 @@ fn a8_priority_queues() {
     assert_eq!(b.all(), [y, x], "1.5.5: the last one first");
 }
 
-/// What a completion teaches: worked example A9 through the hooks.
+/// How a completion updates the model: worked example A9 through the hooks.
 #[test]
 fn a9_inter_completion_samples() {
     for (version, second_ns) in [("3.1.9", 80_000), ("1.5.5", 180_000)] {
@@ -166,7 +167,7 @@ fn a9_inter_completion_samples() {
         b.cx.log.listen(true);
         b.put(R, 0);
         b.put(R, 1000);
-        // 1.5.5 hands over one request while it knows nothing, and the next when that is done.
+        // 1.5.5 dispatches one request while the model is empty, and the next after that completes.
         while b.device.len() < 2 {
             b.take(true);
         }
@@ -224,7 +225,7 @@ fn rule_15_weights_on_a_rotating_disk() {
             samples.iter().zip(ends).all(|(s, e)| s.ends_with(&e)),
             "{samples:?}"
         );
-        // Nobody knows where a command of another kind left the head.
+        // After a command of another kind the position of the head is unknown.
         b.put(Op::WriteZeroes, 0);
         b.put(R, 100_000);
         b.all();
@@ -274,7 +275,7 @@ fn predictions_of_3_2_0_are_capped() {
     }
 }
 
-/// A target written forgets its model; the FIFO phase does not come back (Q2).
+/// Writing a target resets its model; the FIFO phase does not return (Q2).
 #[test]
 fn tunables_act_as_the_kernel_s() {
     let mut b = Bench::stable("3.1.9", false);
@@ -317,7 +318,7 @@ fn tunables_act_as_the_kernel_s() {
     assert_eq!(b.s.show(&b.cx, "bq_refill_below_ratio").unwrap(), "15");
 }
 
-/// Every default of the tables is what a fresh instance shows.
+/// A fresh instance shows every default of the tables.
 #[test]
 fn the_table_s_defaults_are_the_instance_s() {
     for (version, _) in INFO.versions {
@@ -362,8 +363,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-    /// Each request leaves once; 3.x never holds one back, older ones only while the device works;
-    /// nothing passes a barrier; pages keep their limits; at rest nothing is counted.
+    /// Each request leaves once. 3.x never holds a request back; older versions do so only while
+    /// the device works. Nothing passes a barrier; pages keep their limits; an idle scheduler
+    /// counts nothing.
     #[test]
     fn whatever_comes(
         version in prop::sample::select(vec!["3.1.9", "3.2.0", "3.0.1", "1.5.5"]),
@@ -400,7 +402,7 @@ proptest! {
                         prop_assert!(queued.contains(&id.0));
                         queued.retain(|q| *q != id.0);
                         gone.push(id.0);
-                        // P8: what it waited behind has gone before.
+                        // P8: all requests ahead of it have left.
                         for (before, after) in &barred_by {
                             prop_assert!(*after != id.0 || gone.contains(before));
                         }
@@ -431,7 +433,7 @@ proptest! {
                         "lat_model_read" | "lat_model_write" => format!("{} {}", value >> 20, value % 5000),
                         _ => value.to_string(),
                     };
-                    // The kernel refuses some; nothing may come of either.
+                    // The kernel refuses some values; neither outcome may break the scheduler.
                     let _ = b.s.store(&mut b.cx, t.name, &text);
                 }
             }
@@ -452,7 +454,7 @@ proptest! {
         prop_assert!(b.cx.rqs.is_empty());
     }
 
-    /// P2: a page takes at most its limits and stays within the window, unless it is one request.
+    /// P2: a page stays within its limits and within the window, unless it holds one request.
     #[test]
     fn pages_keep_their_limits(
         window_us in 0u64..5000,
@@ -487,7 +489,7 @@ proptest! {
     }
 }
 
-/// A request of nothing but its first sectors keeps its prediction when it grows (Q9).
+/// A request with only its first sectors keeps its prediction when it grows (Q9).
 #[test]
 fn q9_a_merge_keeps_the_prediction() {
     let mut b = Bench::stable("3.1.9", false);

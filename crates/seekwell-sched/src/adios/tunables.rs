@@ -1,4 +1,4 @@
-//! The tunables of `iosched/`: table, reading and writing.
+//! The tunables of `iosched/`: the table, reading and writing.
 
 use super::version::Version;
 use super::{Adios, DISCARD, READ, TYPES, WRITE};
@@ -26,7 +26,7 @@ const fn tunable(
     }
 }
 
-/// The part that differs between 1.5.5 and the 3.x releases.
+/// The values that differ between 1.5.5 and the 3.x releases.
 struct Defaults {
     window: &'static str,
     refill: &'static str,
@@ -301,7 +301,7 @@ fn invalid(name: &str, why: &str) -> StoreError {
         why: why.to_owned(),
     }
 }
-/// A number of the table's range.
+/// Parses a number and checks the table's range.
 fn ranged(version: Version, name: &'static str, text: &str) -> Result<u64, StoreError> {
     let v = strict_u64(name, text)?;
     let Some(t) = of(version.name).iter().find(|t| t.name == name) else {
@@ -350,7 +350,7 @@ pub(super) fn show(a: &Adios, name: &str) -> Option<String> {
             )
         }
         "adios_version" => a.version.name.to_owned(),
-        // Write-only files: reading gives nothing.
+        // Write-only files read as empty.
         _ => String::new(),
     })
 }
@@ -437,7 +437,7 @@ pub(super) fn store(a: &mut Adios, cx: &Cx, name: &str, text: &str) -> Result<()
     Ok(())
 }
 
-/// Exactly N numbers between blanks.
+/// Parses exactly N numbers separated by blanks.
 fn numbers<const N: usize>(text: &str) -> Option<[u64; N]> {
     let mut out = [0; N];
     let mut words = text.split_ascii_whitespace();

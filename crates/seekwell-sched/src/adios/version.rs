@@ -1,24 +1,24 @@
-//! The four releases as switches: what changed between them, and nothing else.
+//! Switches for the four releases: the differences between them.
 
-/// What sends a request to the barrier queue.
+/// Which requests go to the barrier queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Barriers {
     /// There is no barrier queue.
     Never,
     /// 3.1.9 tests bit 1 of the operation's number: every discard is a barrier.
     Discards,
-    /// 3.2.0 means flushes only, and those never reach a scheduler.
+    /// 3.2.0 intends flushes only, and flushes never reach a scheduler.
     Flushes,
 }
 
-/// Which requests pass the deadline trees by.
+/// Which requests bypass the deadline trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tiers {
-    /// One queue of at-head requests, the last one first.
+    /// At-head requests in one queue, the last one first.
     AtHeadLifo,
-    /// At-head requests, and before them FUA and PREFLUSH ones as `compliance_flags` says.
+    /// At-head requests, preceded by FUA and PREFLUSH requests as `compliance_flags` says.
     Durability,
-    /// At-head requests, and before them barriers.
+    /// At-head requests, preceded by barriers.
     Barrier,
 }
 
@@ -32,21 +32,21 @@ pub(super) struct Version {
     pub tiers: Tiers,
     /// Requests with the SYNC flag are due at once.
     pub sync_is_due: bool,
-    /// Bit of `compliance_flags` that keeps the predicted latency out of deadlines; 0: none.
+    /// Bit of `compliance_flags` that leaves the predicted latency out of deadlines; 0: none.
     pub plain_deadline_flag: u32,
-    /// Deadlines are cut to 2^this ns before they are compared.
+    /// Deadlines are truncated to 2^this ns before comparison.
     pub quantum_shift: u32,
-    /// A page serves its highest type first.
+    /// A page serves its highest-numbered type first.
     pub highest_first: bool,
-    /// An empty page is refilled whatever the device still has to do.
+    /// An empty page is refilled however much work the device has left.
     pub refill_when_empty: bool,
     /// A sample is the time since the last completion, not since the issue.
     pub between_completions: bool,
-    /// The last completion is remembered for each CPU.
+    /// The last completion is stored per CPU.
     pub per_cpu: bool,
-    /// The slope's intercept is one base for each sample, not one for all.
+    /// The slope's intercept is one base per sample, not one in total.
     pub base_per_sample: bool,
-    /// Knows rotating disks: weights, a wider window, pages in sector order.
+    /// Handles rotating disks: weights, a wider window, pages in sector order.
     pub rotational: bool,
     /// Bucket numbers wrap at 8 bits before they are clipped.
     pub narrow_buckets: bool,
@@ -130,7 +130,7 @@ impl Version {
         ..Self::V3_1_9
     };
 
-    /// By name; the default for any other.
+    /// Finds a release by name; returns the default for any other name.
     pub fn named(name: &str) -> Version {
         match name {
             "1.5.5" => Self::V1_5_5,

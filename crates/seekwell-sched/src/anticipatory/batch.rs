@@ -1,4 +1,4 @@
-//! Order and batches: the choice between requests of a class, and between classes.
+//! Order and batches: the choice between requests of a class and between classes.
 
 use super::rules;
 use super::wait::Wait;
@@ -6,7 +6,7 @@ use super::{ASYNC, Anticipatory, CLASS, Place, SYNC};
 use crate::cx::{Cx, Emit};
 use seekwell_core::{About, RqId};
 
-/// How far behind the head a request still counts as reachable backwards, sectors (512 MiB).
+/// How far behind the head a request may be and still count as reachable, sectors (512 MiB).
 const BACK_MAX: u64 = 1 << 20;
 
 impl Anticipatory {
@@ -49,7 +49,8 @@ impl Anticipatory {
         self.choose(cx, c, behind, before)
     }
 
-    /// `as_add_rq_rb`: sorts a request in; whoever sits at its start sector is sent off first.
+    /// `as_add_rq_rb`: sorts a request in. A request with the same start sector is dispatched
+    /// first.
     pub(super) fn sort(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
@@ -62,7 +63,7 @@ impl Anticipatory {
         self.nodes.insert(&mut self.sorted[c], rq.0, key);
     }
 
-    /// `as_move_to_dispatch`: hands `rq` over.
+    /// `as_move_to_dispatch`: dispatches `rq`.
     pub(super) fn take(&mut self, cx: &mut Cx, rq: RqId) {
         let c = Self::class(cx, rq);
         self.stop(cx);
@@ -91,7 +92,8 @@ impl Anticipatory {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `as_fifo_expired`: has the oldest of class `c` expired? Asked at most once per expire time.
+    /// `as_fifo_expired`: whether the oldest request of class `c` has expired. Checked at most once
+    /// per expiry time.
     pub(super) fn fifo_expired(&mut self, cx: &Cx, c: usize) -> bool {
         let now = cx.jiffies();
         if now.abs_diff(self.last_look_j[c]) < self.expire_j[c] {
@@ -108,7 +110,8 @@ impl Anticipatory {
         cx.jiffies() > self.batch_end_j || (self.batch == ASYNC && self.wleft == 0)
     }
 
-    /// `update_write_batch`: the first sync completion after writes tells how long they took.
+    /// `update_write_batch`: adapts the batch size when the first sync completion after writes
+    /// shows how long they took.
     pub(super) fn adapt_wcount(&mut self, cx: &Cx) {
         let b = self.batch_expire_j[ASYNC];
         let t = (cx.jiffies() + b).saturating_sub(self.batch_end_j);
@@ -128,7 +131,7 @@ impl Anticipatory {
         self.wcount = self.wcount.max(1);
     }
 
-    /// `as_dispatch_request`, its end: an expired head goes first, a changing batch waits until the
+    /// End of `as_dispatch_request`: an expired head goes first; a changing batch waits until the
     /// old one is done. `looked`: the FIFO head was chosen already.
     pub(super) fn serve(&mut self, cx: &mut Cx, mut rq: RqId, looked: bool) -> u32 {
         let c = self.batch;
@@ -160,7 +163,7 @@ impl Anticipatory {
         1
     }
 
-    /// `as_dispatch_request`, its middle: which class begins.
+    /// Middle part of `as_dispatch_request`: the class that begins a batch.
     pub(super) fn begin_batch(&mut self, cx: &mut Cx, reads: bool, writes: bool) -> u32 {
         let rq = if reads && !(writes && self.batch == SYNC) {
             let head = self.fifo_head(SYNC);
@@ -198,7 +201,7 @@ impl Anticipatory {
         self.new_batch = false;
         self.batch = SYNC;
         for c in [SYNC, ASYNC] {
-            // Behind `next`, whoever was lost by a front merge onto an alias.
+            // After `next`, also the requests that a front merge onto an alias removed from `next`.
             while let Some(rq) = self.next[c].or(self.sorted[c].first().map(RqId)) {
                 self.take(cx, rq);
                 n += 1;

@@ -1,15 +1,15 @@
-//! What anticipatory knows of a process, and the fixed-point statistics it draws from it.
+//! What anticipatory knows about a process, and its fixed-point statistics.
 //!
-//! A context outlives its process: the one being waited for may be dead, and its request may
-//! still be under way. So each context is counted: by the living process, by its requests, and
-//! by the anticipation.
+//! A context outlives its process: the process that the disk waits for may be dead, and its request
+//! may still be in flight. So each context has a reference count: for the living process, its
+//! requests, and the anticipation.
 
 use seekwell_core::{IocId, Sector, Side};
 
 /// 1.0 in the fixed point of all probabilities and sample counters.
 pub(super) const ONE: u64 = 256;
 
-/// One step of the decaying average: seven eighths old, one eighth `new`.
+/// One step of the decaying average: seven eighths of the old value, one eighth of `new`.
 pub(super) const fn decay(old: u64, new: u64) -> u64 {
     (7 * old + new) / 8
 }
@@ -17,15 +17,15 @@ pub(super) const fn decay(old: u64, new: u64) -> u64 {
 /// Index of a [`Context`].
 pub(super) type Ctx = u32;
 
-/// One process, as this queue has met it.
+/// One process, as seen by this queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Context {
     refs: u32,
-    /// A task still uses it.
+    /// Whether a task still uses it.
     pub alive: bool,
-    /// A sync request was inserted.
+    /// Whether a sync request was inserted.
     pub io_started: bool,
-    /// A sync request was completed.
+    /// Whether a sync request was completed.
     pub io_running: bool,
     /// Requests inside the scheduler.
     pub queued: u32,
@@ -49,25 +49,25 @@ pub(super) struct Context {
     pub last_pos: Sector,
 }
 
-/// What is known of processes in general: how the next new one will behave.
+/// Statistics over all processes: they predict the behaviour of the next new one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Global {
     /// Probability x 256 that a process without think-time samples exits.
     pub exit_prob: u64,
-    /// Probability x 256 that it exits and no other one reads nearby.
+    /// Probability x 256 that a process exits and no other process reads nearby.
     pub no_coop: u64,
     /// First think times, jiffies x 256, decaying.
     pub new_tt_total: u64,
-    /// Their mean in jiffies.
+    /// Mean of the first think times in jiffies.
     pub new_tt_mean: u64,
     /// First seek distances, sectors x 256, decaying.
     pub new_seek_total: u64,
-    /// Their mean in sectors.
+    /// Mean of the first seek distances in sectors.
     pub new_seek_mean: u64,
 }
 
 impl Context {
-    /// `as_update_iohist`: a sync request of (or near) this process is inserted.
+    /// `as_update_iohist`: a sync request of this process, or one near its position, is inserted.
     pub fn history(&mut self, all: &mut Global, hz: u64, now_j: u64, start: Sector, end: Sector) {
         if self.io_started || self.io_running {
             let mut think_j = 0;
@@ -98,7 +98,8 @@ impl Context {
             all.new_seek_total = decay(all.new_seek_total, ONE * distance);
             all.new_seek_mean = all.new_seek_total / ONE;
         }
-        // A stray request far away shall not spoil the mean; new processes get more room.
+        // The cap keeps a stray request far away from distorting the mean; new processes get a
+        // larger cap.
         let room = if self.seek_samples <= 60 {
             1 << 21
         } else {
@@ -110,7 +111,7 @@ impl Context {
         self.seek_mean = (self.seek_total + self.seek_samples / 2) / self.seek_samples;
     }
 
-    /// A sync request of this process is done (or vanished in another one).
+    /// A sync request of this process completed (or was merged into another one).
     pub fn ended(&mut self, now_j: u64) {
         self.io_running = true;
         self.last_end_j = now_j;
@@ -122,7 +123,7 @@ impl Context {
 pub(super) struct ContextTable {
     all: Vec<Context>,
     free: Vec<Ctx>,
-    /// By index of the layer's io context.
+    /// By the index of the layer's io context.
     by_ioc: Side<Option<Ctx>>,
 }
 
@@ -139,7 +140,7 @@ impl std::ops::IndexMut<Ctx> for ContextTable {
 }
 
 impl ContextTable {
-    /// The context of a layer's io context, made if need be.
+    /// The context of a layer's io context; created if needed.
     pub fn of(&mut self, ioc: IocId, alive: bool) -> Ctx {
         if let Some(c) = *self.by_ioc.at(ioc.idx()) {
             return c;
@@ -162,24 +163,24 @@ impl ContextTable {
         *self.by_ioc.at(ioc.idx()) = Some(c);
         c
     }
-    /// The process is gone; its statistics stay while somebody refers to them.
+    /// The process has exited; its statistics stay while there are references to them.
     pub fn exit(&mut self, ioc: IocId) {
         if let Some(c) = *self.by_ioc.at(ioc.idx()) {
             self[c].alive = false;
         }
     }
-    /// The layer is about to reuse the index.
+    /// The layer will reuse the index.
     pub fn release(&mut self, ioc: IocId) {
         if let Some(c) = self.by_ioc.at(ioc.idx()).take() {
             self[c].alive = false;
             self.put(c);
         }
     }
-    /// One more reference.
+    /// Adds a reference.
     pub fn get(&mut self, c: Ctx) {
         self[c].refs += 1;
     }
-    /// One reference less; the last one frees it.
+    /// Drops a reference; the last one frees the context.
     pub fn put(&mut self, c: Ctx) {
         let x = &mut self[c];
         x.refs -= 1;
@@ -187,7 +188,7 @@ impl ContextTable {
             self.free.push(c);
         }
     }
-    /// Those in use.
+    /// The contexts in use.
     pub fn iter(&self) -> impl Iterator<Item = &Context> + '_ {
         self.all.iter().filter(|c| c.refs > 0)
     }

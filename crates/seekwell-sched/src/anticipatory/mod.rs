@@ -1,22 +1,22 @@
-//! anticipatory: deadline's batches plus waiting for the process just served
+//! anticipatory: the batches of deadline, plus waiting for the process that was just served
 //! (`block/as-iosched.c`, Nick Piggin).
 //!
-//! Requests are sync (reads, and writes marked sync) or async. Each class is sorted by sector
-//! and kept in a FIFO with deadlines; batches alternate by *time*. What made it famous is the
-//! answer to deceptive idleness: after a read completes, and the best candidate is neither of the
-//! same process nor near the head, the disk is left idle for up to `antic_expire`, because the
-//! process will probably read on, nearby.
+//! Requests are sync (reads, and writes marked sync) or async. Each class is sorted by sector and
+//! kept in a FIFO with deadlines; batches alternate by *time*. Its main feature is the answer to
+//! deceptive idleness. After a read completes, the best candidate may be of another process and far
+//! from the head. Then the disk stays idle for up to `antic_expire`, because the process will
+//! probably read on, nearby.
 //!
 //! | | 2.6.24 (default) | 2.6.18 |
 //! |---|---|---|
 //! | a write batch starts at | the oldest write | the next one in sweep order |
 //! | delay that widens the window | jiffies | ms, though compared with jiffies |
-//! | joining two requests | the survivor keeps its process | it takes the older one's |
+//! | joining two requests | the merged request keeps its process | it takes the older one's |
 //! | sorted into the dispatch list | inside its direction | across directions |
 //!
-//! Left out: statistics are kept per queue, not per process over all disks; and the 2.6.18
-//! worker that runs the queue only while the scheduler holds something is the layer's ordinary
-//! one (the layer runs the queue after a completion and an insertion anyway).
+//! Differences: the kernel keeps statistics per process over all disks, Seekwell per queue. In
+//! 2.6.18 a worker runs the queue only while the scheduler holds something; here it is the layer's
+//! usual worker (the layer runs the queue after a completion and an insertion anyway).
 
 mod batch;
 mod context;
@@ -33,7 +33,7 @@ use seekwell_core::{Bio, Era, IocId, Links, List, Nodes, RqId, Sector, Side, Tas
 use tunables::TUNABLES;
 use wait::Wait;
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "anticipatory",
     layer: Layer::Legacy,
@@ -46,7 +46,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,
-    // A read batch and a write batch (500 + 125 ms) twice, with antic_expire for each task.
+    // Twice a read batch and a write batch (500 + 125 ms), with antic_expire for each task.
     waiting: Waiting {
         fixed_ms: 1500,
         requests: 16,
@@ -79,7 +79,7 @@ enum Place {
     Queued,
     /// On the dispatch list: counted as dispatched.
     Dispatched,
-    /// Looked at by the driver.
+    /// The driver has looked at it.
     Active,
 }
 
@@ -93,16 +93,16 @@ pub struct Anticipatory {
     links: Links,
     rq: Side<Rq>,
     next: [Option<RqId>; 2],
-    /// End of the last request dispatched of each class.
+    /// Per class: the end of the last request dispatched.
     head: [Sector; 2],
     last_look_j: [u64; 2],
     batch: usize,
     batch_end_j: u64,
-    /// Writes an async batch may hold; a C `int`, which doubling may overflow.
+    /// Number of writes allowed in an async batch; a C `int`, which doubling may overflow.
     wcount: i32,
     wleft: i32,
     w_idled: bool,
-    /// The batch was switched and requests of the old one are under way.
+    /// The batch was switched while requests of the old one are in flight.
     changing: bool,
     /// A sync batch was chosen; its first completion starts its time.
     new_batch: bool,
@@ -110,13 +110,13 @@ pub struct Anticipatory {
     wait: Wait,
     antic_start_j: u64,
     antic_ctx: Option<Ctx>,
-    /// Its task, for reasons.
+    /// The task, for reasons.
     antic_task: Option<TaskId>,
     ctx_done: bool,
     ctxs: ContextTable,
     all: Global,
-    /// A front merge evicted an alias: `next` may be none beside a queued request until the next
-    /// insertion of its class.
+    /// A front merge evicted an alias. Until the next insertion of its class, `next` may be `None`
+    /// although a request is queued.
     next_lost: [bool; 2],
     expire_j: [u64; 2],
     batch_expire_j: [u64; 2],
@@ -126,7 +126,7 @@ pub struct Anticipatory {
 const CLASS: [&str; 2] = ["async", "sync"];
 
 impl Anticipatory {
-    /// With the kernel's defaults; `old` for 2.6.18.
+    /// Creates the scheduler with the kernel's defaults; `old` for 2.6.18.
     pub fn new(cx: &Cx, old: bool) -> Self {
         let hz = cx.hz();
         let batch_expire_j = [hz / 8, hz / 2];
@@ -178,7 +178,7 @@ impl Scheduler for Anticipatory {
         let (c, now) = (Self::class(cx, rq), cx.jiffies());
         let ioc = cx.rqs[rq].ioc;
         let x = self.ctxs.of(ioc, cx.alive(ioc));
-        // A request given back comes with the context it had.
+        // A returned request keeps its context.
         let given_back = std::mem::take(self.rq.at(rq.idx()));
         self.ctxs.get(x);
         if let Some(before) = given_back.ctx {
@@ -267,7 +267,7 @@ impl Scheduler for Anticipatory {
         self.fifo.iter().any(|f| !f.is_empty())
     }
 
-    /// The set is indexed by the *data direction* though it is kept by class: a read is searched
+    /// The tree is chosen by the *data direction* although it is kept by class. A read is searched
     /// among async writes (and never fits), a write among the sync requests.
     fn find_front(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<RqId> {
         if !bio.op.is_write() {
@@ -357,7 +357,7 @@ impl Scheduler for Anticipatory {
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let (c, now) = (Self::class(cx, rq), cx.jiffies());
         let Some(x) = self.ctx_of(rq) else {
-            return; // never inserted here
+            return; // never inserted
         };
         if self.changing && self.inflight == 1 {
             cx.kick();
@@ -428,7 +428,7 @@ impl Scheduler for Anticipatory {
             held, cx.nr_sorted as usize,
             "anticipatory: sets and nr_sorted"
         );
-        // 1: the timer belongs to the wait.
+        // 1: the timer is armed exactly while the scheduler waits.
         assert_eq!(
             self.wait == Wait::ForNext,
             cx.armed(ANTIC),
@@ -438,7 +438,8 @@ impl Scheduler for Anticipatory {
             self.wait != Wait::ForNext || self.ctx_done,
             "waits before the completion"
         );
-        // 4: set and FIFO hold the same; next is none iff they are empty.
+        // 4: tree and FIFO hold the same requests; next is `None` only if they are empty or next
+        // was lost.
         for c in [ASYNC, SYNC] {
             assert_eq!(self.sorted[c].len(), self.fifo[c].len(), "set and FIFO");
             for i in self.links.iter(&self.fifo[c]) {
@@ -458,17 +459,17 @@ impl Scheduler for Anticipatory {
                 ),
             }
         }
-        // 3 in part: the process waited for was served by a sync request.
+        // 3 in part: while the scheduler waits there is a process to wait for.
         assert!(
             !self.waiting() || self.antic_ctx.is_some(),
             "waits for nobody"
         );
-        // 5: a change of batch waits for something.
+        // 5: a change of batch always waits for requests in flight.
         assert!(
             !self.changing || self.inflight > 0,
             "waits for a drain of nothing"
         );
-        // 8: fixed point stays in its bounds.
+        // 8: fixed-point values stay within their bounds.
         let cap_j = (cx.hz() / 50).saturating_sub(1);
         for c in self.ctxs.iter() {
             assert!(
@@ -482,7 +483,7 @@ impl Scheduler for Anticipatory {
             "probabilities"
         );
         assert!(self.wleft >= 0 && self.wcount >= 1, "write count");
-        // The counters of contexts are those of their requests.
+        // The counters of contexts match their requests.
         let queued: u32 = self.ctxs.iter().map(|c| c.queued).sum();
         assert_eq!(queued, cx.nr_sorted, "queued counts");
     }

@@ -1,4 +1,4 @@
-//! The tunables of `iosched/`: table, reading and writing.
+//! The tunables of `iosched/`: the table, reading and writing.
 
 use super::context::ONE;
 use super::{ASYNC, Anticipatory, SYNC};

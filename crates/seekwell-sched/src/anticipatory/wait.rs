@@ -1,4 +1,4 @@
-//! The anticipation: when the disk is left idle, for whom, and what ends the waiting.
+//! The anticipation: when and for whom the disk stays idle, and what ends the wait.
 
 use super::context::{Ctx, ONE, decay};
 use super::rules;
@@ -6,7 +6,7 @@ use super::{ANTIC, Anticipatory, SYNC};
 use crate::cx::Cx;
 use seekwell_core::{About, RqId, Rule};
 
-/// Sectors around the head that are near at once after a completion.
+/// Requests within this many sectors of the head count as near right after a completion.
 const NEAR: u64 = 8192;
 
 /// The anticipation.
@@ -14,11 +14,11 @@ const NEAR: u64 = 8192;
 pub(super) enum Wait {
     /// Not waiting.
     Off,
-    /// It will wait, once the request of the process served last comes back.
+    /// The wait starts when the request of the process served last completes.
     ForRequest,
-    /// The disk is idle, the timer runs.
+    /// The disk is idle and the timer runs.
     ForNext,
-    /// A wait just ended: the next sync dispatch needs none.
+    /// A wait has just ended: the next sync dispatch needs none.
     Finished,
 }
 
@@ -35,14 +35,14 @@ impl Anticipatory {
         }
     }
 
-    /// Whom the disk waits for, as reasons name him.
+    /// The process that the disk waits for, for reasons.
     pub(super) fn served_last(&self) -> About {
         About {
             task: self.antic_task,
             ..About::default()
         }
     }
-    /// `as_antic_waitreq`: the disk shall stay idle for the process served last.
+    /// `as_antic_waitreq`: starts the wait for the process served last.
     pub(super) fn start(&mut self, cx: &mut Cx) {
         if self.wait != Wait::Off {
             return;
@@ -58,7 +58,7 @@ impl Anticipatory {
         cx.arm_jiffy_for(ANTIC, until_j, || self.served_last());
         self.wait = Wait::ForNext;
     }
-    /// `as_antic_stop`: no more waiting.
+    /// `as_antic_stop`: ends the wait.
     pub(super) fn stop(&mut self, cx: &mut Cx) {
         if self.waiting() {
             cx.disarm(ANTIC);
@@ -72,7 +72,7 @@ impl Anticipatory {
         }
     }
 
-    /// `as_close_req`: is sync request `rq` near the head, as far as `x` is concerned?
+    /// `as_close_req`: whether sync request `rq` is near the head, judged for process `x`.
     pub(super) fn close(&self, cx: &Cx, rq: RqId, x: Ctx) -> bool {
         let (last, s) = (self.head[self.batch].0, cx.rqs[rq].sector.0);
         let mut delay = 0;
@@ -101,8 +101,8 @@ impl Anticipatory {
         s.abs_diff(last) < usual
     }
 
-    /// `as_can_break_anticipation`: does `rq` (or nothing at all) end the waiting for process `x`? Learns on the way. The
-    /// answer is the rule.
+    /// `as_can_break_anticipation`: whether `rq` (or no request) ends the wait for process `x`.
+    /// Also updates the statistics. Returns the rule that ends the wait.
     pub(super) fn can_break(
         &mut self,
         cx: &mut Cx,
@@ -148,7 +148,7 @@ impl Anticipatory {
         };
         (think_j > self.antic_expire_j).then_some(rules::THINKS_TOO_LONG)
     }
-    /// `as_can_anticipate`: shall the disk rather stay idle than serve `rq`?
+    /// `as_can_anticipate`: whether the disk should stay idle rather than serve `rq`.
     pub(super) fn can_anticipate(&mut self, cx: &mut Cx, rq: Option<RqId>) -> bool {
         let Some(x) = self.antic_ctx else {
             return false;

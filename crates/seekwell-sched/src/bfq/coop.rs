@@ -1,4 +1,4 @@
-//! Queues that work side by side: the position tree, arranging merges, bursts of new queues.
+//! Cooperating queues: the position tree, planned merges, and bursts of new queues.
 
 use super::core::{CLOSE, Core, QId, Variant};
 use super::entity::IDLE;
@@ -8,13 +8,13 @@ use seekwell_core::rbtree::Descent;
 use seekwell_core::{IocId, Sector};
 use std::cmp::Ordering;
 
-/// Distance of two positions.
+/// The distance between two positions.
 fn apart(a: Sector, b: Sector) -> u64 {
     a.0.abs_diff(b.0)
 }
 
 impl<X: Variant> Core<X> {
-    /// v7 knows one tree for the device, mq one for each group.
+    /// v7 has one tree for the device, mq one per group.
     fn pos_group(&self, q: QId) -> usize {
         if X::MQ {
             self.queue(q).group as usize
@@ -22,8 +22,8 @@ impl<X: Variant> Core<X> {
             0
         }
     }
-    /// `bfq_pos_tree_add_move` (re)keys a queue by its next request; of equal positions the later
-    /// queue is left out.
+    /// `bfq_pos_tree_add_move` keys a queue by its next request. Of queues with the same position,
+    /// the later one is left out.
     pub(super) fn pos_place(&mut self, cx: &Cx, q: QId) {
         self.pos_remove(q);
         if self.class(q) == IDLE {
@@ -43,9 +43,10 @@ impl<X: Variant> Core<X> {
             self.pos.remove(&mut self.groups[g].pos, q);
         }
     }
-    /// `bfqq_find_close`: the queue whose next request starts at `at`; else the last one met on the
-    /// way there, if it is close; else its neighbour on the other side of `at`, if that is close.
-    /// Not the nearest: the shape of the tree has a say.
+    /// `bfqq_find_close`: the queue whose next request starts at `at`. Otherwise, the last queue on
+    /// the search path if it is close; otherwise its neighbour on the other side of `at` if that is
+    /// close. The result is not always the nearest queue, because it depends on the shape of the
+    /// tree.
     pub(super) fn nearest(&self, q: QId, at: Sector) -> Option<QId> {
         let tree = &self.groups[self.pos_group(q)].pos;
         let last = match self.pos.descend(tree, |_, k| at.cmp(&k)) {
@@ -64,10 +65,10 @@ impl<X: Variant> Core<X> {
         (apart(self.pos.key(other), at) <= CLOSE).then_some(other)
     }
 
-    /// `bfq_setup_merge`: arranges that the processes of `q` go to `into` (or where that one's go).
-    /// The queue they will go to; `None` if nobody is left on a side.
+    /// `bfq_setup_merge`: plans that the processes of `q` move to `into` (or to the queue that the
+    /// processes of `into` move to). Returns the target queue; `None` if one side has no processes.
     pub(super) fn arrange(&mut self, q: QId, into: QId) -> Option<QId> {
-        // A process remembers a queue for a later stable merge, and may own that very queue by then.
+        // A process remembers a queue for a later stable merge, and may own that queue by then.
         if into == q || self.queue(into).procs == 0 {
             return None;
         }
@@ -86,8 +87,8 @@ impl<X: Variant> Core<X> {
         self.queue_mut(into).procs += n;
         Some(into)
     }
-    /// `bfq_put_cooperator`: the process of a dying or splitting user of `q` will not follow its
-    /// arranged merges.
+    /// `bfq_put_cooperator`: the process that exits or splits from `q` does not follow the planned
+    /// merges.
     pub(super) fn abandon(&mut self, q: QId) {
         let mut at = self.queue(q).redirect;
         while let Some(t) = at {
@@ -99,13 +100,13 @@ impl<X: Variant> Core<X> {
             self.free_if_unused(t);
         }
     }
-    /// A process uses `q` as its sync (or async) queue.
+    /// Makes `q` the sync (or async) queue of a process.
     pub(super) fn adopt(&mut self, ioc: IocId, q: QId) {
         let i = usize::from(self.queue(q).sync);
         self.procs.at(ioc.idx()).queues[i] = Some(q);
     }
 
-    /// Is it on the list of the present burst?
+    /// Whether the queue is on the list of the current burst.
     #[inline]
     pub(super) fn in_burst_list(&self, q: QId) -> bool {
         self.burst_links.linked(q)
@@ -120,7 +121,7 @@ impl<X: Variant> Core<X> {
             self.burst_links.push_front(&mut self.burst, q);
         }
     }
-    /// `bfq_reset_burst_list`: a new burst; it begins with `q` if `with`.
+    /// `bfq_reset_burst_list`: starts a new burst; it contains `q` if `with` is set.
     pub(super) fn burst_restart(&mut self, q: QId, with: bool) {
         self.large_burst = false;
         while self.burst_links.pop_front(&mut self.burst).is_some() {}
@@ -130,8 +131,8 @@ impl<X: Variant> Core<X> {
             self.burst_add(q);
         }
     }
-    /// `bfq_add_to_burst`: one more creation in the present burst; the `threshold`-th makes it
-    /// large.
+    /// `bfq_add_to_burst`: adds a creation to the current burst; the `threshold`-th one makes the
+    /// burst large.
     pub(super) fn burst_grow(&mut self, cx: &mut Cx, q: QId, threshold: u32) {
         self.burst_size += 1;
         if self.burst_size != threshold {

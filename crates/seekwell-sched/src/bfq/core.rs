@@ -1,8 +1,9 @@
-//! What single-queue and multi-queue BFQ share: queues, groups, who is busy, budgets, references.
+//! Code shared by single-queue and multi-queue BFQ: queues, groups, busy counts, budgets,
+//! references.
 //!
-//! A variant ([`Variant`]) adds its own fields to a queue and to a process, and says what a request
-//! costs. Everything that reads the same in both is here, in [`super::queue`] (order inside a
-//! queue), [`super::coop`] (partners for merging, bursts) and [`super::tree`] (B-WF2Q+).
+//! A variant ([`Variant`]) adds its own fields to a queue and to a process, and defines the cost of
+//! a request. Code that is the same in both is here, in [`super::queue`] (order inside a queue),
+//! [`super::coop`] (partners for merging, bursts) and [`super::tree`] (B-WF2Q+).
 
 use super::entity::{BE, ClassIdx, Entity, IDLE, Set};
 use super::parts::RqInfo;
@@ -18,18 +19,19 @@ pub type QId = u32;
 /// Index of a group; 0 is the root.
 pub type GroupId = u32;
 
-/// Sectors of budget as long as the device is unknown.
+/// Budget in sectors while the speed of the device is unknown.
 pub const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
-/// Slots (as a running average) after which the tuned budget counts.
+/// Number of slots (as a running average) after which the tuned budget is used.
 pub const MIN_ASSIGNED: u32 = 194;
-/// Requests this near to each other, in sectors, are one stream.
+/// Requests within this distance, in sectors, belong to one stream.
 pub const CLOSE: u64 = 8192;
-/// Raised real-time queues may send this many sectors a second and still be soft real-time.
+/// A raised real-time queue may transfer up to this many sectors per second and still be soft
+/// real-time.
 pub const SOFTRT_RATE: u64 = 7000;
-/// "Never" for times in jiffies that must compare as later than any.
+/// "Never", for times in jiffies that must compare as later than all others.
 pub const NEVER_J: u64 = u64::MAX / 2;
 
-/// State of a device under BFQ, as far as both variants have it.
+/// State of a device under BFQ, as shared by both variants.
 #[derive(Debug)]
 pub struct Core<X: Variant> {
     /// Entities and their trees.
@@ -37,7 +39,7 @@ pub struct Core<X: Variant> {
     /// Queues.
     pub queues: Vec<Queue<X>>,
     free: Vec<QId>,
-    /// Freed since the variant last looked.
+    /// Queues freed since the variant last checked.
     pub freed: Vec<QId>,
     pub(super) info: Side<RqInfo>,
     pub(super) sort: Nodes<Sector>,
@@ -45,35 +47,35 @@ pub struct Core<X: Variant> {
     pub(super) pos: Nodes<Sector>,
     /// Groups; 0 is the root.
     pub groups: Vec<Group>,
-    /// Processes, by io context.
+    /// Processes, indexed by io context.
     pub procs: Side<Proc<X::Proc>>,
-    /// Queues of a burst of creations.
+    /// Queues in a burst of creations.
     pub(super) burst: List,
     pub(super) burst_links: Links,
-    /// Queue in service.
+    /// The queue in service.
     pub serving: Option<QId>,
-    /// Busy queues by class.
+    /// Number of busy queues by class.
     pub busy: [u32; 3],
-    /// Busy raised queues; v7 lets it go negative (a quirk of writing 0 to low_latency).
+    /// Number of busy raised queues; v7 can make it negative (a quirk of writing 0 to low_latency).
     pub wr_busy: i64,
-    /// Queues that are busy or have requests in the driver, and those of them that are constantly
-    /// seeky.
+    /// Number of queues that are busy or have requests in the driver, and of those that are
+    /// constantly seeky.
     pub engaged: [u32; 2],
-    /// Groups with such queues.
+    /// Number of groups with such queues.
     pub groups_pending: u32,
-    /// Requests queued.
+    /// Number of queued requests.
     pub queued: u32,
-    /// Requests in the driver.
+    /// Number of requests in the driver.
     pub in_driver: u32,
-    /// End of the request the device was given last.
+    /// End of the last request given to the device.
     pub last_position: Sector,
-    /// Queues are looked up by position.
+    /// Whether queues are looked up by position.
     pub use_pos: bool,
-    /// Running average of selections, up to 256.
+    /// Running average of the number of selections, up to 256.
     pub budgets_assigned: u32,
     /// M: the tuned maximum budget, sectors.
     pub tuned_budget: u64,
-    /// max_budget as the user set it; 0: automatic.
+    /// max_budget as set by the user; 0 means automatic.
     pub user_budget: u64,
     /// back_seek_max, KiB.
     pub back_seek_max: u64,
@@ -81,23 +83,23 @@ pub struct Core<X: Variant> {
     pub back_seek_penalty: u64,
     /// low_latency.
     pub low_latency: bool,
-    /// Queueing device: -1 unknown, 0 no, 1 yes.
+    /// Whether the device queues: -1 unknown, 0 no, 1 yes.
     pub hw_tag: i8,
-    /// Samples towards that.
+    /// Number of samples for this verdict.
     pub hw_tag_samples: u32,
-    /// Most requests in the driver at a time, so far.
+    /// The largest number of requests in the driver so far.
     pub max_in_driver: u32,
-    /// A burst of creations is large.
+    /// Whether the current burst of creations is large.
     pub large_burst: bool,
-    /// Queues in the present burst.
+    /// Number of queues in the current burst.
     pub burst_size: u32,
-    /// Time of the last creation that counted.
+    /// Time of the last creation counted in a burst.
     pub last_in_burst_j: u64,
-    /// Group the burst happens in.
+    /// Group of the burst.
     pub burst_group: GroupId,
 }
 
-/// Class and level of a priority in force.
+/// Class and level of an effective priority.
 pub fn class_of(p: IoPrio) -> (ClassIdx, u8) {
     match p.class {
         Class::Rt => (0, p.level),
@@ -147,7 +149,7 @@ impl<X: Variant> Core<X> {
             burst_group: 0,
         }
     }
-    /// A queue, and whose it is, as reasons name it.
+    /// A queue and its owner, for reasons.
     pub fn of(&self, q: QId) -> About {
         About::queue(q, self.queue(q).pid)
     }
@@ -157,17 +159,17 @@ impl<X: Variant> Core<X> {
     pub fn queue(&self, q: QId) -> &Queue<X> {
         &self.queues[q as usize]
     }
-    /// A queue, to change.
+    /// A queue, mutable.
     #[inline]
     pub fn queue_mut(&mut self, q: QId) -> &mut Queue<X> {
         &mut self.queues[q as usize]
     }
-    /// Its entity.
+    /// The entity of a queue.
     #[inline]
     pub fn ent(&self, q: QId) -> &Entity {
         self.wf.entity(self.queue(q).ent)
     }
-    /// Its entity, to change.
+    /// The entity of a queue, mutable.
     #[inline]
     pub fn ent_mut(&mut self, q: QId) -> &mut Entity {
         let e = self.queue(q).ent;
@@ -178,39 +180,39 @@ impl<X: Variant> Core<X> {
     pub fn queue_of(&self, rq: RqId) -> Option<QId> {
         self.info.try_get(rq.idx()).and_then(|i| i.queue)
     }
-    /// Busy queues.
+    /// Number of busy queues.
     #[inline]
     pub fn busy_total(&self) -> u32 {
         self.busy.iter().sum()
     }
-    /// Raised?
+    /// Whether the queue is raised.
     #[inline]
     pub fn raised(&self, q: QId) -> bool {
         self.ent(q).raised()
     }
-    /// Is it on the list of active or of idle queues? A queue in service is on neither, and neither
-    /// is an idle one that was forgotten. Writing 0 to `low_latency` walks these lists alone: on
-    /// Linux 6.18 the other queues keep their raising.
+    /// Whether the queue is on the list of active or of idle queues. A queue in service is on
+    /// neither list; nor is an idle queue that was forgotten. Writing 0 to `low_latency` walks only
+    /// these lists: on Linux 6.18 the other queues stay raised.
     pub fn on_a_list(&self, q: QId) -> bool {
         self.queue(q).live && self.ent(q).set != Set::None
     }
-    /// Class in force.
+    /// The class in force.
     #[inline]
     pub fn class(&self, q: QId) -> ClassIdx {
         self.ent(q).class
     }
-    /// No request queued?
+    /// Whether no request is queued.
     #[inline]
     pub fn empty(&self, q: QId) -> bool {
         self.queue(q).sort.is_empty()
     }
-    /// What a request costs its queue.
+    /// The cost of a request for its queue.
     #[inline]
     pub fn charge(&self, cx: &Cx, q: QId, rq: RqId) -> u64 {
         X::charge(self, cx, q, rq)
     }
 
-    /// `bfq_max_budget`: the tuned maximum counts once enough budgets were assigned.
+    /// `bfq_max_budget`: the tuned maximum is used once enough budgets were assigned.
     #[inline]
     pub fn max_budget(&self) -> u64 {
         if self.budgets_assigned < MIN_ASSIGNED {
@@ -224,13 +226,13 @@ impl<X: Variant> Core<X> {
     pub fn min_budget(&self) -> u64 {
         self.max_budget() / 32
     }
-    /// One more selection.
+    /// Counts a selection.
     #[inline]
     pub fn count_assignment(&mut self) {
         self.budgets_assigned = (self.budgets_assigned * 7 + 256) / 8;
     }
 
-    /// A new queue, what both variants have in common.
+    /// Creates a queue, with the fields that both variants share.
     pub fn create(&mut self, group: GroupId, prio: IoPrio, sync: bool, x: X) -> QId {
         let (class, level) = class_of(prio);
         let node = self.groups[group as usize].node;
@@ -259,7 +261,7 @@ impl<X: Variant> Core<X> {
         self.wf.entity_mut(ent).queue = Some(id);
         id
     }
-    /// The async queue of a group for a priority; made by `make` the first time.
+    /// The async queue of a group for a priority; `make` creates it at the first call.
     pub fn async_queue(
         &mut self,
         group: GroupId,
@@ -280,7 +282,7 @@ impl<X: Variant> Core<X> {
         self.groups[group as usize].asyncs[slot] = Some(q);
         q
     }
-    /// The process asks for another class or level from now on.
+    /// Sets the class and level that the process requests.
     pub fn set_prio(&mut self, q: QId, prio: IoPrio) {
         let (class, level) = class_of(prio);
         let e = self.ent_mut(q);
@@ -288,18 +290,18 @@ impl<X: Variant> Core<X> {
         e.new_weight = X::weight_of(level);
         e.changed = true;
     }
-    /// A request refers to a queue from now on.
+    /// Records that a request refers to a queue.
     pub fn bind(&mut self, rq: RqId, q: QId) {
         self.info.at(rq.idx()).queue = Some(q);
         self.count_requests(q, 1);
     }
-    /// And no longer.
+    /// Removes the reference of a request to its queue.
     pub fn unbind(&mut self, rq: RqId) {
         if let Some(q) = self.info.at(rq.idx()).queue.take() {
             self.unbind_from(q);
         }
     }
-    /// A request that referred to `q` refers to another queue.
+    /// Removes one reference to `q`; its request refers to another queue.
     pub fn unbind_from(&mut self, q: QId) {
         self.count_requests(q, -1);
         self.free_if_unused(q);
@@ -312,7 +314,7 @@ impl<X: Variant> Core<X> {
             at = self.wf.parent(e);
         }
     }
-    /// A queue whose entity is in no tree goes to another group.
+    /// Moves a queue whose entity is in no tree to another group.
     pub fn change_group(&mut self, q: QId, to: GroupId, engaged: bool) {
         let n = self.ent(q).allocated as i32;
         self.count_requests(q, -n);
@@ -327,7 +329,7 @@ impl<X: Variant> Core<X> {
         }
         self.count_requests(q, n);
     }
-    /// `bfq_put_queue`: frees a queue that nothing refers to.
+    /// `bfq_put_queue`: frees a queue without references.
     pub fn free_if_unused(&mut self, q: QId) {
         let x = self.queue(q);
         let used = !x.live
@@ -372,7 +374,7 @@ impl<X: Variant> Core<X> {
             self.groups_pending = self.groups_pending.wrapping_add_signed(by);
         }
     }
-    /// `bfq_add_bfqq_busy`: a queue becomes busy: activation, counters.
+    /// `bfq_add_bfqq_busy`: a queue becomes busy: activates it and updates the counters.
     pub fn add_busy(&mut self, q: QId, backshift: bool, j: u64) {
         let e = self.queue(q).ent;
         self.wf.activate(e, backshift, false, false, j);
@@ -393,7 +395,7 @@ impl<X: Variant> Core<X> {
             self.wr_busy += 1;
         }
     }
-    /// `bfq_del_bfqq_busy`: a queue is busy no more. `expiring`: at the end of its slot.
+    /// `bfq_del_bfqq_busy`: a queue stops being busy. `expiring`: at the end of its slot.
     pub fn del_busy(&mut self, q: QId, expiring: bool, j: u64) {
         let x = self.queue_mut(q);
         x.busy = false;
@@ -407,13 +409,13 @@ impl<X: Variant> Core<X> {
             self.at_rest(q);
         }
     }
-    /// Neither busy nor in the driver any more.
+    /// The queue is neither busy nor has requests in the driver.
     pub fn at_rest(&mut self, q: QId) {
         let e = self.queue(q).ent;
         self.wf.uncount(e);
         self.engage(q, -1);
     }
-    /// `bfq_requeue_bfqq`: places a backlogged queue anew.
+    /// `bfq_requeue_bfqq`: inserts a backlogged queue again.
     pub fn requeue(&mut self, q: QId, expiring: bool, j: u64) {
         let e = self.queue(q).ent;
         let leaves = self.serving == Some(q) && X::MQ;
@@ -426,14 +428,14 @@ impl<X: Variant> Core<X> {
             self.busy[usize::from(class)] += 1;
         }
     }
-    /// Starts, changes or ends raising; takes effect with the next change of place.
+    /// Starts, changes or ends raising; takes effect at the next activation or requeue.
     pub fn set_coeff(&mut self, q: QId, coeff: u64) {
         let e = self.ent_mut(q);
         e.coeff = coeff;
         e.changed = true;
     }
 
-    /// `bfq_updated_next_req`: a waiting queue's budget follows its next request.
+    /// `bfq_updated_next_req`: adapts a waiting queue's budget to its next request.
     pub fn fit_budget(&mut self, cx: &Cx, q: QId) {
         let Some(next) = self.queue(q).next else {
             return;
@@ -451,7 +453,7 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// Invariants of queues and counts, and the house-keeping both variants share.
+    /// Checks the invariants of queues and counts, and of the parts that both variants share.
     pub fn check(&self, cx: &Cx) {
         self.wf.check();
         let live = || self.queues.iter().filter(|q| q.live);
@@ -493,15 +495,15 @@ impl<X: Variant> Core<X> {
     }
 }
 
-/// Milliseconds as jiffies, at least one.
+/// Milliseconds converted to jiffies, at least one.
 pub fn jiffies_min_1(clock: TickClock, ms: u64) -> u64 {
     clock.from_ms(ms).max(1)
 }
 
-/// Bits behind the point of a rate in sectors/us.
+/// Number of fraction bits of a rate in sectors/us.
 pub const RATE_SHIFT: u32 = 16;
 
-/// Sectors that fit into `ms` at a rate.
+/// Number of sectors transferred in `ms` at a rate.
 pub fn sectors_in(rate: u64, ms: u64) -> u64 {
     ((u128::from(rate) * 1000 * u128::from(ms)) >> RATE_SHIFT) as u64
 }

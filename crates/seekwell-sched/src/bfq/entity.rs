@@ -1,9 +1,9 @@
-//! What B-WF2Q+ schedules: entities (queues and groups), the weights they have, and the multiset
-//! of weights that tells whether all queues are alike.
+//! The units that B-WF2Q+ schedules: entities (queues and groups), their weights, and the multiset
+//! of weights that shows whether all queues are equal.
 
 /// Index of an entity in [`super::tree::Wf2q`].
 pub type EntId = u32;
-/// Index of a node (the root, or the inside of a group).
+/// Index of a node (the root, or the tree inside a group).
 pub type NodeId = u32;
 
 /// Scheduling class as an index: RT 0, BE 1, IDLE 2.
@@ -12,33 +12,33 @@ pub type ClassIdx = u8;
 pub const BE: ClassIdx = 1;
 /// Idle.
 pub const IDLE: ClassIdx = 2;
-/// Classes a node keeps apart.
+/// Number of classes that a node keeps apart.
 pub const CLASSES: usize = 3;
 
 /// Fraction bits of virtual time.
 const SHIFT: u32 = 22;
 
-/// Virtual time that `n` sectors take at weight `w`.
+/// Virtual time of `n` sectors at weight `w`.
 #[inline]
 pub fn delta(n: u64, w: u64) -> u64 {
     (n << SHIFT) / w.max(1)
 }
 
-/// `a` later than `b`, also across a wrap.
+/// Whether `a` is later than `b`, also across a wrap.
 #[inline]
 pub fn gt(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) > 0
 }
 
-/// Set of a service tree an entity is in.
+/// The set of a service tree that holds an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Set {
-    /// Neither: in service, or forgotten.
+    /// Neither set: in service, or forgotten.
     #[default]
     None,
     /// Backlogged.
     Active,
-    /// Without backlog, but its finish time is still ahead of the virtual time.
+    /// Without backlog, but its finish time is still later than the virtual time.
     Idle,
 }
 
@@ -49,37 +49,38 @@ pub struct Entity {
     pub weight: u64,
     /// Weight without raising.
     pub orig_weight: u64,
-    /// Weight asked for; in force from the next activation or requeue on.
+    /// Requested weight; takes effect at the next activation or requeue.
     pub new_weight: u64,
-    /// Raising coefficient; 1: not raised.
+    /// Raising coefficient; 1 if not raised.
     pub coeff: u64,
     /// Class in force.
     pub class: ClassIdx,
-    /// Class asked for.
+    /// Requested class.
     pub new_class: ClassIdx,
-    /// Weight, coefficient or class changed and is not in force yet.
+    /// A change of weight, coefficient or class has not taken effect yet.
     pub changed: bool,
-    /// Sectors it may be served in a slot.
+    /// Number of sectors it may be served in a slot.
     pub budget: u64,
-    /// Sectors charged in the present slot.
+    /// Sectors charged in the current slot.
     pub service: u64,
     /// Virtual start.
     pub start: u64,
     /// Virtual finish.
     pub finish: u64,
-    /// Where it waits.
+    /// The set it waits in.
     pub set: Set,
-    /// Waiting, on the idle set, or in service: its weight counts in its tree's sum.
+    /// Whether it waits, is in the idle set, or is in service; its weight then counts in its tree's
+    /// sum.
     pub on_tree: bool,
-    /// Node it is scheduled in.
+    /// The node in which it is scheduled.
     pub node: NodeId,
-    /// Node inside it, for a group.
+    /// For a group: the node inside it.
     pub inside: Option<NodeId>,
-    /// Its queue, for a queue.
+    /// For a queue: the queue.
     pub queue: Option<u32>,
-    /// Requests, queued or in the driver, of the queue or of all queues of the group.
+    /// Number of requests, queued or in the driver, of the queue or of all queues of the group.
     pub allocated: u32,
-    /// Weight under which it is counted in [`Weights`]; 0: not counted.
+    /// Weight under which it is counted in [`Weights`]; 0 if not counted.
     pub counted: u64,
 }
 
@@ -89,31 +90,31 @@ impl Entity {
     pub fn left(&self) -> u64 {
         self.budget.saturating_sub(self.service)
     }
-    /// Finish time after `service` sectors.
+    /// Sets the finish time to that after `service` sectors.
     #[inline]
     pub fn set_finish(&mut self, service: u64) {
         self.finish = self.start.wrapping_add(delta(service, self.weight));
     }
-    /// Is its weight raised?
+    /// Whether its weight is raised.
     #[inline]
     pub fn raised(&self) -> bool {
         self.coeff > 1
     }
 }
 
-/// How many counted queues have which weight; a handful of entries, sorted.
+/// Number of counted queues per weight; a few entries, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Weights(Vec<(u64, u32)>);
 
 impl Weights {
-    /// One more of weight `w`.
+    /// Adds a queue of weight `w`.
     pub fn add(&mut self, w: u64) {
         match self.0.binary_search_by_key(&w, |e| e.0) {
             Ok(i) => self.0[i].1 += 1,
             Err(i) => self.0.insert(i, (w, 1)),
         }
     }
-    /// One fewer.
+    /// Removes a queue of weight `w`.
     pub fn remove(&mut self, w: u64) {
         if let Ok(i) = self.0.binary_search_by_key(&w, |e| e.0) {
             self.0[i].1 -= 1;
@@ -122,7 +123,7 @@ impl Weights {
             }
         }
     }
-    /// More than one distinct weight?
+    /// Whether there is more than one distinct weight.
     #[inline]
     pub fn varied(&self) -> bool {
         self.0.len() > 1
@@ -132,7 +133,7 @@ impl Weights {
     pub fn smallest(&self) -> Option<u64> {
         self.0.first().map(|e| e.0)
     }
-    /// All counted.
+    /// Number of counted queues.
     pub fn total(&self) -> u32 {
         self.0.iter().map(|e| e.1).sum()
     }

@@ -1,17 +1,18 @@
-//! BFQ, Budget Fair Queueing (Paolo Valente, Arianna Avanzini, Fabio Checconi): shares of the
-//! device by budgets of sectors under B-WF2Q+, with weights raised for what looks interactive or
+//! BFQ, Budget Fair Queueing (Paolo Valente, Arianna Avanzini, Fabio Checconi): divides the device
+//! by budgets of sectors under B-WF2Q+. It raises the weights of queues that look interactive or
 //! soft real-time.
 //!
-//! Two variants: [`v7`], single-queue, of the Android kernels around 2014; mq, in the kernel
-//! since 4.12. What they share is in [`core`], [`queue`], [`coop`], [`tree`] and [`entity`].
+//! There are two variants: [`v7`], single-queue, of the Android kernels around 2014; and mq, in the
+//! kernel since 4.12. The shared parts are in [`core`], [`queue`], [`coop`], [`tree`] and
+//! [`entity`].
 //!
-//! Some decisions depend on the shape of the kernel's red-black trees, which is reproduced: the
-//! choice of the next queue, the search for a queue nearby, and which of several requests with one
-//! start a front merge finds.
+//! Some decisions depend on the shape of the kernel's red-black trees, so Seekwell reproduces the
+//! shape. These decisions are the choice of the next queue, the search for a close queue, and which
+//! of several requests with the same start a front merge finds.
 //!
-//! From the functions of `block/bfq-iosched.c`, `bfq-wf2q.c` and `bfq-cgroup.c`, in their order, to
-//! ours, and back: the first line of each comment names the function of the kernel (for v7 that of
-//! the patch). A test holds the table to the code.
+//! This table maps the functions of `block/bfq-iosched.c`, `bfq-wf2q.c` and `bfq-cgroup.c`, in
+//! their order, to Seekwell's. In the other direction, the first line of each comment names the
+//! function of the kernel (for v7 that of the patch). A test compares the table with the code.
 //!
 //! | the kernel's function | here |
 //! |---|---|
@@ -144,7 +145,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use seekwell_core::{Era, RqId};
 use std::fmt::Write;
 
-/// Registry line of the single-queue form.
+/// Registry entry of the single-queue form.
 pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     name: "bfq-sq",
     layer: Layer::Legacy,
@@ -157,9 +158,10 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     source: "behaviour of the BFQ-v7r8 (with early queue merge) and v7r5 patches for Linux 3.4",
     per_process: true,
     hash: hash_always,
-    // For each task a timeout_sync of 125 ms with its slice_idle, which the last request overruns,
-    // while all weigh the same; beside queues whose weight is raised thirtyfold an async one waits
-    // for much longer (104 s beside three readers is the longest seen).
+    // For each task a timeout_sync of 125 ms with its slice_idle; the last request overruns the
+    // slice. This holds while all weights are equal. Beside queues whose weight is raised
+    // thirtyfold, an async queue waits much longer (the longest wait seen is 104 s, with three
+    // readers).
     waiting: Waiting {
         fixed_ms: 1000,
         requests: 16,
@@ -179,7 +181,7 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     make: |cx, v| Box::new(v7::BfqSq::new(cx, v == "v7r5")),
 };
 
-/// Registry line of the in-tree form.
+/// Registry entry of the in-tree form.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "bfq",
     layer: Layer::Mq,
@@ -197,9 +199,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
     per_process: true,
     hash: hash_always,
-    // For each task a timeout_sync of 125 ms with its slice_idle, which the last request overruns,
-    // while all weigh the same; beside queues whose weight is raised thirtyfold an async one waits
-    // for much longer (104 s beside three readers is the longest seen).
+    // For each task a timeout_sync of 125 ms with its slice_idle; the last request overruns the
+    // slice. This holds while all weights are equal. Beside queues whose weight is raised
+    // thirtyfold, an async queue waits much longer (the longest wait seen is 104 s, with three
+    // readers).
     waiting: Waiting {
         fixed_ms: 1000,
         requests: 16,
@@ -213,7 +216,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, _| Box::new(mq::Bfq::new(cx)),
 };
 
-/// State of all queues, for `explain`.
+/// Describes the state of all queues, for `explain`.
 fn state_of<X: Variant>(core: &Core<X>, cx: &Cx, out: &mut String) {
     for (i, q) in core.queues.iter().enumerate().filter(|q| q.1.live) {
         if !q.busy && q.dispatched == 0 {

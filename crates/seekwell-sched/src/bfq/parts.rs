@@ -1,4 +1,4 @@
-//! What there is of a queue, a group, a process and a request, and what a variant adds.
+//! The data of a queue, a group, a process and a request, and the parts that a variant adds.
 
 use super::core::{Core, GroupId, QId};
 use super::entity::{ClassIdx, EntId};
@@ -8,20 +8,20 @@ use seekwell_core::{CgroupId, IocId, List, RqId, Sector, TaskId, Tree};
 /// Why a queue leaves service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// It was idled for, in vain.
+    /// The device idled for it in vain.
     TooIdle,
-    /// Its time is up.
+    /// Its time is used up.
     Timeout,
-    /// Its budget is up.
+    /// Its budget is used up.
     Exhausted,
-    /// It is empty and not worth waiting for.
+    /// It is empty and the device does not wait for it.
     NoMore,
     /// A more important queue became busy (mq).
     Preempted,
 }
 
 impl Reason {
-    /// The specification's word.
+    /// The name in the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::TooIdle => "TOO_IDLE",
@@ -33,24 +33,24 @@ impl Reason {
     }
 }
 
-/// What a kernel variant adds.
+/// The parts that a kernel variant adds.
 pub trait Variant: Default + Clone + std::fmt::Debug + Send {
-    /// In-tree multi-queue BFQ?
+    /// Whether this is in-tree multi-queue BFQ.
     const MQ: bool;
-    /// Its data per process.
+    /// The variant's data per process.
     type Proc: Default + Clone + std::fmt::Debug + Send;
-    /// Sectors a request is charged.
+    /// Number of sectors charged for a request.
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64;
-    /// May it be deemed constantly seeky (v7)?
+    /// Whether it counts as constantly seeky (v7).
     fn constantly_seeky(&self) -> bool {
         false
     }
-    /// Weight of a level without raising.
+    /// The weight of a level without raising.
     fn weight_of(level: u8) -> u64;
 }
 
-/// A queue of requests: of a process (sync), of several merged ones, or of everybody with the same
-/// priority (async).
+/// A queue of requests: of one process (sync), of several merged processes, or of all processes
+/// with the same priority (async).
 #[derive(Clone, Debug, Default)]
 pub struct Queue<X> {
     /// In use.
@@ -59,69 +59,70 @@ pub struct Queue<X> {
     pub ent: EntId,
     /// Group it belongs to.
     pub group: GroupId,
-    /// Sync requests?
+    /// Whether it holds sync requests.
     pub sync: bool,
-    /// Requests by sector.
+    /// Requests sorted by sector.
     pub sort: Tree,
-    /// Requests by arrival.
+    /// Requests in order of arrival.
     pub fifo: List,
-    /// Best request to serve next.
+    /// The best request to serve next.
     pub next: Option<RqId>,
-    /// Requests queued: async, sync.
+    /// Number of queued requests: async, sync.
     pub queued: [u32; 2],
-    /// Requests in the driver.
+    /// Number of requests in the driver.
     pub dispatched: u32,
-    /// Processes that use it, and those that are to follow a merge arranged for them.
+    /// Number of processes that use it or are due to move to it by a planned merge.
     pub procs: u32,
-    /// Kept for ever (async queues).
+    /// Never freed (async queues).
     pub pinned: bool,
-    /// References of delayed stable merges (mq).
+    /// Number of references of delayed stable merges (mq).
     pub stable_refs: u32,
     /// The one process whose requests it holds.
     pub owner: Option<IocId>,
-    /// The process it was made for (`bfqq->pid`); none of an async one, or once others joined.
+    /// The process it was created for (`bfqq->pid`); `None` for an async queue, or after other
+    /// processes joined.
     pub pid: Option<TaskId>,
-    /// Queue into which its processes are to go.
+    /// The queue to which its processes are due to move.
     pub redirect: Option<QId>,
     /// Several processes use or used it.
     pub shared: bool,
-    /// Shared and seeky: processes get their own queues back.
+    /// Shared and seeky: the processes get their own queues back.
     pub split: bool,
     /// Has, or is treated as having, requests to schedule.
     pub busy: bool,
-    /// Class it is counted busy in.
+    /// The class in which it is counted as busy.
     pub busy_class: ClassIdx,
-    /// Idled for.
+    /// The device idles for it.
     pub waiting: bool,
     /// The FIFO check of this slot is done.
     pub fifo_checked: bool,
     /// Spends most of its time waiting for its own I/O.
     pub io_bound: bool,
-    /// Thinks shortly (v7: idle window).
+    /// Its think time is short (v7: idle window).
     pub short_think: bool,
-    /// Marked for a later soft-real-time computation.
+    /// Marked for a later soft real-time computation.
     pub softrt_update: bool,
     /// Part of a large burst of new queues.
     pub in_large_burst: bool,
-    /// Sectors it may be served in a slot.
+    /// Number of sectors it may be served in a slot.
     pub max_budget: u64,
-    /// End of the request inserted last.
+    /// End of the last request inserted.
     pub last_request_pos: Sector,
-    /// End of the slot; while not in service: when it became empty.
+    /// End of the slot; while not in service, the time at which it became empty.
     pub budget_timeout_j: u64,
-    /// When it last turned from idle to busy.
+    /// When it last changed from idle to busy.
     pub last_idle_backlogged_j: u64,
-    /// Sectors since then.
+    /// Sectors served since then.
     pub service_from_backlogged: u64,
-    /// Soft real-time again if a request comes after this.
+    /// It becomes soft real-time again if a request arrives after this jiffy.
     pub soft_rt_next_start_j: u64,
-    /// Start of the raising period, or time of the last request while not raised.
+    /// Start of the raising period; while not raised, the time of the last request.
     pub last_wr_j: u64,
-    /// Length of the raising period, jiffies.
+    /// Length of the raising period in jiffies.
     pub wr_max_j: u64,
-    /// Soft real-time periods remember when the interactive one began (mq).
+    /// For a soft real-time period, when the interactive period began (mq).
     pub wr_switch_j: u64,
-    /// The variant's own.
+    /// The variant's fields.
     pub own: X,
 }
 
@@ -130,40 +131,40 @@ pub struct Queue<X> {
 pub struct Group {
     /// The cgroup.
     pub cgroup: CgroupId,
-    /// Its entity; `None`: the root.
+    /// Its entity; `None` for the root.
     pub ent: Option<EntId>,
-    /// Its inside.
+    /// The node inside it.
     pub node: u32,
     /// Async queues: RT levels, BE levels, IDLE.
     pub asyncs: [Option<QId>; 17],
-    /// Queues by position of their next request.
+    /// Queues sorted by the position of their next request.
     pub pos: Tree,
-    /// Queue created last (stable merges, mq).
+    /// The queue created last (stable merges, mq).
     pub last_created: Option<QId>,
-    /// Queues with requests, queued or in the driver.
+    /// Number of queues with requests, queued or in the driver.
     pub pending: u32,
 }
 
 /// Queues of a process, and the variant's data.
 #[derive(Clone, Debug, Default)]
 pub struct Proc<P> {
-    /// Async and sync queue.
+    /// The async and the sync queue.
     pub queues: [Option<QId>; 2],
-    /// Change of priority last seen.
+    /// Generation of the last priority change seen.
     pub prio_gen: u32,
-    /// The variant's own.
+    /// The variant's fields.
     pub own: P,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RqInfo {
     pub queue: Option<QId>,
-    /// Jiffies (v7) or nanoseconds (mq).
+    /// Time in the FIFO: jiffies (v7) or nanoseconds (mq).
     pub fifo_at: u64,
 }
 
 impl Group {
-    /// A group with its entity and its inside.
+    /// A group with its entity and the node inside it.
     pub fn new(cgroup: CgroupId, ent: Option<EntId>, node: u32) -> Self {
         Group {
             cgroup,

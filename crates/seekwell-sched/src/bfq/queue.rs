@@ -1,13 +1,13 @@
-//! Order inside a queue, the same in both variants but for the moment of the FIFO check.
+//! Order inside a queue. Both variants share it, except for the time of the FIFO check.
 
 use super::core::{Core, QId, Variant};
 use crate::cx::Cx;
 use seekwell_core::{Flags, RqId, Sector};
 
-/// Where a request lies as seen from the head.
+/// Position of a request relative to the head.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
-    /// Ahead, or near enough behind: weighted distance.
+    /// Ahead of the head, or close enough behind it: the weighted distance.
     Near(u64),
     /// Too far behind.
     Wrapped,
@@ -24,8 +24,9 @@ impl<X: Variant> Core<X> {
             Reach::Wrapped
         }
     }
-    /// `bfq_choose_req`: the better of two requests for a head at `last`: sync, then metadata, then
-    /// the nearer; far behind counts last, and there the lower start wins.
+    /// `bfq_choose_req`: the better of two requests for a head at `last`: sync first, then
+    /// metadata, then the nearer one. Requests far behind come last; among them the lower start
+    /// comes first.
     pub fn better(&self, cx: &Cx, a: Option<RqId>, b: Option<RqId>, last: Sector) -> Option<RqId> {
         let (Some(x), Some(y)) = (a, b) else {
             return a.or(b);
@@ -56,8 +57,8 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// Changes the next request. The position tree goes by the present position of the next
-    /// request even where the queue's place in it is of old.
+    /// Changes the next request. Lookups in the position tree use the current position of the next
+    /// request, even if the queue's place in the tree is older.
     pub(super) fn set_next(&mut self, cx: &Cx, q: QId, next: Option<RqId>) {
         self.queue_mut(q).next = next;
         self.touch_pos(cx, q);
@@ -70,7 +71,7 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// `bfq_add_request`: puts a request into its queue. True if it became the next one.
+    /// `bfq_add_request`: adds a request to its queue. True if it became the next one.
     pub(super) fn add_sorted(&mut self, cx: &Cx, q: QId, rq: RqId) -> bool {
         let r = &cx.rqs[rq];
         let x = &mut self.queues[q as usize];
@@ -82,19 +83,19 @@ impl<X: Variant> Core<X> {
         self.set_next(cx, q, next);
         next != before
     }
-    /// Appends it to the FIFO.
+    /// Appends the request to the FIFO.
     pub(super) fn add_fifo(&mut self, q: QId, rq: RqId, at: u64) {
         self.info.at(rq.idx()).fifo_at = at;
         let x = &mut self.queues[q as usize];
         self.fifo.push_back(&mut x.fifo, rq.0);
     }
-    /// Oldest request, with its time.
+    /// The oldest request and its time.
     pub fn oldest(&self, q: QId) -> Option<(RqId, u64)> {
         let rq = RqId(self.queue(q).fifo.first()?);
         Some((rq, self.info[rq].fifo_at))
     }
-    /// `bfq_check_fifo`: once a slot: the oldest request, if its time has come. `now` in the
-    /// variant's unit.
+    /// `bfq_check_fifo`: the oldest request if its time has come; checked once per slot. `now` is
+    /// in the variant's unit.
     pub(super) fn check_fifo(&mut self, q: QId, except: Option<RqId>, now: u64) -> Option<RqId> {
         if std::mem::replace(&mut self.queue_mut(q).fifo_checked, true) {
             return None;
@@ -102,8 +103,8 @@ impl<X: Variant> Core<X> {
         let (rq, at) = self.oldest(q)?;
         (now >= at && Some(rq) != except).then_some(rq)
     }
-    /// `bfq_find_next_rq`: the better of the neighbours of a request about to leave, seen from its
-    /// start.
+    /// `bfq_find_next_rq`: the better of the neighbours of a request that is about to leave, seen
+    /// from its start.
     pub(super) fn neighbour(&self, cx: &Cx, q: QId, rq: RqId) -> Option<RqId> {
         let prev = self.sort.prev(rq.0).map(RqId);
         let next = match self.sort.next(rq.0) {
@@ -112,8 +113,8 @@ impl<X: Variant> Core<X> {
         };
         self.better(cx, next, prev, cx.rqs[rq].sector)
     }
-    /// `bfq_remove_request`: takes a request out of its queue; what is next, and the queue's own
-    /// place, follow.
+    /// `bfq_remove_request`: removes a request from its queue, and updates the next request and the
+    /// queue's own place.
     pub(super) fn remove(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
         if self.queue(q).next == Some(rq) {
@@ -148,12 +149,13 @@ impl<X: Variant> Core<X> {
         }
     }
 
-    /// `bfq_find_rq_fmerge`: a request that starts where a bio of this queue's process ends.
+    /// `bfq_find_rq_fmerge`: a request that starts at `at`, where a bio of this queue's process
+    /// ends.
     pub(super) fn find_start(&self, q: QId, at: Sector) -> Option<RqId> {
         self.sort.find(&self.queue(q).sort, at).map(RqId)
     }
-    /// `bfq_request_merged`: a request grew at its front: its place, and perhaps what is next,
-    /// change.
+    /// `bfq_request_merged`: a request grew at its front. Its place changes, and possibly the next
+    /// request.
     pub(super) fn front_grew(&mut self, cx: &Cx, rq: RqId) {
         let Some(q) = self.queue_of(rq) else { return };
         let at = cx.rqs[rq].sector;
@@ -176,8 +178,8 @@ impl<X: Variant> Core<X> {
             }
         }
     }
-    /// `bfq_requests_merged`: `kept` swallowed `gone`: it takes the older place in the FIFO, if
-    /// they share a queue.
+    /// `bfq_requests_merged`: `kept` took over `gone`. If both are in the same queue, `kept` takes
+    /// the older place in the FIFO.
     pub(super) fn swallow(&mut self, cx: &Cx, kept: RqId, gone: RqId) {
         let (Some(q), Some(other)) = (self.queue_of(kept), self.queue_of(gone)) else {
             return;

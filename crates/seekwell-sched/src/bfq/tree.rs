@@ -1,13 +1,13 @@
 //! B-WF2Q+: service trees with virtual time, nested for groups (Bennett and Zhang's WF2Q+, with
 //! budgets; Valente and Avanzini).
 //!
-//! A node has a service tree for each class. A tree has entities that wait (ordered by virtual
-//! finish), entities lately gone idle, a virtual time and a sum of weights. The choice is the one
-//! the kernel's search makes, which is not always the eligible entity with the smallest finish
+//! A node has one service tree per class. A tree has waiting entities (ordered by virtual finish),
+//! entities that recently became idle, a virtual time and a sum of weights. The choice follows the
+//! kernel's search, which does not always find the eligible entity with the smallest finish
 //! ([`Wf2q::first_eligible`]).
 //!
-//! Both variants use this; they differ in when the choice is made. v7 chooses when it needs a
-//! queue. mq remembers the next entity of each node and renews it with as little search as it can.
+//! Both variants use this file but choose at different times. v7 chooses when it needs a queue. mq
+//! caches the next entity of each node and updates it with as little searching as possible.
 
 mod choice;
 
@@ -16,7 +16,7 @@ use seekwell_core::rbtree::Augment;
 use seekwell_core::{Links, List, Nodes, Tree};
 use std::cmp::Ordering;
 
-/// Position of an entity in a set: ordered by finish alone; the start rides along for the
+/// Position of an entity in a set: ordered by finish only. The start is stored for the
 /// augmentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Key {
@@ -36,7 +36,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// Smallest start in a subtree.
+/// The smallest start in a subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MinStart(u64);
 
@@ -61,22 +61,22 @@ pub struct ServiceTree {
     idle: Tree,
     /// Virtual time.
     pub vtime: u64,
-    /// Weights of all entities waiting, idle or in service.
+    /// Sum of the weights of all entities that wait, are idle or are in service.
     pub wsum: u64,
 }
 
-/// The root, or the inside of a group.
+/// The root, or the node inside a group.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// By class.
+    /// Service trees by class.
     pub trees: [ServiceTree; CLASSES],
     /// Entity in service.
     pub in_service: Option<EntId>,
-    /// mq (and groups of v7): the entity to be served next.
+    /// mq (and groups of v7): the entity to serve next.
     pub next: Option<EntId>,
-    /// The group it is the inside of.
+    /// The group that this node is inside of.
     pub owner: Option<EntId>,
-    /// Jiffy of the last look at the IDLE class out of turn.
+    /// Jiffy of the last out-of-turn check of the IDLE class.
     pub idle_check_j: u64,
 }
 
@@ -94,9 +94,9 @@ pub struct Wf2q {
     active_queues: List,
     /// Weights of queues that are not raised and have requests, queued or in flight.
     pub weights: Weights,
-    /// Entities of queues that left all trees since somebody last looked.
+    /// Entities of queues that left all trees since the last check.
     pub forgotten: Vec<EntId>,
-    /// The IDLE class is looked at out of turn when it was not for more than this: 200 ms.
+    /// The IDLE class is checked out of turn after this time without a check (200 ms).
     idle_limit_j: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct Wf2q {
 pub const ROOT: NodeId = 0;
 
 impl Wf2q {
-    /// An empty root. `j`: jiffy of attaching; `hz`: ticks a second.
+    /// An empty root. `j` is the jiffy of attaching, `hz` the number of ticks per second.
     pub fn new(mq: bool, j: u64, hz: u64) -> Self {
         let mut w = Wf2q {
             mq,
@@ -121,8 +121,8 @@ impl Wf2q {
         w.add_node(None, j);
         w
     }
-    /// A node inside `owner`. mq counts the 200 ms of the IDLE class from the start; v7's clock
-    /// starts at zero, so its first choice looks at the IDLE class first.
+    /// Adds a node inside `owner`. mq counts the 200 ms of the IDLE class from the start. In v7
+    /// this clock starts at zero, so that its first choice checks the IDLE class first.
     pub fn add_node(&mut self, owner: Option<EntId>, j: u64) -> NodeId {
         let j = if self.mq { j } else { 0 };
         self.nodes.push(Node {
@@ -134,7 +134,7 @@ impl Wf2q {
         });
         (self.nodes.len() - 1) as NodeId
     }
-    /// An entity of class and weight, in no tree, in `node`.
+    /// Adds an entity of a class and weight to `node`; it is in no tree yet.
     pub fn add_entity(&mut self, node: NodeId, class: ClassIdx, weight: u64) -> EntId {
         let e = Entity {
             weight,
@@ -157,7 +157,7 @@ impl Wf2q {
             }
         }
     }
-    /// Gives back an entity that is in no tree.
+    /// Frees an entity that is in no tree.
     pub fn free_entity(&mut self, e: EntId) {
         debug_assert!(!self.entity(e).on_tree && self.entity(e).counted == 0);
         self.ents[e as usize].queue = None;
@@ -168,7 +168,7 @@ impl Wf2q {
     pub fn entity(&self, e: EntId) -> &Entity {
         &self.ents[e as usize]
     }
-    /// An entity, to change.
+    /// An entity, mutable.
     #[inline]
     pub fn entity_mut(&mut self, e: EntId) -> &mut Entity {
         &mut self.ents[e as usize]
@@ -189,17 +189,17 @@ impl Wf2q {
         let (n, c) = self.tree_of(e);
         &mut self.nodes[n].trees[c]
     }
-    /// The group an entity is in, as an entity; `None` at the root.
+    /// The group of an entity, as an entity; `None` at the root.
     #[inline]
     pub fn parent(&self, e: EntId) -> Option<EntId> {
         self.nodes[self.entity(e).node as usize].owner
     }
-    /// Is it the one in service in its node?
+    /// Whether the entity is in service in its node.
     #[inline]
     pub fn serving(&self, e: EntId) -> bool {
         self.nodes[self.entity(e).node as usize].in_service == Some(e)
     }
-    /// Queues that wait, the most recently (re)inserted first.
+    /// Waiting queues, the most recently (re)inserted first.
     pub fn active_queues(&self) -> impl Iterator<Item = u32> + '_ {
         self.links
             .iter(&self.active_queues)
@@ -210,7 +210,7 @@ impl Wf2q {
         trees.iter().map(|t| t.active.len()).sum()
     }
 
-    /// `bfq_active_insert`: into the active or (`bfq_idle_insert`) the idle set.
+    /// `bfq_active_insert`: adds to the active or (`bfq_idle_insert`) the idle set.
     fn insert(&mut self, e: EntId, set: Set) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -230,7 +230,7 @@ impl Wf2q {
             self.sets.insert(&mut st.idle, e, key);
         }
     }
-    /// `bfq_active_extract`: out of the active or (`bfq_idle_extract`) the idle set.
+    /// `bfq_active_extract`: removes from the active or (`bfq_idle_extract`) the idle set.
     fn extract(&mut self, e: EntId) {
         let (n, c) = self.tree_of(e);
         let x = &mut self.ents[e as usize];
@@ -249,7 +249,7 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_forget_entity`: an entity leaves its tree for good.
+    /// `bfq_forget_entity`: removes an entity from its tree for good.
     fn forget(&mut self, e: EntId) {
         let w = self.entity(e).weight;
         self.st_mut(e).wsum -= w;
@@ -258,7 +258,7 @@ impl Wf2q {
             self.forgotten.push(e);
         }
     }
-    /// Takes an idle entity out of its tree for good.
+    /// Removes an idle entity from its tree for good.
     pub fn drop_idle(&mut self, e: EntId) {
         if self.entity(e).on_tree && self.entity(e).set == Set::Idle {
             self.extract(e);
@@ -266,7 +266,7 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_forget_idle`: idle cleanup after each change of a virtual time.
+    /// `bfq_forget_idle`: cleans up idle entities after each change of a virtual time.
     fn cleanup(&mut self, n: usize, c: usize) {
         let st = &self.nodes[n].trees[c];
         let (first, last) = (st.idle.first(), self.sets.last(&st.idle));
@@ -283,13 +283,13 @@ impl Wf2q {
             self.forget(f);
         }
     }
-    /// The same for the tree of `e`, at a forced drain.
+    /// Cleans up the tree of `e`, at a forced drain.
     pub fn cleanup_of(&mut self, e: EntId) {
         let (n, c) = self.tree_of(e);
         self.cleanup(n, c);
     }
 
-    /// `bfq_bfqq_served`: `e` and its ancestors got `sectors`.
+    /// `bfq_bfqq_served`: charges `sectors` to `e` and its ancestors.
     pub fn serve(&mut self, e: EntId, sectors: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -302,8 +302,8 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_entity_update_weight_prio`: pending weight, raising and (unless it is in a set by its
-    /// class) class come into force.
+    /// `__bfq_entity_update_weight_prio`: applies pending changes of weight, raising and class. The
+    /// class does not change while the entity is in a set of its class.
     pub fn apply_change(&mut self, e: EntId, class_too: bool) {
         if !self.entity(e).changed {
             return;
@@ -334,7 +334,7 @@ impl Wf2q {
             self.entity_mut(e).start = v;
         }
     }
-    /// Counts a queue's weight, unless it is counted.
+    /// Counts a queue's weight, unless it is counted already.
     pub fn count(&mut self, e: EntId) {
         let x = &mut self.ents[e as usize];
         if x.counted == 0 {
@@ -342,7 +342,7 @@ impl Wf2q {
             self.weights.add(x.weight);
         }
     }
-    /// Counts it no more.
+    /// Stops counting a queue's weight.
     pub fn uncount(&mut self, e: EntId) {
         let w = std::mem::take(&mut self.entity_mut(e).counted);
         if w != 0 {
@@ -350,8 +350,8 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_activate_entity`: into the active set: from service, from the active set with a new
-    /// budget, from the idle set or from nowhere.
+    /// `__bfq_activate_entity`: adds to the active set: from service, from the active set with a
+    /// new budget, from the idle set, or from no set.
     fn enqueue(&mut self, e: EntId, backshift: bool) {
         let mut shifted = false;
         let serving = self.serving(e);
@@ -396,8 +396,8 @@ impl Wf2q {
         self.insert(e, Set::Active);
     }
 
-    /// `bfq_activate_requeue_entity`: up to the root as far as something changes there. `requeue`:
-    /// the queue leaves service, so every ancestor is requeued; `expiring`: the slot has ended.
+    /// `bfq_activate_requeue_entity`: goes up to the root as long as something changes. `requeue`:
+    /// the queue leaves service, so every ancestor is requeued. `expiring`: the slot has ended.
     pub fn activate(&mut self, e: EntId, backshift: bool, requeue: bool, expiring: bool, j: u64) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -410,8 +410,8 @@ impl Wf2q {
         }
     }
 
-    /// `bfq_deactivate_entity`: up to the root as far as nothing else is left below. `keep`: into
-    /// the idle set if its finish is still ahead.
+    /// `bfq_deactivate_entity`: goes up to the root as long as nothing else remains below. `keep`:
+    /// moves to the idle set if the finish time is still ahead.
     pub fn deactivate(&mut self, e: EntId, keep: bool, expiring: bool, j: u64) {
         let (mut e, mut keep) = (e, keep);
         loop {
@@ -447,8 +447,8 @@ impl Wf2q {
             }
             keep = true;
         }
-        // The groups above still have something: they are placed anew with the budget of what is
-        // next in them now.
+        // The groups above still have entities: insert them again with the budget of their next
+        // entity.
         let mut at = Some(e);
         while let Some(e) = at {
             if !self.mq && self.serving(e) {
@@ -463,8 +463,8 @@ impl Wf2q {
         }
     }
 
-    /// `__bfq_bfqd_reset_in_service`: `e` and the groups above it are not in service any more
-    /// (after it was requeued or deactivated).
+    /// `__bfq_bfqd_reset_in_service`: takes `e` and the groups above it out of service, after a
+    /// requeue or deactivation.
     pub fn leave_service(&mut self, e: EntId) {
         let mut at = Some(e);
         while let Some(e) = at {
@@ -473,7 +473,7 @@ impl Wf2q {
             at = self.nodes[n].owner;
         }
     }
-    /// At expiration the groups above `e` begin anew.
+    /// At expiration the groups above `e` start a new slot.
     pub fn reset_parents(&mut self, e: EntId) {
         let mut at = self.parent(e);
         while let Some(e) = at {
@@ -481,13 +481,13 @@ impl Wf2q {
             at = self.parent(e);
         }
     }
-    /// Does the root's cache name another entity than the one in service?
+    /// Whether the root's cached entity differs from the one in service.
     pub fn next_differs(&self) -> bool {
         let root = &self.nodes[ROOT as usize];
         root.next != root.in_service
     }
 
-    /// Invariants: finish not before start, sums of weights, sets and flags agree.
+    /// Checks the invariants: finish is not before start; sums of weights, sets and flags agree.
     pub fn check(&self) {
         let mut sums = vec![[0u64; CLASSES]; self.nodes.len()];
         for (i, x) in self.ents.iter().enumerate() {

@@ -1,26 +1,26 @@
-//! Per-process data: the queues of a context, its think time, and which context is the active one.
+//! Data per process: the queues of a context, its think time, and which context is active.
 
 use super::numbers::{SeekMean, ThinkTime};
 use super::sorted::NONE;
 use crate::cx::Cx;
 use seekwell_core::{IoPrio, IocId, Side};
 
-/// What CFQ keeps for an io context.
+/// CFQ's data for an io context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ctx {
-    /// Its queues, `[async, sync]`; [`NONE`] where it has none yet.
+    /// Its queues, `[async, sync]`; [`NONE`] if a queue does not exist yet.
     pub queue: [u32; 2],
     /// Think time. Its clock starts at the first request.
     pub think: ThinkTime,
     /// Seek distance (2.6 keeps it per context, 3.x per queue).
     pub seek: SeekMean,
-    /// A request of it was seen.
+    /// Whether it has had a request.
     pub met: bool,
-    /// The ioprio change that was noticed last.
+    /// Generation of the last ioprio change that was noticed.
     pub prio_gen: u32,
-    /// The ioprio that async queues are looked up with (4.0).
+    /// The ioprio used to look up async queues (4.0).
     pub ioprio: IoPrio,
-    /// It moved to another cgroup since its last request.
+    /// It moved to another cgroup after its last request.
     pub moved: bool,
 }
 
@@ -38,14 +38,14 @@ impl Default for Ctx {
     }
 }
 
-/// The context the active queue is judged by: that of the first request dispatched since the
-/// queue became active.
+/// The context by which the active queue is judged: the context of the first request dispatched
+/// since the queue became active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Active {
     #[default]
     None,
     Of(IocId),
-    /// Its index was given back meanwhile; what was known of it is kept.
+    /// Its index was freed meanwhile; its data are kept.
     Gone,
 }
 
@@ -63,7 +63,7 @@ impl Ctxs {
     pub fn at(&mut self, ioc: IocId) -> &mut Ctx {
         self.all.at(ioc.idx())
     }
-    /// The data of a context that was met.
+    /// The data of a context that has had a request.
     #[inline]
     pub fn get(&self, ioc: IocId) -> Option<&Ctx> {
         self.all.try_get(ioc.idx())
@@ -74,11 +74,11 @@ impl Ctxs {
         let q = self.all.try_get(ioc.idx())?.queue[sync as usize];
         (q != NONE).then_some(q)
     }
-    /// A new context, or an index used again.
+    /// Sets up a new context, or a reused index.
     pub fn attach(&mut self, ioc: IocId) {
         *self.at(ioc) = Ctx::default();
     }
-    /// The index goes away.
+    /// The index will be freed.
     pub fn release(&mut self, ioc: IocId) {
         if self.active == Active::Of(ioc) {
             self.active = Active::Gone;
@@ -86,7 +86,7 @@ impl Ctxs {
         }
         *self.at(ioc) = Ctx::default();
     }
-    /// Is there an active context?
+    /// Whether there is an active context.
     #[inline]
     pub fn has_active(&self) -> bool {
         self.active != Active::None
@@ -100,28 +100,28 @@ impl Ctxs {
             Active::Gone => Some(&self.ghost),
         }
     }
-    /// Is it this one?
+    /// Whether this context is the active one.
     pub fn is_active(&self, ioc: IocId) -> bool {
         self.active == Active::Of(ioc)
     }
-    /// Is the active context's process still there?
+    /// Whether the active context's process is alive.
     #[inline]
     pub fn active_alive(&self, cx: &Cx) -> bool {
         matches!(self.active, Active::Of(ioc) if cx.alive(ioc))
     }
-    /// The first one since the last expiry stays.
+    /// Sets the active context, unless one was set since the last expiry.
     #[inline]
     pub fn activate(&mut self, ioc: IocId) {
         if self.active == Active::None {
             self.active = Active::Of(ioc);
         }
     }
-    /// The slice is over.
+    /// Clears the active context at the end of a slice.
     #[inline]
     pub fn deactivate(&mut self) {
         self.active = Active::None;
     }
-    /// How many contexts (below `capacity`) point at `queue`.
+    /// How many contexts (below `capacity`) use `queue`.
     pub fn pointing_at(&self, queue: u32, capacity: usize) -> usize {
         (0..capacity)
             .filter_map(|i| self.all.try_get(i))

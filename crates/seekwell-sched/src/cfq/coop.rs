@@ -1,5 +1,5 @@
-//! Cooperating queues of 3.4 and 4.0: who has a request close to the head (position trees), and
-//! the merging and splitting of queues that work on the same area.
+//! Cooperating queues of 3.4 and 4.0: finding queues with a request close to the head (position
+//! trees), and merging and splitting queues that work on the same area.
 
 use super::Cfq;
 use super::rules;
@@ -7,25 +7,25 @@ use super::sorted::NONE;
 use crate::cx::Cx;
 use seekwell_core::{Descent, IocId, RqId};
 
-/// Within this many sectors of the head counts as close.
+/// A distance of up to this many sectors from the head counts as close.
 const CLOSE: u64 = 8192;
 
 impl Cfq {
-    /// `cfq_rq_close`: is `rq` close to where the head is?
+    /// `cfq_rq_close`: whether `rq` is close to the head.
     #[inline]
     pub(super) fn close(&self, cx: &Cx, rq: RqId) -> bool {
         cx.rqs[rq].sector.distance(self.last_position) <= CLOSE
     }
 
-    /// Takes `q` off its position tree.
+    /// Removes `q` from its position tree.
     #[inline]
     pub(super) fn leave_position(&mut self, q: u32) {
         if let Some(level) = self.queue_mut(q).position.take() {
             self.position.remove(&mut self.positions[level as usize], q);
         }
     }
-    /// `cfq_prio_tree_add` (re-)enters `q` by the start of its next request. A second queue at the
-    /// very same sector stays out.
+    /// `cfq_prio_tree_add` enters `q` by the start of its next request, or moves it. A second queue
+    /// at the same sector is left out.
     pub(super) fn enter_position(&mut self, cx: &Cx, q: u32) {
         self.leave_position(q);
         let x = self.queue(q);
@@ -39,8 +39,8 @@ impl Cfq {
             self.queue_mut(q).position = Some(level);
         }
     }
-    /// The next request of `q` is another one, or starts elsewhere, and the queue keeps its place:
-    /// searches compare with the present start, as the kernel's do.
+    /// The next request of `q` changed, or its start moved, while the queue keeps its place in the
+    /// tree. Searches compare with the current start, as the kernel's do.
     #[inline]
     pub(super) fn position_moves(&mut self, cx: &Cx, q: u32) {
         let x = self.queue(q);
@@ -50,7 +50,7 @@ impl Cfq {
     }
 
     /// `cfq_close_cooperator`: a queue whose next request is close to the head, so that waiting for
-    /// `q` would be a waste.
+    /// `q` would waste time.
     pub(super) fn cooperator(&self, cx: &Cx, q: u32) -> Option<u32> {
         let x = self.queue(q);
         if x.is_idle() || !x.sync || x.seeky() || self.group(x.group).busy == 1 {
@@ -61,7 +61,7 @@ impl Cfq {
         let fits = y.group == x.group && y.sync && !y.seeky() && y.is_rt() == x.is_rt();
         fits.then_some(found)
     }
-    /// `cfqq_close`: the queue at the head, or else a neighbour close to it.
+    /// `cfqq_close`: the queue at the head, or else a neighbour close to the head.
     fn queue_near_head(&self, cx: &Cx, level: u8) -> Option<u32> {
         let head = self.last_position;
         let tree = &self.positions[level as usize];
@@ -82,8 +82,8 @@ impl Cfq {
         other.filter(|q| is_close(*q))
     }
 
-    /// `cfq_setup_merge`: lets the contexts of `q` and `other` share one queue from their next
-    /// requests on.
+    /// `cfq_setup_merge`: arranges that the contexts of `q` and `other` share one queue from their
+    /// next requests on.
     pub(super) fn schedule_merge(&mut self, cx: &mut Cx, q: u32, other: u32) {
         let mut target = other;
         if self.queue(target).process_refs() == 0 {
@@ -102,7 +102,7 @@ impl Cfq {
         if mine == 0 || theirs == 0 {
             return;
         }
-        // Towards the queue with more users: fewer have to move.
+        // Merges into the queue with more users, so that fewer contexts move.
         let (from, to, refs) = if theirs >= mine {
             (q, target, mine)
         } else {
@@ -117,7 +117,7 @@ impl Cfq {
         self.queue_mut(to).refs += refs;
     }
 
-    /// `cfq_merge_cfqqs`: the context moves from `q` to the queue it was to be merged into.
+    /// `cfq_merge_cfqqs`: moves the context from `q` to the queue of the planned merge.
     pub(super) fn follow_merge(&mut self, cx: &mut Cx, ioc: IocId, q: u32, to: u32) -> u32 {
         cx.why(rules::QUEUES_MERGED, || {
             self.of(q).and(self.of(to).task).says("{who} joins {other}")
@@ -128,8 +128,8 @@ impl Cfq {
         to
     }
 
-    /// `split_cfqq`: a shared queue whose processes went apart: the last user keeps it, others
-    /// leave (`None`).
+    /// `split_cfqq`: splits a shared queue whose processes no longer work close together. The last
+    /// user keeps it; others leave (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: u32) -> Option<u32> {
         let x = self.queue_mut(q);
         if x.process_refs() == 1 {
@@ -147,7 +147,7 @@ impl Cfq {
         None
     }
 
-    /// `cfq_put_cooperator`: gives back the references that `q`'s planned merge took for one of its
+    /// `cfq_put_cooperator`: drops the references that `q`'s planned merge took for one of its
     /// contexts.
     pub(super) fn drop_merge_chain(&mut self, cx: &mut Cx, q: u32) {
         let mut at = self.queue(q).merge_to;

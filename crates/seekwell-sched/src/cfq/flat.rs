@@ -1,4 +1,4 @@
-//! What 2.6.18 and 2.6.24 share: queues without groups, statistics per context, idle waits.
+//! Code shared by 2.6.18 and 2.6.24: queues without groups, statistics per context, idle waits.
 
 use super::context::Ctxs;
 use super::numbers::{self, Choice};
@@ -14,9 +14,9 @@ use seekwell_core::{About, Class, Flags, IocId, RqId, Sector, TaskId};
 pub(super) struct Queue {
     /// Its requests.
     pub held: Held,
-    /// Sync requests of a process, or async ones of many.
+    /// It holds sync requests of one process; otherwise async requests of many.
     pub sync: bool,
-    /// The process it was made for; none of an async one that many share.
+    /// The process it was created for; `None` for a shared async queue.
     pub pid: Option<TaskId>,
     /// Scheduling class, never `None`.
     pub class: Class,
@@ -26,17 +26,17 @@ pub(super) struct Queue {
     pub dispatched: u32,
     /// META requests queued.
     pub meta_pending: u32,
-    /// References: contexts and requests; a shared async queue of 2.6.24 has one more.
+    /// References: contexts and requests, plus one for a shared async queue of 2.6.24.
     pub refs: u32,
-    /// Jiffy its slice ends.
+    /// The jiffy at which its slice ends.
     pub slice_end: u64,
-    /// Jiffies left of a slice that was cut short; negative: overrun (2.6.24).
+    /// Jiffies left of a slice that was cut short; negative for an overrun (2.6.24).
     pub slice_resid: i64,
-    /// Jiffy of its last service; 0: never (2.6.18).
+    /// Jiffy of its last service; 0 means never (2.6.18).
     pub served: u64,
     /// The list it is on (2.6.18).
     pub list: Option<u8>,
-    /// It holds requests, and so is on a list or tree.
+    /// It holds requests and so is on a list or tree.
     pub busy: bool,
     /// Worth idling for.
     pub idle_window: bool,
@@ -44,13 +44,13 @@ pub(super) struct Queue {
     pub slice_new: bool,
     /// The device idles for it.
     pub wait_request: bool,
-    /// It must not lose the disk before it dispatched (2.6.18).
+    /// It must keep the disk until it has dispatched (2.6.18).
     pub must_dispatch: bool,
-    /// may_queue said MUST in this slice.
+    /// may_queue answered MUST in this slice.
     pub must_alloc_slice: bool,
-    /// The fifo is done with for this slice.
+    /// The fifo check of this slice is done.
     pub fifo_checked: bool,
-    /// Class and level are to be read again.
+    /// Class and level must be read again.
     pub prio_changed: bool,
 }
 
@@ -79,19 +79,19 @@ impl Queue {
             prio_changed: true,
         }
     }
-    /// IDLE class?
+    /// Whether it is of the IDLE class.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.class == Class::Idle
     }
 }
 
-/// In flight at once, above which the device is taken to queue.
+/// With more requests than this in flight, the device is assumed to queue.
 const HW_QUEUE: u32 = 4;
 /// Idle wait for a seeky process, ms.
 const SEEKY_WAIT_MS: u64 = 2;
 
-/// State both flat versions keep.
+/// State that both flat versions keep.
 #[derive(Debug)]
 pub(super) struct Flat {
     version: Version,
@@ -101,18 +101,18 @@ pub(super) struct Flat {
     free_queues: Vec<u32>,
     pub active: Option<u32>,
     pub ctx: Ctxs,
-    /// Queues with requests.
+    /// Number of queues with requests.
     pub busy: u32,
-    /// Requests the driver has looked at and not completed.
+    /// Number of requests that the driver has looked at and not completed.
     pub in_driver: u32,
-    /// Sync requests that left a queue and are not completed.
+    /// Number of sync requests that left a queue and are not completed.
     pub sync_flight: u32,
-    /// Where the head is thought to be: end of the last request the driver took (2.6.24), end of
-    /// the tail of the dispatch list (2.6.18).
+    /// The assumed position of the head: the end of the last request the driver took (2.6.24), or
+    /// the end of the last request on the dispatch list (2.6.18).
     pub head: Sector,
     /// Jiffy of the last completion of a queue that is not IDLE.
     pub last_end_any: u64,
-    /// The device queues.
+    /// Whether the device queues.
     pub hw_tag: bool,
 }
 
@@ -142,30 +142,30 @@ impl Flat {
     pub fn queue_mut(&mut self, i: u32) -> &mut Queue {
         &mut self.queues[i as usize]
     }
-    /// The queue of a request that CFQ was given.
+    /// The queue of a request inside CFQ.
     #[inline]
     pub fn queue_of(&self, rq: RqId) -> u32 {
         self.tables.own[rq].queue
     }
-    /// `cfq_schedule_dispatch`: a deferred run, if anybody has requests.
+    /// `cfq_schedule_dispatch`: asks for a deferred run, if any queue has requests.
     #[inline]
     pub fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
             cx.kick();
         }
     }
-    /// End of a jiffy slice of `q`, starting now.
+    /// End of a slice of `q` that starts now, jiffies.
     pub fn slice_end_of(&self, cx: &Cx, q: u32) -> u64 {
         let x = self.queue(q);
         cx.jiffies() + self.set.prio_slice_j(x.sync, x.level)
     }
 
-    /// A queue, and whose it is, as reasons name it.
+    /// A queue and its owner, for reasons.
     pub fn of(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
 
-    /// A queue without references yet.
+    /// Creates a queue without references.
     pub fn new_queue(&mut self, cx: &Cx, sync: bool, ioc: IocId) -> u32 {
         let pid = sync.then(|| cx.iocs.get(ioc).task);
         let queue = Queue::new(sync, sync || self.version == Version::V2_6_18, pid);
@@ -182,8 +182,8 @@ impl Flat {
         self.apply_prio(cx, i, ioc);
         i
     }
-    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc`, if they are due. True if it
-    /// did.
+    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc` if that is due. Returns true
+    /// if it did.
     pub fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) -> bool {
         if !self.queue(q).prio_changed {
             return false;
@@ -198,7 +198,7 @@ impl Flat {
         x.prio_changed = false;
         true
     }
-    /// A context's first request starts its clock.
+    /// Starts a context's clock at its first request.
     pub fn meet(&mut self, cx: &Cx, ioc: IocId) {
         let x = self.ctx.at(ioc);
         if !x.met {
@@ -207,29 +207,29 @@ impl Flat {
             x.prio_gen = cx.iocs.get(ioc).prio_gen;
         }
     }
-    /// `rq` belongs to `q` from now on.
+    /// Assigns `rq` to `q`.
     pub fn own(&mut self, rq: RqId, q: u32) {
         self.queue_mut(q).refs += 1;
         self.tables.own.at(rq.idx()).queue = q;
     }
-    /// Ends `rq`'s belonging; the queue whose reference is to be dropped.
+    /// Removes `rq` from its queue. Returns the queue whose reference must be dropped.
     pub fn disown(&mut self, rq: RqId) -> Option<u32> {
         let q = std::mem::replace(&mut self.tables.own.at(rq.idx()).queue, NONE);
         (q != NONE).then_some(q)
     }
-    /// Drops a reference. True if it was the last one: the caller ends the queue.
+    /// Drops a reference. True if it was the last one; the caller then ends the queue.
     pub fn unref(&mut self, q: u32) -> bool {
         let x = self.queue_mut(q);
         x.refs -= 1;
         x.refs == 0
     }
-    /// The index of a queue without references may be used again.
+    /// Frees the index of a queue without references.
     pub fn free(&mut self, q: u32) {
         debug_assert!(!self.queue(q).busy, "cfq: a busy queue is freed");
         self.free_queues.push(q);
     }
 
-    /// What the versions choose by.
+    /// The criteria by which the versions choose between requests.
     fn choice(&self) -> Choice {
         Choice {
             boost: match self.version {
@@ -239,19 +239,19 @@ impl Flat {
             pos: self.head,
         }
     }
-    /// The better of two requests of a queue.
+    /// Returns the better of two requests of a queue.
     #[inline]
     pub fn choose(&self, cx: &Cx, r1: Option<RqId>, r2: Option<RqId>) -> Option<RqId> {
         numbers::choose(&cx.rqs, &self.set, self.choice(), r1, r2)
     }
-    /// `cfq_find_next_rq`: what comes after `rq`, which is still queued; by the present position of
-    /// the head.
+    /// `cfq_find_next_rq`: the request that follows `rq`, which is still queued, judged from the
+    /// current position of the head.
     #[inline]
     pub fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
         let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev)
     }
-    /// `cfq_remove_request`: takes `rq` out of its queue. The caller sees to a queue that became
+    /// `cfq_remove_request`: removes `rq` from its queue. The caller handles a queue that became
     /// empty.
     pub fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.queue_of(rq);
@@ -264,7 +264,7 @@ impl Flat {
             self.queue_mut(q).meta_pending -= 1;
         }
     }
-    /// `rq` left its queue for the dispatch list.
+    /// Updates the counters when `rq` leaves its queue for the dispatch list.
     pub fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let x = self.queue_mut(q);
@@ -283,14 +283,14 @@ impl Flat {
         x.seek.update(start);
         x.seek.last_pos = end;
     }
-    /// A seeky process, in sectors of mean distance.
+    /// Whether a process with this mean distance, in sectors, is seeky.
     fn seeky(&self, mean: u64) -> bool {
         mean > match self.version {
             Version::V2_6_18 => 131_072,
             _ => 8192,
         }
     }
-    /// `cfq_update_idle_window`: is `q` worth idling for?
+    /// `cfq_update_idle_window`: decides whether `q` is worth idling for.
     pub fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let x = *self.ctx.at(ioc);
@@ -309,7 +309,7 @@ impl Flat {
         }
     }
 
-    /// `cfq_arm_slice_timer`: starts to idle for the active queue, or says no.
+    /// `cfq_arm_slice_timer`: starts to idle for the active queue, or returns false.
     pub fn arm(&mut self, cx: &mut Cx, q: u32) -> bool {
         let idle = self.set.slice_idle_j;
         if idle == 0 || !self.queue(q).idle_window || !self.ctx.active_alive(cx) {
@@ -336,14 +336,14 @@ impl Flat {
         true
     }
 
-    /// `cfq_activate_request`: the driver took a request; more than four at once show that the
+    /// `cfq_activate_request`: the driver took a request. More than four at once show that the
     /// device queues.
     pub fn activate(&mut self) {
         self.in_driver += 1;
         self.hw_tag |= self.in_driver > HW_QUEUE;
     }
 
-    /// `__cfq_may_queue`: answer for the queue found.
+    /// `__cfq_may_queue`: the answer for a given queue.
     pub fn may_queue(&mut self, q: u32) -> crate::contract::MayQueue {
         let x = self.queue_mut(q);
         if x.wait_request && !x.must_alloc_slice {
@@ -382,7 +382,7 @@ impl Flat {
             assert!(self.queue(a).wait_request, "cfq: idle timer without wait");
         }
     }
-    /// The queues in words.
+    /// Describes the queues in words.
     pub fn describe(&self, cx: &Cx, out: &mut String) {
         let name = |i: u32| cx.rqs.first_bio(RqId(i)).id.0.to_string();
         for (i, x) in self.queues.iter().enumerate().filter(|x| x.1.refs > 0) {

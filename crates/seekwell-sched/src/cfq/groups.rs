@@ -1,5 +1,5 @@
 //! Groups of 3.4 and 4.0: service trees inside a group, the tree of groups by virtual disk time,
-//! slices, and what a slice is charged.
+//! slices, and the charge for a slice.
 
 use super::numbers::ThinkTime;
 use super::queue::Kind;
@@ -12,19 +12,19 @@ use seekwell_core::{CgroupId, Class, Tree};
 /// Index of the root group, which always exists.
 pub(super) const ROOT: u32 = 0;
 
-/// Classes as the service trees are laid out.
+/// Classes, in the order of the service trees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Rank {
     /// Best effort.
     Be = 0,
     /// Real time.
     Rt = 1,
-    /// Idle: one tree, whatever the type.
+    /// Idle: a single tree for all types.
     Idle = 2,
 }
 
 impl Rank {
-    /// Of a scheduling class.
+    /// The rank of a scheduling class.
     pub fn of(class: Class) -> Self {
         match class {
             Class::Rt => Rank::Rt,
@@ -39,7 +39,7 @@ impl Rank {
 pub(super) struct TreeId(u8);
 
 impl TreeId {
-    /// Trees of a group.
+    /// Number of trees in a group.
     pub const COUNT: usize = 7;
     /// The tree of a class and type.
     pub fn new(rank: Rank, kind: Kind) -> Self {
@@ -48,29 +48,29 @@ impl TreeId {
             _ => TreeId(rank as u8 * 3 + kind as u8),
         }
     }
-    /// As an index.
+    /// The tree's index.
     pub fn idx(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Busy queues of one class and type, by key.
+/// Busy queues of one class and type, sorted by key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServiceTree {
-    /// Queues by key.
+    /// Queues sorted by key.
     pub tree: Tree,
     /// Think time of all its queues together.
     pub think: ThinkTime,
 }
 
-/// What a group was doing when it was left.
+/// The workload of a group when its service stopped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
-    /// Jiffies left of the workload slice; 0: nothing saved.
+    /// Jiffies left of the workload slice; 0 if nothing is saved.
     pub rest: u64,
-    /// Class it served.
+    /// The class it served.
     pub rank: Rank,
-    /// Type it served.
+    /// The type it served.
     pub kind: Kind,
 }
 
@@ -85,41 +85,41 @@ impl Saved {
 /// A cgroup on this queue.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    /// Which.
+    /// The cgroup.
     pub cgroup: CgroupId,
-    /// The group above it (4.0).
+    /// The parent group (4.0).
     pub parent: Option<u32>,
     /// Service trees.
     pub trees: [ServiceTree; TreeId::COUNT],
-    /// Busy queues.
+    /// Number of busy queues.
     pub busy: u32,
     /// Virtual disk time.
     pub vdisktime: u64,
-    /// Moving averages of busy queues: BE, RT.
+    /// Moving averages of the number of busy queues: BE, RT.
     pub busy_avg: [u64; 2],
-    /// Workload it was left in.
+    /// The workload when its service stopped.
     pub saved: Saved,
-    /// Requests of it between leaving a queue and completion.
+    /// Number of its requests between leaving a queue and completion.
     pub dispatched: u32,
     /// Think time of the whole group.
     pub think: ThinkTime,
-    /// Against its siblings (3.4: against all groups).
+    /// Its weight against its siblings (3.4: against all groups).
     pub weight: u64,
-    /// Its own tasks against its children (4.0).
+    /// The weight of its own tasks against its children (4.0).
     pub leaf_weight: u64,
-    /// Weight written, in force from the next activation on.
+    /// A written weight, which takes effect at the next activation.
     pub new_weight: Option<u64>,
-    /// Leaf weight written, in force from the next entry into the tree on.
+    /// A written leaf weight, which takes effect at the next entry into the tree.
     pub new_leaf_weight: Option<u64>,
-    /// Weights of its active children, and its own leaf weight if it is on the tree.
+    /// Sum of the weights of its active children, plus its own leaf weight if it is on the tree.
     pub children_weight: u64,
-    /// Active children, and itself if it is on the tree.
+    /// Number of active children, plus one if it is on the tree itself.
     pub active: u32,
-    /// Share of the disk, of 4096.
+    /// Its share of the disk; 4096 is all of it.
     pub vfraction: u64,
-    /// Queues and child groups that refer to it.
+    /// Number of queues and child groups that refer to it.
     pub refs: u32,
-    /// Its cgroup was removed: nobody finds it any more.
+    /// Its cgroup was removed, so that no lookup finds it.
     pub gone: bool,
 }
 
@@ -151,17 +151,17 @@ impl Group {
             gone: false,
         }
     }
-    /// A service tree.
+    /// The service tree with this id.
     #[inline]
     pub fn tree(&self, id: TreeId) -> &ServiceTree {
         &self.trees[id.idx()]
     }
-    /// Queues on a service tree.
+    /// Number of queues on a service tree.
     #[inline]
     pub fn count(&self, id: TreeId) -> u64 {
         self.tree(id).tree.len() as u64
     }
-    /// Busy queues of a class, all types.
+    /// Number of busy queues of a class, all types.
     pub fn busy_of(&self, rank: Rank) -> u64 {
         match rank {
             Rank::Idle => self.count(TreeId::new(rank, Kind::Async)),
@@ -171,14 +171,14 @@ impl Group {
                 .sum(),
         }
     }
-    /// Busy async queues of RT and BE.
+    /// Number of busy async queues of RT and BE.
     pub fn busy_async(&self) -> u64 {
         self.count(TreeId::new(Rank::Rt, Kind::Async))
             + self.count(TreeId::new(Rank::Be, Kind::Async))
     }
 }
 
-/// `a * b / c`; tunables at their extremes exceed 64 bits on the way.
+/// `a * b / c`; with extreme tunables the product exceeds 64 bits.
 fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     let c = c.max(1);
     match a.checked_mul(b) {
@@ -198,14 +198,14 @@ impl Cfq {
         &mut self.groups[i as usize]
     }
 
-    /// The service tree `q` would be put on now.
+    /// The service tree for `q` in its current state.
     #[inline]
     pub(super) fn tree_for(&self, q: u32) -> TreeId {
         let x = self.queue(q);
         TreeId::new(Rank::of(x.class), x.kind())
     }
 
-    /// First queue of a service tree.
+    /// The first queue of a service tree.
     #[inline]
     pub(super) fn first_of(&self, group: u32, id: TreeId) -> Option<u32> {
         self.group(group).tree(id).tree.first()
@@ -219,7 +219,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_service_tree_add`: puts a busy queue where its key says; `front`: before all others of
+    /// `cfq_service_tree_add`: inserts a busy queue at its key; with `front`, before all others of
     /// its tree.
     pub(super) fn resort(&mut self, cx: &mut Cx, q: u32, front: bool) {
         let now = cx.jiffies() as i64;
@@ -253,7 +253,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_notify_queue_add`: one more busy queue in `group`.
+    /// `cfq_group_notify_queue_add`: counts one more busy queue in `group`.
     fn group_gains(&mut self, cx: &Cx, group: u32) {
         self.group_mut(group).busy += 1;
         if self.group_nodes.linked(group) {
@@ -266,7 +266,7 @@ impl Cfq {
         self.enter(group);
     }
 
-    /// `cfq_del_cfqq_rr`: `q` stops being busy.
+    /// `cfq_del_cfqq_rr`: `q` is not busy any more.
     pub(super) fn rest(&mut self, q: u32) {
         debug_assert!(self.queue(q).busy);
         self.leave_tree(q);
@@ -284,7 +284,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_get_avg_queues`: average of busy queues of a class; asking moves it.
+    /// `cfq_group_get_avg_queues`: the average number of busy queues of a class. Each call updates
+    /// the average.
     fn average_queues(&mut self, group: u32, rt: bool) -> u64 {
         let rank = if rt { Rank::Rt } else { Rank::Be };
         let g = self.group_mut(group);
@@ -294,8 +295,8 @@ impl Cfq {
         a
     }
 
-    /// `cfq_scaled_cfqq_slice`: slice of `q`, shrunk if a round of its class would not fit the
-    /// group's share.
+    /// `cfq_scaled_cfqq_slice`: the slice of `q`. The slice is shortened if a round of its class
+    /// would not fit the group's share.
     pub(super) fn scaled_slice(&mut self, q: u32) -> u64 {
         let x = self.queue(q);
         let (group, rt) = (x.group, x.is_rt());
@@ -312,14 +313,14 @@ impl Cfq {
         let low = mul_div(slice, 2 * self.set.slice_idle_j, base).min(slice);
         mul_div(slice, share, expected).max(low)
     }
-    /// `iops_mode`: accounting by requests instead of time.
+    /// `iops_mode`: whether service is counted in requests instead of time.
     #[inline]
     pub(super) fn iops_mode(&self) -> bool {
         self.set.slice_idle_j == 0 && self.hw_tag != 0
     }
 
-    /// `cfq_group_served`: charges the slice of `q` to its group, and keeps what its workload has
-    /// left.
+    /// `cfq_group_served`: charges the slice of `q` to its group, and saves the rest of its
+    /// workload slice.
     pub(super) fn charge(&mut self, cx: &mut Cx, q: u32) {
         let now = cx.jiffies();
         let x = self.queue(q);
@@ -357,7 +358,7 @@ impl Cfq {
         });
     }
 
-    /// `cfq_get_next_cfqg`: first group of the tree; moves the least virtual time along.
+    /// `cfq_get_next_cfqg`: the first group of the tree; also raises the minimum virtual time.
     pub(super) fn first_group(&mut self) -> Option<u32> {
         let first = self.group_tree.first()?;
         self.min_vdisktime = self.min_vdisktime.max(self.group(first).vdisktime);

@@ -1,17 +1,17 @@
-//! 3.4 and 4.0: completions, idle waits, the idle timer, and finding out whether the device queues.
+//! 3.4 and 4.0: completions, idle waits, the idle timer, and the detection of device queueing.
 
 use super::rules;
 use super::{Cfq, IDLE_TIMER};
 use crate::cx::Cx;
 use seekwell_core::RqId;
 
-/// In flight or queued, below which nothing is learnt about the device's queue.
+/// With fewer requests than this in flight or queued, there is no sample for the detection.
 const HW_QUEUE_MIN: u32 = 5;
-/// Completions that must qualify before a verdict.
+/// Number of samples that must qualify before a verdict.
 const HW_SAMPLES: u32 = 50;
 
 impl Cfq {
-    /// `cfq_schedule_dispatch`: a deferred run, if anybody has requests.
+    /// `cfq_schedule_dispatch`: asks for a deferred run, if any queue has requests.
     #[inline]
     pub(super) fn kick(&self, cx: &mut Cx) {
         if self.busy > 0 {
@@ -19,7 +19,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_update_hw_tag`: does the device work on several requests at once?
+    /// `cfq_update_hw_tag`: detects whether the device works on several requests at once.
     fn detect_queueing(&mut self) {
         self.est_depth = self.est_depth.max(self.in_driver);
         if self.hw_tag == 1 {
@@ -43,7 +43,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_completed_request`: a request is done.
+    /// `cfq_completed_request`: a request has completed.
     pub(super) fn request_completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.queue_of(rq);
@@ -74,8 +74,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_completed_request`: a request of the active queue is done: its slice starts, ends, or
-    /// the device idles. The start is `cfq_set_prio_slice`.
+    /// `cfq_completed_request`: a request of the active queue has completed. Its slice starts
+    /// (`cfq_set_prio_slice`) or ends, or the device idles.
     fn active_completed(&mut self, cx: &mut Cx, q: u32, sync: bool) {
         let now = cx.jiffies();
         if self.queue(q).slice_new {
@@ -111,8 +111,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_should_wait_busy`: would the slice end before the next request of the last queue of a
-    /// group?
+    /// `cfq_should_wait_busy`: whether the slice would end before the next request of a group's
+    /// last queue.
     fn should_wait_busy(&self, cx: &Cx, q: u32) -> bool {
         let now = cx.jiffies();
         let x = self.queue(q);
@@ -123,7 +123,7 @@ impl Cfq {
         let left = x.slice_end.wrapping_sub(now);
         x.slice_used(now) || self.thinks_longer_than(left) || left == 1
     }
-    /// The active context's mean think time is above `left` jiffies.
+    /// True if the active context's mean think time is above `left` jiffies.
     fn thinks_longer_than(&self, left: u64) -> bool {
         let mean = self.ctx.active().and_then(|c| c.think.mean());
         mean.is_some_and(|mean| left < mean)

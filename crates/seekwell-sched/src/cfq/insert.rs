@@ -1,5 +1,5 @@
-//! 3.4 and 4.0: what happens when a request comes in or grows: its place, the statistics, the idle
-//! window, and whether its queue takes the disk at once.
+//! 3.4 and 4.0: the handling of a request that arrives or grows: its place, the statistics, the
+//! idle window, and whether its queue preempts the active one.
 
 use super::Cfq;
 use super::queue::Kind;
@@ -7,17 +7,17 @@ use super::rules;
 use crate::cx::Cx;
 use seekwell_core::{Flags, IocId, RqId, Sectors};
 
-/// Rotational: further than this from the queue's last request counts as far, in sectors.
+/// On rotational disks a request farther than this from the queue's last one is far, in sectors.
 const FAR: u64 = 800;
-/// Not rotational: a request below this size counts as seeky.
+/// On other disks a request below this size counts as seeky.
 const SMALL: Sectors = Sectors(64);
 /// A request larger than a page ends an idle wait at once.
 const PAGE: Sectors = Sectors(8);
-/// That many queued requests make a queue deep.
+/// A queue with this many queued requests is deep.
 const DEEP: u32 = 4;
 
 impl Cfq {
-    /// `cfq_insert_request`: a request comes in.
+    /// `cfq_insert_request`: inserts a request.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
@@ -37,8 +37,8 @@ impl Cfq {
         self.react(cx, q, rq);
     }
 
-    /// `cfq_add_rq_rb`: the sorted insertion; the queue becomes busy, what is next in it and where
-    /// it stands may change.
+    /// `cfq_add_rq_rb`: sorts a request in. The queue becomes busy; its next request and its
+    /// position may change.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let held = &mut self.queues[q as usize].held;
         self.tables
@@ -56,7 +56,7 @@ impl Cfq {
             self.position_moves(cx, q);
         }
     }
-    /// `cfq_add_cfqq_rr`: `q` holds requests again and queues up for service.
+    /// `cfq_add_cfqq_rr`: `q` holds requests again and waits for service.
     fn become_busy(&mut self, cx: &mut Cx, q: u32) {
         let x = self.queue_mut(q);
         x.busy = true;
@@ -67,8 +67,8 @@ impl Cfq {
         self.enter_position(cx, q);
     }
 
-    /// `cfq_update_io_seektime`: seek history of the queue; and (`cfq_update_io_thinktime`) think
-    /// times of context, tree and group.
+    /// `cfq_update_io_seektime`: updates the seek history of the queue; and
+    /// (`cfq_update_io_thinktime`) the think times of context, tree and group.
     fn statistics(&mut self, cx: &Cx, q: u32, rq: RqId, ioc: IocId) {
         let now = cx.jiffies();
         let (idle, group_idle) = (self.set.slice_idle_j, self.set.group_idle_j);
@@ -93,7 +93,7 @@ impl Cfq {
         x.seek_history = x.seek_history << 1 | u32::from(bit);
     }
 
-    /// `cfq_update_idle_window`: is `q` worth idling for?
+    /// `cfq_update_idle_window`: decides whether `q` is worth idling for.
     fn update_idle_window(&mut self, cx: &mut Cx, q: u32, ioc: IocId) {
         let limit = self.set.slice_idle_j;
         let mean = self.ctx.at(ioc).think.mean();
@@ -123,8 +123,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_rq_enqueued`: what the new request changes: an idle wait ends, or its queue takes the
-    /// disk.
+    /// `cfq_rq_enqueued`: the effect of the new request: an idle wait ends, or its queue preempts
+    /// the active one.
     fn react(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         if self.active == Some(q) {
             if !self.queue(q).wait_request {
@@ -158,8 +158,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_should_preempt`: why `q`, with the new request `rq`, takes the disk from the active
-    /// queue; first match.
+    /// `cfq_should_preempt`: the reason why `q`, with the new request `rq`, preempts the active
+    /// queue; the first match counts.
     fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
         let a = self.active?;
         let (new, old) = (self.queue(q), self.queue(a));
@@ -208,7 +208,7 @@ impl Cfq {
             .then_some("its request is close to the head")
     }
 
-    /// `cfq_preempt_queue`: `q` goes to the front, the active queue expires.
+    /// `cfq_preempt_queue`: `q` moves to the front and the active queue expires.
     fn preempt(&mut self, cx: &mut Cx, q: u32) {
         let Some(a) = self.active else { return };
         let kind = self.queue(a).kind();
@@ -223,7 +223,7 @@ impl Cfq {
         x.slice_new = true;
     }
 
-    /// `cfq_reposition_rq_rb`: the start of `rq` moved forward.
+    /// `cfq_reposition_rq_rb`: `rq` grew at its front, so that its start moved.
     pub(super) fn front_merged(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.queue_of(rq);
         let held = &mut self.queues[q as usize].held;
@@ -252,7 +252,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_remove_request`: takes `rq` out of its queue.
+    /// `cfq_remove_request`: removes `rq` from its queue.
     pub(super) fn remove_request(&mut self, cx: &Cx, rq: RqId) {
         let q = self.queue_of(rq);
         if self.queue(q).held.next == Some(rq) {
@@ -266,7 +266,7 @@ impl Cfq {
             x.prio_pending -= 1;
         }
         if x.held.is_empty() {
-            // It leaves the service tree only when its slice expires.
+            // The queue leaves the service tree only when its slice expires.
             self.leave_position(q);
         } else {
             self.position_moves(cx, q);

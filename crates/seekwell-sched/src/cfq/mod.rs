@@ -1,10 +1,10 @@
 //! CFQ, completely fair queueing (`block/cfq-iosched.c`, Jens Axboe), of Linux 2.6.18, 2.6.24,
 //! 2.6.25, 3.4, 4.0 and 4.4.
 //!
-//! One queue per process for its sync requests, a few shared queues for async writes. One queue at
-//! a time is *active* and owns the disk for a time slice by its ioprio; while the active sync
-//! queue is empty the disk is kept idle for a moment, in the hope of a nearby request of the same
-//! process. Three generations share the arithmetic and the request orders:
+//! Each process has one queue for its sync requests; async writes have a few shared queues. One
+//! queue at a time is *active* and owns the disk for a time slice by its ioprio. While the active
+//! sync queue is empty, the disk stays idle for a moment, in the hope of a nearby request of the
+//! same process. Three generations share the arithmetic and the request orders:
 //!
 //! | versions | structure | files |
 //! |---|---|---|
@@ -12,15 +12,17 @@
 //! | 2.6.24, 2.6.25 | one tree of queues | [`flat`], [`v2_6_24`] |
 //! | 2.6.18 | round-robin lists by level | [`flat`], [`v2_6_18`] |
 //!
-//! 4.4 is 4.0 but for one default: from 4.2 on `slice_idle` begins at 0 on flash, and CFQ accounts by
-//! requests there. Left out of it: weights of cgroup v2, and async queues of each group.
+//! 4.4 differs from 4.0 in one default: from 4.2 on `slice_idle` starts at 0 on flash, where CFQ
+//! then counts service in requests. Not modelled in 4.4: weights of cgroup v2, and async queues per
+//! group.
 //!
-//! Left out of all: the out-of-memory queue, the boost of tasks that hold exclusive file-system
-//! resources, per-device weights, statistics files, and the arithmetic of 32-bit kernels.
+//! Not modelled in any version: the out-of-memory queue, the boost of tasks that hold exclusive
+//! file-system resources, per-device weights, statistics files, and the arithmetic of 32-bit
+//! kernels.
 //!
-//! From the functions of `block/cfq-iosched.c`, in its order, to ours, and back: the first line of
-//! each comment names the function of the kernel. Files without a folder are those of 3.4 and 4.0,
-//! or of all; a test holds the table to the code.
+//! This table maps the functions of `block/cfq-iosched.c`, in their order, to Seekwell's. In the
+//! other direction, the first line of each comment names the function of the kernel. Files without
+//! a folder belong to 3.4 and 4.0, or to all versions. A test compares the table with the code.
 //!
 //! | the kernel's function | here |
 //! |---|---|
@@ -122,7 +124,7 @@ use select::Serving;
 use sorted::Tables;
 use tunables::Settings;
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "cfq",
     layer: Layer::Legacy,
@@ -144,9 +146,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/cfq-iosched.c, Linux 2.6.18, 2.6.24, 2.6.25, 3.4, 4.0, 4.4",
     per_process: true,
     hash: hash_always,
-    // For each task a slice_sync of 100 ms with its slice_idle, which its last request overruns; an
-    // async queue gets its slice once in several rounds. On flash, without idling, two seeky
-    // readers can keep the disk from a third that is not known to be seeky yet.
+    // For each task a slice_sync of 100 ms with its slice_idle; the last request overruns the
+    // slice. An async queue gets its slice once in several rounds. On flash, without idling, two
+    // seeky readers can keep the disk from a third reader that is not yet known to be seeky.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 8,
@@ -164,20 +166,20 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     },
 };
 
-/// Which CFQ.
+/// The version of CFQ.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Version {
     /// Round-robin lists.
     V2_6_18,
     /// One tree; the IDLE class has a grace period.
     V2_6_24,
-    /// One tree; the IDLE class is its tail.
+    /// One tree; the IDLE class is at its end.
     V2_6_25,
-    /// Groups side by side.
+    /// All groups are siblings.
     V3_4,
-    /// Groups in a hierarchy.
+    /// Groups form a hierarchy.
     V4_0,
-    /// The same; no idling for a process on flash by default.
+    /// Like 4.0, but no idling for a process on flash by default.
     V4_4,
 }
 
@@ -192,7 +194,7 @@ impl Version {
             _ => Version::V4_0,
         }
     }
-    /// With groups and service trees?
+    /// Whether the version has groups and service trees.
     const fn grouped(self) -> bool {
         matches!(self, Version::V3_4 | Version::V4_0 | Version::V4_4)
     }
@@ -211,37 +213,37 @@ pub struct Cfq {
     tables: Tables,
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
-    /// Service trees of all groups: queues by key.
+    /// Service trees of all groups; queues sorted by key.
     service: Nodes<i64>,
-    /// One position tree per level: queues by the start of their next request.
+    /// One position tree per level; queues sorted by the start of their next request.
     positions: [Tree; 8],
     position: Nodes<Sector>,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     group_tree: Tree,
     group_nodes: Nodes<u64>,
-    /// 3.4: weights of the groups on the tree.
+    /// 3.4: sum of the weights of the groups on the tree.
     total_weight: u64,
     min_vdisktime: u64,
     serving: Serving,
     active: Option<u32>,
     ctx: Ctxs,
     async_queues: [Option<u32>; ASYNC_QUEUES],
-    /// Requests in queues.
+    /// Number of requests in queues.
     rq_queued: u32,
-    /// Requests the driver has looked at and not completed.
+    /// Number of requests that the driver has looked at and not completed.
     in_driver: u32,
-    /// Requests that left a queue and are not completed, by kind of queue: async, sync.
+    /// Number of requests that left a queue and are not completed, by kind of queue: async, sync.
     in_flight: [u32; 2],
-    /// Queues on service trees.
+    /// Number of queues on service trees.
     busy: u32,
-    /// Of these, sync ones.
+    /// The sync queues among them.
     busy_sync: u32,
-    /// End of the last request the driver took.
+    /// End of the last request that the driver took.
     last_position: Sector,
     /// Jiffy of the last sync completion that took longer than its fifo time.
     last_delayed_sync: u64,
-    /// The device queues: -1 unknown (counts as yes), 0, 1.
+    /// Whether the device queues: -1 unknown (treated as yes), 0, 1.
     hw_tag: i8,
     est_depth: u32,
     samples: u32,
@@ -332,8 +334,8 @@ impl Scheduler for Cfq {
         self.tables.nodes.next(rq.0).map(RqId)
     }
 
-    /// `__cfq_may_queue`: once in a slice the process idled for gets a request though the pool is
-    /// full.
+    /// `__cfq_may_queue`: once per slice, the process that the disk idles for gets a request even
+    /// if the pool is full.
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
         let Some(q) = self.bio_queue(cx, bio, ioc) else {
             return MayQueue::May;
@@ -376,13 +378,13 @@ impl Scheduler for Cfq {
             IocEvent::Exit => self.exit(cx, ioc),
             IocEvent::Cgroup => self.ctx.at(ioc).moved = true,
             IocEvent::Release => self.ctx.release(ioc),
-            // Noticed at the context's next request.
+            // Takes effect at the context's next request.
             IocEvent::Prio => {}
         }
     }
     fn cgroup_event(&mut self, cx: &mut Cx, cgroup: CgroupId, what: CgroupEvent) {
         match what {
-            // The group object appears with its first queue.
+            // The group object is created with its first queue.
             CgroupEvent::Online => {}
             CgroupEvent::Weight => self.reweigh(cx, cgroup),
             CgroupEvent::Offline => self.offline(cgroup),

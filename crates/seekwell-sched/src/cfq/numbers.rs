@@ -1,17 +1,17 @@
-//! Arithmetic all versions share: think time, seek means, and which of two requests is nearer.
+//! Arithmetic shared by all versions: think time, seek means, and which of two requests is nearer.
 
 use super::tunables::Settings;
 use seekwell_core::{Flags, Requests, RqId, Sector};
 
-/// A decaying mean is believed from the third sample on.
+/// A decaying mean is used from the third sample on.
 pub(super) const fn valid(samples: u64) -> bool {
     samples > 80
 }
 
-/// How long after a completion the next request comes, in jiffies: a decaying mean.
+/// Time from a completion to the next request, in jiffies: a decaying mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThinkTime {
-    /// Jiffy of the last completion that counts.
+    /// Jiffy of the last completion.
     pub last_end: u64,
     samples: u64,
     total: u64,
@@ -19,7 +19,7 @@ pub(super) struct ThinkTime {
 }
 
 impl ThinkTime {
-    /// A record whose last completion is set to now.
+    /// A record whose last completion is `now`.
     pub const fn starting(now: u64) -> Self {
         ThinkTime {
             last_end: now,
@@ -28,7 +28,7 @@ impl ThinkTime {
             mean: 0,
         }
     }
-    /// `__cfq_update_io_thinktime`: a request came; waits count as at most twice `limit`.
+    /// `__cfq_update_io_thinktime`: records a new request; a wait counts as at most twice `limit`.
     #[inline]
     pub fn update(&mut self, now: u64, limit: u64) {
         let elapsed = now.wrapping_sub(self.last_end).min(2 * limit);
@@ -36,17 +36,17 @@ impl ThinkTime {
         self.total = (7 * self.total + 256 * elapsed) / 8;
         self.mean = (self.total + 128) / self.samples;
     }
-    /// The mean, if there are enough samples to believe it.
+    /// The mean, if there are enough samples.
     #[inline]
     pub fn mean(&self) -> Option<u64> {
         valid(self.samples).then_some(self.mean)
     }
-    /// Known to be above `limit`?
+    /// Whether the mean is valid and above `limit`.
     #[inline]
     pub fn big(&self, limit: u64) -> bool {
         self.mean().is_some_and(|m| m > limit)
     }
-    /// The sample count stays below its limit.
+    /// Checks that the sample count stays below its limit.
     pub fn check(&self) {
         assert!(
             self.samples <= 249,
@@ -66,7 +66,7 @@ pub(super) struct SeekMean {
 }
 
 impl SeekMean {
-    /// A request came. The cap keeps one odd jump from spoiling the mean.
+    /// Records a request. The cap keeps one large jump from distorting the mean.
     #[inline]
     pub fn update(&mut self, start: Sector) {
         let cap = if self.samples <= 60 { 2 << 20 } else { 2 << 16 };
@@ -75,28 +75,28 @@ impl SeekMean {
         self.total = (7 * self.total + 256 * d) / 8;
         self.mean = (self.total + self.samples / 2) / self.samples;
     }
-    /// The mean so far, whatever it is worth.
+    /// The current mean, even if there are too few samples.
     #[inline]
     pub fn mean(&self) -> u64 {
         self.mean
     }
-    /// Enough samples to believe it?
+    /// Whether there are enough samples.
     #[inline]
     pub fn valid(&self) -> bool {
         valid(self.samples)
     }
 }
 
-/// What `choose` goes by besides distance.
+/// Criteria of `choose` besides distance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
-    /// Flag that makes a request go first: PRIO (3.x), META (2.6.24), none (2.6.18).
+    /// The flag that makes a request go first: PRIO (3.x), META (2.6.24), none (2.6.18).
     pub boost: Flags,
-    /// Where the head is thought to be.
+    /// The assumed position of the head.
     pub pos: Sector,
 }
 
-/// `cfq_choose_req`: the better of two requests of a queue: sync, marked, nearer to the head.
+/// `cfq_choose_req`: the better of two requests of a queue: sync first, then boosted, then nearer.
 pub(super) fn choose(
     rqs: &Requests,
     set: &Settings,
@@ -145,7 +145,7 @@ pub(super) fn choose(
         }
         (Some(_), None) => r1,
         (None, Some(_)) => r2,
-        // Both lie far behind: start the next sweep at the lower one.
+        // Both are far behind: start the next sweep at the lower one.
         (None, None) => {
             if x.sector <= y.sector {
                 r1

@@ -1,5 +1,5 @@
-//! Queues of 3.4 and 4.0: one per process for sync requests, a few shared ones for async requests;
-//! which queue a request goes to, and how long a queue lives.
+//! Queues of 3.4 and 4.0: one per process for sync requests, a few shared ones for async requests.
+//! This file decides which queue a request goes to, and how long a queue lives.
 
 use super::Cfq;
 use super::groups::{ROOT, TreeId};
@@ -10,12 +10,12 @@ use super::{Version, numbers};
 use crate::cx::Cx;
 use seekwell_core::{About, CgroupId, Class, Flags, IoPrio, IocId, RqId, Sector, TaskId};
 
-/// Workload type of a queue, in the order the kernel numbers them.
+/// Workload type of a queue, in the kernel's numbering.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Kind {
     /// Async requests.
     Async = 0,
-    /// Sync, but not worth idling for one by one.
+    /// Sync, but not worth idling for individually.
     NoIdle = 1,
     /// Sync, with idling.
     Sync = 2,
@@ -26,15 +26,15 @@ pub(super) enum Kind {
 pub(super) struct Queue {
     /// Its requests.
     pub held: Held,
-    /// Sync requests of a process, or async ones of many.
+    /// It holds sync requests of one process; otherwise async requests of many.
     pub sync: bool,
     /// Scheduling class, never `None`.
     pub class: Class,
     /// Level inside the class.
     pub level: u8,
-    /// Which position tree it belongs in.
+    /// The position tree it belongs to.
     pub org_level: u8,
-    /// The process it was made for (`cfqq->pid`); none of an async one.
+    /// The process it was created for (`cfqq->pid`); `None` for an async queue.
     pub pid: Option<TaskId>,
     /// Its cgroup.
     pub group: u32,
@@ -42,33 +42,33 @@ pub(super) struct Queue {
     pub dispatched: u32,
     /// PRIO requests queued.
     pub prio_pending: u32,
-    /// References: contexts, merges, requests; a shared async queue has one more.
+    /// References: contexts, merges and requests, plus one for a shared async queue.
     pub refs: u32,
-    /// Of these, requests.
+    /// The references held by requests.
     pub allocated: u32,
     /// The service tree it is on.
     pub tree: Option<TreeId>,
     /// The position tree it is on.
     pub position: Option<u8>,
-    /// Jiffy it became active.
+    /// The jiffy at which it became active.
     pub dispatch_start: u64,
-    /// Jiffy of the first completion of its slice; 0 before.
+    /// The jiffy of the first completion of its slice; 0 before that.
     pub slice_start: u64,
-    /// Jiffy its slice ends.
+    /// The jiffy at which its slice ends.
     pub slice_end: u64,
-    /// Jiffies it was given.
+    /// Length of its slice, jiffies.
     pub allocated_slice: u64,
-    /// Requests of this slice.
+    /// Number of requests in this slice.
     pub slice_dispatch: u64,
-    /// Jiffies left of a slice that was cut short; negative: overrun.
+    /// Jiffies left of a slice that was cut short; negative for an overrun.
     pub slice_resid: i64,
-    /// One bit for each of the last 32 requests: far (rotational) or small (not rotational).
+    /// One bit for each of the last 32 requests: set if far (rotational) or small (not rotational).
     pub seek_history: u32,
-    /// End of its last request; 0: none yet.
+    /// End of its last request; 0 if there was none.
     pub last_pos: Sector,
     /// The queue its contexts move to at their next request.
     pub merge_to: Option<u32>,
-    /// On a service tree.
+    /// It is on a service tree.
     pub busy: bool,
     /// Worth idling for.
     pub idle_window: bool,
@@ -76,17 +76,17 @@ pub(super) struct Queue {
     pub slice_new: bool,
     /// The device idles for it.
     pub wait_request: bool,
-    /// Its slice was stretched until its next request comes.
+    /// Its slice was extended until its next request arrives.
     pub wait_busy: bool,
-    /// A request came while idling: let it through.
+    /// A request arrived while the disk idled: dispatch it.
     pub must_dispatch: bool,
-    /// may_queue said MUST in this slice.
+    /// may_queue answered MUST in this slice.
     pub must_alloc_slice: bool,
-    /// The fifo was looked at in this slice.
+    /// The fifo was checked in this slice.
     pub fifo_checked: bool,
-    /// Class and level are to be read again.
+    /// Class and level must be read again.
     pub prio_changed: bool,
-    /// It once had 4 requests queued: idle for it although it seeks.
+    /// It once had 4 requests queued: idle for it although it is seeky.
     pub deep: bool,
     /// Several processes share it.
     pub coop: bool,
@@ -94,7 +94,7 @@ pub(super) struct Queue {
     pub split_coop: bool,
 }
 
-/// Seeky: more than 4 of the last 32 requests were far (or, without rotation, small).
+/// Seeky: more than this many of the last 32 requests were far (or, without rotation, small).
 const SEEKY_MORE_THAN: u32 = 4;
 
 impl Queue {
@@ -136,7 +136,7 @@ impl Queue {
             split_coop: false,
         }
     }
-    /// Workload type.
+    /// The workload type.
     #[inline]
     pub fn kind(&self) -> Kind {
         match (self.sync, self.idle_window) {
@@ -145,33 +145,33 @@ impl Queue {
             (true, true) => Kind::Sync,
         }
     }
-    /// Seeky?
+    /// Whether the queue is seeky.
     #[inline]
     pub fn seeky(&self) -> bool {
         self.seek_history.count_ones() > SEEKY_MORE_THAN
     }
-    /// IDLE class?
+    /// Whether it is of the IDLE class.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.class == Class::Idle
     }
-    /// RT class?
+    /// Whether it is of the RT class.
     #[inline]
     pub fn is_rt(&self) -> bool {
         self.class == Class::Rt
     }
-    /// `cfq_slice_used`: the slice is over.
+    /// `cfq_slice_used`: whether the slice is over.
     #[inline]
     pub fn slice_used(&self, now: u64) -> bool {
         !self.slice_new && now >= self.slice_end
     }
-    /// Contexts that point at it, now or after a merge.
+    /// Number of contexts that use it, now or after a merge.
     pub fn process_refs(&self) -> u32 {
         self.refs - self.allocated
     }
 }
 
-/// Shared async queues: 8 of RT, 8 of BE, one of IDLE.
+/// Number of shared async queues: 8 of RT, 8 of BE, one of IDLE.
 pub(super) const ASYNC_QUEUES: usize = 17;
 
 pub(super) fn async_slot(prio: IoPrio) -> usize {
@@ -192,13 +192,13 @@ impl Cfq {
         &mut self.queues[i as usize]
     }
 
-    /// The queue of a request that CFQ was given.
+    /// The queue of a request inside CFQ.
     #[inline]
     pub(super) fn queue_of(&self, rq: RqId) -> u32 {
         self.tables.own[rq].queue
     }
 
-    /// The better of two requests of a queue, the head being at `pos`.
+    /// The better of two requests of a queue for a head at `pos`.
     #[inline]
     pub(super) fn choose(
         &self,
@@ -213,14 +213,14 @@ impl Cfq {
         };
         numbers::choose(&cx.rqs, &self.set, by, r1, r2)
     }
-    /// `cfq_find_next_rq`: what comes after `rq`, which is still queued.
+    /// `cfq_find_next_rq`: the request that follows `rq`, which is still queued.
     #[inline]
     pub(super) fn find_next(&self, cx: &Cx, q: u32, rq: RqId) -> Option<RqId> {
         let (next, prev) = self.tables.around(&self.queue(q).held, rq);
         self.choose(cx, next, prev, cx.rqs[rq].sector)
     }
 
-    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc`, if they are due.
+    /// `cfq_init_prio_data`: reads class and level of `q` from `ioc` if that is due.
     pub(super) fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
         if !self.queue(q).prio_changed {
             return;
@@ -238,7 +238,7 @@ impl Cfq {
         x.prio_changed = false;
     }
 
-    /// A queue, and whose it is, as reasons name it.
+    /// A queue and its owner, for reasons.
     pub(super) fn of(&self, q: u32) -> About {
         About::queue(q, self.queues[q as usize].pid)
     }
@@ -263,9 +263,8 @@ impl Cfq {
         i
     }
 
-    /// `cfq_get_queue`: the shared async queue for `ioc`; takes a reference. Where that means an
-    /// allocation the submitter's group comes into being, although async queues belong to the root
-    /// group.
+    /// `cfq_get_queue`: the shared async queue for `ioc`; takes a reference. If this allocates a
+    /// queue, the submitter's group is created too, although async queues belong to the root group.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId, cgroup: CgroupId) -> u32 {
         let c = cx.iocs.get(ioc);
         let prio = match self.version {
@@ -289,7 +288,7 @@ impl Cfq {
         }
         let q = match (self.async_queues[slot], self.ctx.queue(ioc, false)) {
             (Some(q), _) => q,
-            // The slot is empty: the queue the context has already is put into it as well.
+            // The slot is empty: store the queue that the context already has there as well.
             (None, Some(old)) => old,
             (None, None) => self.new_queue(cx, false, ROOT, ioc),
         };
@@ -301,8 +300,8 @@ impl Cfq {
         q
     }
 
-    /// `check_blkcg_changed`: notices cgroup and (`check_ioprio_changed`) ioprio changes of a
-    /// context since its last request.
+    /// `check_blkcg_changed`: notices changes of cgroup and (`check_ioprio_changed`) ioprio since
+    /// the context's last request.
     fn notice_changes(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         let c = cx.iocs.get(ioc);
         let (prio_gen, ioprio) = (c.prio_gen, c.ioprio);
@@ -337,7 +336,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_set_request`: gives a new request its queue: splits and merges of queues happen here.
+    /// `cfq_set_request`: assigns a queue to a new request; queues are split and merged here.
     pub(super) fn set_request(&mut self, cx: &mut Cx, rq: RqId) {
         let (ioc, sync) = (cx.rqs[rq].ioc, cx.rqs[rq].sync);
         let cgroup = cx.iocs.get(ioc).cgroup;
@@ -416,7 +415,7 @@ impl Cfq {
         self.put_group(group);
     }
 
-    /// `cfq_exit_cfqq`: the last task of a context is gone.
+    /// `cfq_exit_cfqq`: the last task of a context has exited.
     pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         for kind in [0, 1] {
             let q = std::mem::replace(&mut self.ctx.at(ioc).queue[kind], NONE);

@@ -1,4 +1,4 @@
-//! 3.4 and 4.0: which queue is served, which of its requests goes, and when a queue must hold back.
+//! 3.4 and 4.0: the choice of the queue and its request, and when a queue must hold back.
 
 use super::Cfq;
 use super::groups::{Rank, TreeId};
@@ -10,7 +10,7 @@ use seekwell_core::{RqId, Rule};
 /// A workload slice lasts at least this long, jiffies.
 const WORKLOAD_SLICE_MIN: u64 = 2;
 
-/// What is being served: group, class and type, until when.
+/// The workload being served: group, class and type, and its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Serving {
     /// Group.
@@ -19,22 +19,22 @@ pub(super) struct Serving {
     pub rank: Rank,
     /// Type.
     pub kind: Kind,
-    /// Jiffy after which the type is chosen anew.
+    /// The jiffy after which a new type is chosen.
     pub expires: u64,
 }
 
-/// What `select` makes of the active queue.
+/// What `select` decides about the active queue.
 enum Verdict {
     /// It dispatches.
     Keep,
-    /// Nothing goes now: wait for it.
+    /// Nothing is dispatched: wait for this queue.
     Wait,
-    /// Its slice is over; the queue to take over, if it was chosen.
+    /// Its slice is over. Contains the next queue if it was chosen already.
     Expire(Option<u32>),
 }
 
 impl Cfq {
-    /// `cfq_should_idle`: does the device wait for the next request of `q`?
+    /// `cfq_should_idle`: whether the device waits for the next request of `q`.
     pub(super) fn should_idle(&self, cx: &Cx, q: u32) -> bool {
         let x = self.queue(q);
         if self.set.slice_idle_j == 0 || x.is_idle() {
@@ -49,7 +49,7 @@ impl Cfq {
         x.sync && g.count(id) == 1 && !g.tree(id).think.big(self.set.slice_idle_j)
     }
 
-    /// `__cfq_set_active_queue`: `q`, or nobody, is active from now on and begins a slice.
+    /// `__cfq_set_active_queue`: makes `q` (or no queue) active and starts its slice.
     pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: Option<u32>) {
         self.active = q;
         let Some(q) = q else { return };
@@ -68,8 +68,8 @@ impl Cfq {
         cx.disarm(super::IDLE_TIMER);
     }
 
-    /// `__cfq_slice_expired`: the slice of `q` ends. `timed_out`: what is left of it, or was
-    /// overrun, is kept.
+    /// `__cfq_slice_expired`: ends the slice of `q`. With `timed_out`, the rest or the overrun is
+    /// saved.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
         if self.queue(q).wait_request {
@@ -106,8 +106,8 @@ impl Cfq {
         self.ctx.deactivate();
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
-    /// now.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
+    /// be dispatched.
     fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         let chosen = match self.active {
             None => None,
@@ -140,7 +140,7 @@ impl Cfq {
         q
     }
 
-    /// `cfq_select_queue`: what becomes of the active queue; first match.
+    /// `cfq_select_queue`: decides about the active queue; the first match counts.
     fn judge(&mut self, cx: &mut Cx, a: u32) -> Verdict {
         let now = cx.jiffies();
         let x = self.queue(a);
@@ -205,7 +205,8 @@ impl Cfq {
         self.group_idle(cx, a, rules::NOT_WORTH_IDLING)
     }
 
-    /// `cfq_select_queue` (`check_group_idle`): before the active queue gives the disk away.
+    /// `cfq_select_queue` (`check_group_idle`): the check before the active queue gives up the
+    /// disk.
     fn group_idle(&self, cx: &mut Cx, a: u32, rule: &'static Rule) -> Verdict {
         let limit = self.set.group_idle_j;
         let g = self.group(self.queue(a).group);
@@ -220,8 +221,8 @@ impl Cfq {
         Verdict::Expire(None)
     }
 
-    /// `choose_wl_class_and_type`: class and type to serve in the first group. `None`: nobody has a
-    /// request.
+    /// `choose_wl_class_and_type`: class and type to serve in the first group. `None` if no queue
+    /// has a request.
     fn choose_workload(&mut self, cx: &mut Cx) -> Option<()> {
         let now = cx.jiffies();
         let Some(group) = self.first_group() else {
@@ -262,8 +263,8 @@ impl Cfq {
         Some(())
     }
 
-    /// `choose_wl_class_and_type`: the type whose first queue has the lowest key, and how long it
-    /// is served.
+    /// `choose_wl_class_and_type`: the type whose first queue has the lowest key, and the length of
+    /// its service.
     fn new_workload(&mut self, cx: &mut Cx, group: u32) {
         let rank = self.serving.rank;
         let mut best: Option<(i64, Kind)> = None;
@@ -295,7 +296,7 @@ impl Cfq {
         });
     }
 
-    /// `cfq_dispatch_requests`: one request, or with `force` all of them.
+    /// `cfq_dispatch_requests`: dispatches one request, or with `force` all requests.
     pub(super) fn dispatch_requests(&mut self, cx: &mut Cx, force: bool) -> u32 {
         if self.busy == 0 {
             return 0;
@@ -325,7 +326,7 @@ impl Cfq {
         1
     }
 
-    /// `cfq_check_fifo`: the oldest request, if it has expired; looked at once per slice.
+    /// `cfq_check_fifo`: the oldest request if it has expired; checked once per slice.
     fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.queue_mut(q);
         if x.fifo_checked {
@@ -358,7 +359,7 @@ impl Cfq {
         cx.emit(rq, Emit::Sorted);
     }
 
-    /// `cfq_may_dispatch`: may the chosen queue have one more in flight?
+    /// `cfq_may_dispatch`: whether the chosen queue may have one more request in flight.
     fn may_dispatch(&self, cx: &mut Cx, q: u32) -> bool {
         let x = self.queue(q);
         if self.in_flight[0] > 0 && self.should_idle(cx, q) {
@@ -413,7 +414,7 @@ impl Cfq {
         dispatched < limit
     }
 
-    /// `cfq_forced_dispatch`: everything out, queue by queue.
+    /// `cfq_forced_dispatch`: dispatches all requests, queue by queue.
     fn drain(&mut self, cx: &mut Cx) -> u32 {
         if let Some(a) = self.active {
             self.expire(cx, a, false);

@@ -1,4 +1,4 @@
-//! The requests of a queue, by sector and by age: two intrusive orders over shared tables.
+//! The requests of a queue by sector and by age: two intrusive orders over shared tables.
 
 use seekwell_core::{Links, List, Nodes, RqId, Sector, Side, Tree};
 
@@ -8,33 +8,33 @@ pub(super) const NONE: u32 = u32::MAX;
 /// The requests one queue holds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// By start sector; equals keep insertion order.
+    /// Sorted by start sector; equal sectors keep insertion order.
     pub sorted: Tree,
-    /// By age.
+    /// In order of age.
     pub fifo: List,
-    /// The one to go next.
+    /// The request that goes next.
     pub next: Option<RqId>,
 }
 
 impl Held {
-    /// No request?
+    /// Whether there is no request.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
-    /// Requests held.
+    /// Number of requests held.
     #[inline]
     pub fn len(&self) -> u32 {
         self.sorted.len() as u32
     }
 }
 
-/// What CFQ knows of a request.
+/// CFQ's data for a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {
     /// Its queue.
     pub queue: u32,
-    /// Jiffy from which it goes first.
+    /// From this jiffy on the request goes first.
     pub deadline_j: u64,
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Tables {
     pub nodes: Nodes<Sector>,
     /// Links of the fifos.
     pub links: Links,
-    /// Per request.
+    /// Data per request.
     pub own: Side<Own>,
 }
 
 impl Tables {
-    /// Neighbours of `rq` as candidates for what comes after it: successor (or, for the highest,
-    /// the lowest if that is another), predecessor.
+    /// Neighbours of `rq`, the candidates for the next request: its successor (for the highest
+    /// request, the lowest one, unless that is `rq`) and its predecessor.
     #[inline]
     pub fn around(&self, held: &Held, rq: RqId) -> (Option<RqId>, Option<RqId>) {
         let next = self
@@ -69,7 +69,7 @@ impl Tables {
             .or_else(|| held.sorted.first().filter(|first| *first != rq.0));
         (next.map(RqId), self.nodes.prev(rq.0).map(RqId))
     }
-    /// Takes `rq` out of both orders.
+    /// Removes `rq` from both orders.
     #[inline]
     pub fn remove(&mut self, held: &mut Held, rq: RqId) {
         self.nodes.remove(&mut held.sorted, rq.0);

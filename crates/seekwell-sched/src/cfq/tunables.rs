@@ -4,14 +4,14 @@ use super::Version;
 use crate::cx::Cx;
 use crate::tunable::{Kind, StoreError, Tunable, UINT_MAX, legacy_int};
 
-/// What the tunables are set to; times in jiffies, as the kernel keeps them.
+/// Values of the tunables; times in jiffies, as in the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// Requests of one queue in the driver (3.x) or per dispatch round (2.6).
     pub quantum: u64,
     /// Jiffies after which the oldest request goes first: `[async, sync]`.
     pub fifo_expire_j: [u64; 2],
-    /// KiB behind the head that are still compared.
+    /// Requests up to this many KiB behind the head are still compared.
     pub back_seek_max_kib: u64,
     /// Weight of a backward distance.
     pub back_seek_penalty: u64,
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub group_idle_j: u64,
     /// Slice scaling and async ramp.
     pub low_latency: bool,
-    /// One round of a class should fit in here, jiffies.
+    /// A round of a class should fit in this time, jiffies.
     pub target_latency_j: u64,
     /// 2.6.18: stored, never used.
     queued: u64,
@@ -138,7 +138,7 @@ const SLICE_IDLE: Tunable = ms(
     "How long the device waits idle for the next request of the active process. 0: no idling; in \
      3.x also accounting by requests where the device queues. Set 0 on arrays and fast devices.",
 );
-/// Of 4.2 and later.
+/// The tunable of 4.2 and later.
 const SLICE_IDLE_BY_DEVICE: Tunable = Tunable {
     default: "8 (flash 0)",
     ..SLICE_IDLE
@@ -220,7 +220,7 @@ const TUNABLES_4_4: &[Tunable] = &[
     TARGET_LATENCY,
 ];
 
-/// The files a version has.
+/// The files of a version.
 pub(super) const fn tunables(version: Version) -> &'static [Tunable] {
     match version {
         Version::V2_6_18 => TUNABLES_2_6_18,
@@ -234,7 +234,7 @@ const SYNC: usize = 1;
 const ASYNC: usize = 0;
 
 impl Settings {
-    /// The defaults, by the kernel's formulas of HZ.
+    /// The defaults, by the kernel's formulas with HZ.
     pub fn new(cx: &Cx, version: Version) -> Self {
         let hz = cx.hz();
         Settings {
@@ -279,7 +279,7 @@ impl Settings {
         })
     }
 
-    /// As sysfs prints it.
+    /// Reads a tunable as sysfs prints it.
     pub fn show(&self, cx: &Cx, name: &str) -> Option<String> {
         let t = self.tunables.iter().find(|t| t.name == name)?;
         if t.kind == Kind::Bool {
@@ -292,7 +292,8 @@ impl Settings {
         })
     }
 
-    /// As sysfs takes it: a decimal prefix, clamped, milliseconds rounded up to jiffies.
+    /// Writes a tunable as sysfs does: a decimal prefix, clamped; milliseconds are rounded up to
+    /// jiffies.
     pub fn store(&mut self, cx: &Cx, name: &str, text: &str) -> Result<(), StoreError> {
         let Some(t) = self.tunables.iter().find(|t| t.name == name) else {
             return Err(StoreError::unknown(name));
@@ -313,13 +314,13 @@ impl Settings {
         Ok(())
     }
 
-    /// `cfq_prio_slice`: slice of a queue by its level, jiffies.
+    /// `cfq_prio_slice`: the slice of a queue by its level, jiffies.
     #[inline]
     pub fn prio_slice_j(&self, sync: bool, level: u8) -> u64 {
         let base = self.slice_j[sync as usize] as i64;
         (base + base / 5 * (4 - i64::from(level))) as u64
     }
-    /// `cfq_prio_to_maxrq`: requests an async slice may hold.
+    /// `cfq_prio_to_maxrq`: the number of requests allowed in an async slice.
     #[inline]
     pub fn max_requests(&self, level: u8) -> u64 {
         2 * self.slice_async_rq * (8 - u64::from(level))

@@ -1,4 +1,4 @@
-//! Groups of 3.4 and 4.0 as they come and go, and their weights: flat in 3.4, hierarchical in 4.0.
+//! Groups of 3.4 and 4.0: creation, removal, and weights (flat in 3.4, hierarchical in 4.0).
 
 use super::groups::{Group, ROOT};
 use super::numbers::ThinkTime;
@@ -8,13 +8,13 @@ use seekwell_core::CgroupId;
 
 /// Fixed point of virtual disk time and shares: 12 bits.
 pub(super) const SERVICE_SHIFT: u32 = 12;
-/// Weight of a group nobody gave one.
+/// Weight of a group without a configured weight.
 pub(super) const WEIGHT_DEFAULT: u64 = 500;
 /// Weight of the root group.
 const WEIGHT_ROOT: u64 = 1000;
 
 impl Cfq {
-    /// Weight and leaf weight as the controller's files say; 10 to 1000.
+    /// Weight and leaf weight from the controller's files; 10 to 1000.
     pub(super) fn weights(cx: &Cx, cgroup: CgroupId) -> (u64, u64) {
         let root = cgroup == CgroupId::ROOT;
         let default = if root { WEIGHT_ROOT } else { WEIGHT_DEFAULT };
@@ -28,7 +28,7 @@ impl Cfq {
         (weight, leaf)
     }
 
-    /// The root group; made once.
+    /// Creates the root group, once.
     pub(super) fn make_root(&mut self, cx: &Cx) {
         let now = cx.jiffies();
         let mut root = Group::new(CgroupId::ROOT, None, now);
@@ -40,7 +40,7 @@ impl Cfq {
         self.groups.push(root);
     }
 
-    /// The group of a cgroup, made (with its ancestors in 4.0) if need be.
+    /// The group of a cgroup; created if needed (in 4.0 with its ancestors).
     pub(super) fn group_for(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
         if cgroup == CgroupId::ROOT {
             return ROOT;
@@ -77,7 +77,7 @@ impl Cfq {
         Some(i as u32)
     }
 
-    /// A queue of `group` is freed; so is the group, if its cgroup is gone.
+    /// A queue of `group` was freed. Frees the group too if its cgroup is gone.
     pub(super) fn put_group(&mut self, group: u32) {
         let g = self.group_mut(group);
         g.refs -= 1;
@@ -96,7 +96,7 @@ impl Cfq {
         }
     }
 
-    /// A cgroup's weight was written: it counts from the next entry into the tree on.
+    /// A cgroup's weight was written; it takes effect at the next entry into the tree.
     pub(super) fn reweigh(&mut self, cx: &Cx, cgroup: CgroupId) {
         if let Some(i) = self.find_group(cgroup) {
             let (weight, leaf) = Self::weights(cx, cgroup);
@@ -115,8 +115,8 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_service_tree_add`: a group enters the tree of groups: pending weights apply, its
-    /// share is reckoned.
+    /// `cfq_group_service_tree_add`: a group enters the tree of groups. Its pending weights take
+    /// effect and its share is computed.
     pub(super) fn enter(&mut self, group: u32) {
         let flat = self.version == Version::V3_4;
         let g = self.group_mut(group);
@@ -146,8 +146,8 @@ impl Cfq {
         }
     }
 
-    /// 4.0: activation spreads upward until an ancestor is active already; then the share
-    /// is the product of the weights' fractions along the way.
+    /// 4.0: activates ancestors upward until one is active already. The share is then the product
+    /// of the fractions of weights on this path.
     pub(super) fn activate_group(&mut self, group: u32) {
         let mut at = group;
         let g = self.group_mut(at);
@@ -193,7 +193,7 @@ impl Cfq {
         }
     }
 
-    /// `cfq_group_slice`: what a group may use of one target latency, jiffies.
+    /// `cfq_group_slice`: the part of one target latency that a group may use, jiffies.
     pub(super) fn group_slice(&self, group: u32) -> u64 {
         let g = self.group(group);
         if self.version == Version::V3_4 {

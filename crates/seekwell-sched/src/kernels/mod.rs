@@ -1,10 +1,10 @@
-//! Kernel releases: what is modelled for each of them, from 2.6.18 to 7.0. The one place that every
-//! word for a kernel goes through: `--kernel 6.8`, `none-6.8`, `--machine kernel=6.8`.
+//! Kernel releases from 2.6.18 to 7.0, and the model of each. Every notation of a kernel is parsed
+//! here: `--kernel 6.8`, `none-6.8`, `--machine kernel=6.8`.
 //!
-//! A *version* of a scheduler is called after the kernel its rules were read in; an [`Era`] is a
-//! block layer with its page cache and queue limits. A release means an era, and of each scheduler
-//! that it ships a version: the nearest that is modelled ([`table`]). A scheduler from outside the
-//! kernel's tree is taken as it is, in the era of the release.
+//! A *version* of a scheduler is named after the kernel whose source its rules come from. An
+//! [`Era`] is a block layer with its page cache and queue limits. A release implies an era, and one
+//! version of each scheduler that it ships: the nearest modelled version ([`table`]). A scheduler
+//! from outside the kernel's tree has its own rules, in the era of the release.
 
 mod release;
 mod table;
@@ -16,21 +16,21 @@ use seekwell_core::Era;
 pub use table::UNREAD;
 use table::{IN_TREE, LAYERS, NEWEST, OLDEST, STANDS, Stands};
 
-/// What stands for a scheduler in a kernel release.
+/// The model of a scheduler in a kernel release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modelled {
     /// Its version.
     pub version: &'static str,
     /// The block layer around it.
     pub era: Era,
-    /// What is known of the difference to that release; empty: none.
+    /// The known difference from that release; empty if there is none.
     pub why: &'static str,
 }
 
-/// Is the release one that anything is known of?
+/// Whether the release is known.
 ///
 /// # Errors
-/// Why not, in words.
+/// The reason in words if it is not known.
 pub fn known(release: Release) -> Result<(), String> {
     match release {
         r if r < OLDEST => Err(format!(
@@ -43,12 +43,12 @@ pub fn known(release: Release) -> Result<(), String> {
     }
 }
 
-/// The newest release that is known here.
+/// The newest known release.
 pub const fn newest() -> Release {
     NEWEST
 }
 
-/// The block layer of a release; `None`: it has no such layer, or is not known.
+/// The block layer of a release; `None` if the release has no such layer or is not known.
 pub fn era(release: Release, layer: Layer) -> Option<Era> {
     let row = LAYERS.iter().rfind(|l| l.from <= release)?;
     match layer {
@@ -57,18 +57,18 @@ pub fn era(release: Release, layer: Layer) -> Option<Era> {
     }
 }
 
-/// The page cache and file systems of a release: where it has two block layers, those of the
-/// single-queue one, which most disks used then.
+/// The page cache and file systems of a release. If the release has two block layers, those of the
+/// single-queue layer, which most disks used at the time.
 pub fn machine(release: Release) -> Option<Era> {
     era(release, Layer::Legacy).or_else(|| era(release, Layer::Mq))
 }
 
-/// Was it ever in the kernel's own tree?
+/// Whether the scheduler was ever in the kernel's own tree.
 pub fn in_tree(scheduler: &str) -> bool {
     IN_TREE.iter().any(|t| t.scheduler == scheduler)
 }
 
-/// Schedulers that a release ships, in the order people list them.
+/// The schedulers that a release ships, in display order.
 pub fn shipped(release: Release) -> Vec<&'static str> {
     let has = |t: &&table::InTree| t.since <= release && t.gone.is_none_or(|g| release < g);
     IN_TREE.iter().filter(has).map(|t| t.scheduler).collect()
@@ -79,10 +79,10 @@ fn row(scheduler: &str, release: Release) -> Option<&'static Stands> {
     own.rfind(|s| s.from <= release)
 }
 
-/// What stands for a scheduler in a release.
+/// The model of a scheduler in a release.
 ///
 /// # Errors
-/// Why there is none, in words: the release has no such scheduler, or is not known.
+/// The reason in words: the release has no such scheduler, or is not known.
 pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, String> {
     known(release)?;
     let name = info.name;
@@ -112,8 +112,8 @@ pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, Stri
             why: s.why,
         });
     }
-    // From outside the tree: taken as it is. One of the single-queue layer is a patch for kernels of
-    // its time.
+    // A scheduler from outside the tree is used unchanged. In the single-queue layer, a version
+    // only fits kernels of its own era.
     let own = info.versions.iter().find(|v| v.1 == era);
     let any = info.versions.first().filter(|_| info.layer == Layer::Mq);
     match own.or(any) {
@@ -133,8 +133,8 @@ pub fn modelled(info: &SchedulerInfo, release: Release) -> Result<Modelled, Stri
     }
 }
 
-/// For lists: versions of a scheduler with the releases they stand for, and whether their rules are
-/// those of the releases: `("6.1", "5.14 to 6.1", true)`.
+/// For lists: the versions of a scheduler, the releases that they stand for, and whether the rules
+/// of those releases are the same: `("6.1", "5.14 to 6.1", true)`.
 pub fn stands_for(scheduler: &str) -> Vec<(&'static str, String, bool)> {
     let all: Vec<&Stands> = STANDS.iter().filter(|s| s.scheduler == scheduler).collect();
     let end = IN_TREE.iter().find(|t| t.scheduler == scheduler);
@@ -153,7 +153,7 @@ pub fn stands_for(scheduler: &str) -> Vec<(&'static str, String, bool)> {
     out
 }
 
-/// "5.0 to 5.13", "4.1", "since 6.17"; `next` is the first release behind it.
+/// A text such as "5.0 to 5.13", "4.1" or "since 6.17"; `next` is the first release after the span.
 fn span(from: Release, next: Option<Release>) -> String {
     match next.map(Release::before) {
         None => format!("since {from}"),

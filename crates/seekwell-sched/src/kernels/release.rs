@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A release of Linux: `6.8`, `2.6.32`, `5.15.0-91-generic`. From 3.0 on the third number is a
-/// stable update, which changes nothing here.
+/// stable update and is ignored here.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Release([u16; 3]);
 
@@ -12,7 +12,8 @@ impl Release {
     pub const fn new(major: u16, minor: u16, patch: u16) -> Self {
         Release([major, minor, if major < 3 { patch } else { 0 }])
     }
-    /// Reads `6.8`, `v6.8`, `2.6.32.71` or what `uname -r` prints; `None`: no release of Linux.
+    /// Parses `6.8`, `v6.8`, `2.6.32.71` or the output of `uname -r`; `None` if it is not a Linux
+    /// release.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');

@@ -1,12 +1,12 @@
-//! What is modelled for each kernel release, as data.
+//! The models of each kernel release, as data.
 //!
-//! The releases at which behaviour changed are from the specifications of the schedulers and the
-//! block layer; those marked "change log" are from memory of the kernel's change log.
+//! The releases at which behaviour changed come from the specifications of the schedulers and the
+//! block layer. Entries marked "change log" are from memory of the kernel's change log.
 
 use super::Release;
 use seekwell_core::Era;
 
-/// The block layer and the page cache of a span of releases: from `from` to the next row.
+/// The block layer and the page cache of a span of releases: from `from` up to the next row.
 pub(super) struct Layers {
     pub from: Release,
     /// Single-queue layer.
@@ -27,18 +27,18 @@ const fn r26(patch: u16) -> Release {
     Release::new(2, 6, patch)
 }
 
-/// The oldest release that anything is modelled for.
+/// The oldest release with a model.
 pub(super) const OLDEST: Release = r26(18);
-/// The newest release that is known here.
+/// The newest known release.
 pub(super) const NEWEST: Release = r(7, 0);
 /// The first release without the single-queue layer.
 pub(super) const NO_LEGACY: Release = r(5, 0);
 /// The first release with blk-mq.
 pub(super) const FIRST_MQ: Release = r(3, 13);
 
-/// By release. 2.6.22: dirty limits, read-ahead and the trees of CFQ (change log). 2.6.33: groups of
-/// CFQ. 3.19: requests are no longer capped at 512 KiB. 6.5: writes of a flush pass the scheduler,
-/// plugs keep their order (change log). 6.16: large folios of ext4. 6.17: requests of 4 MiB.
+/// By release. 2.6.22: dirty limits, read-ahead and the trees of CFQ (change log). 2.6.33: groups
+/// of CFQ. 3.19: no cap of requests at 512 KiB. 6.5: writes of a flush bypass the scheduler, plugs
+/// keep their order (change log). 6.16: large folios of ext4. 6.17: requests of 4 MiB.
 pub(super) const LAYERS: &[Layers] = &[
     layers(r26(18), Some(Era::K2_6_18), None),
     layers(r26(22), Some(Era::K2_6_24), None),
@@ -51,7 +51,7 @@ pub(super) const LAYERS: &[Layers] = &[
     layers(r(6, 17), None, Some(Era::Mq6_18)),
 ];
 
-/// A scheduler of the kernel's own tree: since when, and the first release without it.
+/// A scheduler of the kernel's own tree: its first release, and the first release without it.
 pub(super) struct InTree {
     pub scheduler: &'static str,
     pub since: Release,
@@ -66,7 +66,8 @@ const fn in_tree(scheduler: &'static str, since: Release, gone: Option<Release>)
     }
 }
 
-/// Which kernels ship which scheduler. One that is not here was never in the kernel's own tree.
+/// The kernels that ship each scheduler. A scheduler that is missing here was never in the kernel's
+/// own tree.
 pub(super) const IN_TREE: &[InTree] = &[
     in_tree("noop", r26(10), Some(NO_LEGACY)),
     in_tree("deadline", r26(0), Some(NO_LEGACY)),
@@ -78,13 +79,13 @@ pub(super) const IN_TREE: &[InTree] = &[
     in_tree("bfq", r(4, 12), None),
 ];
 
-/// The version that stands for a scheduler from a release on, to the next row of that scheduler.
+/// The version that stands for a scheduler from a release on, up to the next row of that scheduler.
 #[derive(Debug)]
 pub(super) struct Stands {
     pub scheduler: &'static str,
     pub from: Release,
     pub version: &'static str,
-    /// What is known of the difference; empty: the rules are those of the version.
+    /// The known difference; empty if the rules are those of the version.
     pub why: &'static str,
 }
 
@@ -102,7 +103,7 @@ const fn stands(
     }
 }
 
-/// The rules of the release were not compared with those of the version.
+/// Nobody has compared the rules of the release with those of the version.
 pub const UNREAD: &str = "not compared with that release";
 const BFQ_OLD: &str =
     "bfq changed with most releases until 6.1, and its rules of that time are not known here";

@@ -1,26 +1,26 @@
-//! Kyber's latency histograms: eight buckets in quarters of the target, read as percentiles.
+//! Kyber's latency histograms: eight buckets of a quarter of the target each, read as percentiles.
 
 use crate::cx::Cx;
 
-/// Buckets; the first half is within the target.
+/// Number of buckets; the first half is within the target.
 const BUCKETS: usize = 8;
-/// First bucket beyond the target.
+/// The first bucket beyond the target.
 pub const GOOD: u32 = 4;
-/// Samples that are enough without waiting for the window's end.
+/// With this many samples, the histogram may be read before the window ends.
 const ENOUGH: u64 = 500;
 
-/// Which bucket a latency falls in.
+/// The bucket of a latency.
 pub fn bucket(latency_ns: u64, target_ns: u64) -> usize {
     let quarter = (target_ns / 4).max(1);
     let beyond = latency_ns.saturating_sub(1);
-    // On a disk nearly all of them: without a division.
+    // On a disk nearly all latencies take this path, which avoids a division.
     if beyond >= quarter.saturating_mul(BUCKETS as u64 - 1) {
         return BUCKETS - 1;
     }
     (beyond / quarter) as usize
 }
 
-/// When the present window of a domain ends, shared by its two kinds of latency.
+/// The end of a domain's current window, shared by its two kinds of latency.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
     end_j: Option<u64>,
@@ -31,12 +31,12 @@ pub struct Window {
 pub struct Histogram([u64; BUCKETS]);
 
 impl Histogram {
-    /// Samples since it was last read.
+    /// Number of samples since the histogram was last read.
     pub fn samples(&self) -> u64 {
         self.0.iter().sum()
     }
-    /// `calculate_percentile`: the bucket the percentile lies in, if there are samples enough or the window is
-    /// over; reading it empties the histogram.
+    /// `calculate_percentile`: the bucket of the percentile. `None` while there are too few samples
+    /// and the window is still open. Reading empties the histogram.
     pub fn percentile(&mut self, window: &mut Window, cx: &mut Cx, percent: u64) -> Option<u32> {
         let samples = self.samples();
         if samples == 0 {
@@ -68,9 +68,9 @@ impl Histogram {
 /// All histograms.
 #[derive(Clone, Debug, Default)]
 pub struct Histograms {
-    /// From allocation to completion.
+    /// Time from allocation to completion.
     pub total: [Histogram; 3],
-    /// From issue to completion.
+    /// Time from issue to completion.
     pub io: [Histogram; 3],
 }
 

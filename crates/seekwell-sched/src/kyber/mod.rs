@@ -1,15 +1,16 @@
 //! kyber: token pools per kind of request, sized by latency targets (`block/kyber-iosched.c`, Omar
 //! Sandoval).
 //!
-//! No sorting, no priorities, no fairness between processes. Requests fall in four domains (reads,
-//! writes, discards, the rest). Each has a pool of dispatch tokens for the whole device; a hardware
-//! queue serves the domains in turn, in batches, as far as tokens go. Every 100 ms at most the
-//! pools are resized: while the *device* is slow they shrink, so that requests wait in software,
-//! where the next domain can pass; a domain that misses its target on a good device grows.
+//! kyber has no sorting, no priorities and no fairness between processes. Requests belong to four
+//! domains (reads, writes, discards, the rest). Each domain has a pool of dispatch tokens for the
+//! whole device. A hardware queue serves the domains in turn, in batches, as long as there are
+//! tokens. kyber resizes the pools at most every 100 ms. While the *device* is slow the pools
+//! shrink, so that requests wait in software, where other domains can pass them. On a good device,
+//! the pool of a domain that misses its target grows.
 //!
-//! 6.1 differs from 6.12 in the limit for async requests only. Left out: sharing of the pools'
-//! bitmaps (a token is a token), per-CPU histograms (one clock reads them all at once), and the
-//! order among several hardware queues that wait for a token.
+//! 6.1 differs from 6.12 only in the limit for async requests. Not modelled: how the pools' bitmaps
+//! are shared (here a token is only counted), per-CPU histograms (one clock reads them all at
+//! once), and the order among several hardware queues that wait for a token.
 
 mod latency;
 mod rules;
@@ -24,7 +25,7 @@ use crate::tunable::{Kind, StoreError, Tunable, strict_u64};
 use latency::{Histograms, Window};
 use seekwell_core::{Bio, Era, IocId, Links, List, NSEC_PER_MSEC, NSEC_PER_SEC, Op, RqId, Side};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "kyber",
     layer: Layer::Mq,
@@ -41,8 +42,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/kyber-iosched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
-    // A batch of each domain (16 reads, 8 writes, one of each other), and what the tokens of the
-    // others let through before.
+    // One batch of each domain (16 reads, 8 writes, one of each other), and the requests that the
+    // other domains' tokens already let through.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 48,
@@ -77,9 +78,9 @@ const TUNABLES: &[Tunable] = &[
     },
 ];
 
-/// Domains.
+/// Number of domains.
 pub const DOMAINS: usize = 4;
-/// Domains that are measured.
+/// Number of domains whose latency is measured.
 const MEASURED: usize = 3;
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -92,7 +93,7 @@ const RESIZE_TIMER: Slot = Slot::new(0, "timer");
 /// Percentage of the scheduler tags open to async requests.
 const ASYNC_PERCENT: u32 = 75;
 
-/// Which domain an operation belongs to.
+/// The domain of an operation.
 fn domain_of(op: Op) -> usize {
     match op {
         Op::Read => READ,
@@ -107,18 +108,18 @@ fn domain_of(op: Op) -> usize {
 struct Pool {
     size: u32,
     used: u32,
-    /// Tokens freed since somebody began to wait.
+    /// Tokens freed since a hardware queue began to wait.
     freed: u32,
-    /// A hardware queue found none.
+    /// A hardware queue found no token.
     awaited: bool,
 }
 
 /// State of a hardware queue.
 #[derive(Clone, Debug, Default)]
 struct Hctx {
-    /// Collected requests of each domain.
+    /// Collected requests by domain.
     ready: [List; DOMAINS],
-    /// In ready lists and per-CPU lists together.
+    /// Number of requests in ready lists and per-CPU lists together.
     waiting: u32,
     domain: usize,
     batching: u32,
@@ -136,7 +137,7 @@ pub struct Kyber {
     per_word_limit: bool,
     async_depth: u32,
     pools: [Pool; DOMAINS],
-    /// Per CPU and domain: inserted, not collected yet.
+    /// Per CPU and domain: requests that are inserted but not collected yet.
     fresh: Vec<[List; DOMAINS]>,
     hctx: Vec<Hctx>,
     links: Links,
@@ -144,13 +145,13 @@ pub struct Kyber {
     target_ns: [u64; MEASURED],
     histograms: Histograms,
     windows: [Window; MEASURED],
-    /// The jiffy the timer was armed for last.
+    /// The jiffy that the timer was last armed for.
     resize_j: u64,
     p99_kept: [Option<u32>; MEASURED],
 }
 
 impl Kyber {
-    /// With the kernel's defaults; `per_word_limit`: as in 6.1.
+    /// Creates the scheduler with the kernel's defaults; `per_word_limit` as in 6.1.
     pub fn new(cx: &Cx, per_word_limit: bool) -> Self {
         let pool = |size| Pool {
             size,
@@ -176,7 +177,7 @@ impl Kyber {
         kyber
     }
 
-    /// Present sizes of the pools: READ, WRITE, DISCARD, OTHER.
+    /// Current sizes of the pools: READ, WRITE, DISCARD, OTHER.
     pub fn pool_sizes(&self) -> [u32; DOMAINS] {
         self.pools.map(|p| p.size)
     }
@@ -204,7 +205,8 @@ impl Kyber {
         false
     }
 
-    /// `rq_clear_domain_token`: tokens wake those who wait in batches of an eighth of the pool.
+    /// `rq_clear_domain_token`: freed tokens wake waiting queues in batches of an eighth of the
+    /// pool.
     fn free_token(&mut self, cx: &mut Cx, rq: RqId) {
         let info = self.info.at(rq.idx());
         if !std::mem::take(&mut info.token) {
@@ -222,7 +224,8 @@ impl Kyber {
         }
     }
 
-    /// `kyber_dispatch_cur_domain`: one request of domain `d`, if there is one and a token for it.
+    /// `kyber_dispatch_cur_domain`: dispatches one request of domain `d`, if there are a request
+    /// and a token.
     fn try_domain(&mut self, cx: &mut Cx, h: usize, d: usize) -> bool {
         if self.hctx[h].ready[d].is_empty() {
             let mine = |cpu: usize| cx.queue.hctx_of(cpu as u16) as usize == h;
@@ -258,7 +261,7 @@ impl Kyber {
         true
     }
 
-    /// `kyber_timer_fn`: is the device slow, and what does that mean for each pool?
+    /// `kyber_timer_fn`: decides whether the device is slow, and resizes each pool accordingly.
     fn resize(&mut self, cx: &mut Cx) {
         let mut bad = false;
         for d in 0..MEASURED {
@@ -322,7 +325,8 @@ impl Scheduler for Kyber {
                 return 1;
             }
         }
-        // A drain must not wait for tokens: whoever holds one may be waiting for the drain's end.
+        // A drain must not wait for tokens, because their holders may be waiting for the end of the
+        // drain.
         if force {
             for d in 0..DOMAINS {
                 let size = std::mem::replace(&mut self.pools[d].size, u32::MAX);

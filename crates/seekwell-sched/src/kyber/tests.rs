@@ -170,7 +170,7 @@ mod random {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-        /// P1 to P6 and P8 on random sequences, with targets so low that the device is often slow.
+        /// P1 to P6 and P8 on random sequences, with low targets so that the device is often slow.
         #[test]
         fn invariants(
             ops in prop::collection::vec((0u8..10, 0usize..4, 0u16..3, 0u64..60_000_000), 1..400),

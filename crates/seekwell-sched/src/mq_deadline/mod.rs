@@ -1,22 +1,22 @@
 //! mq-deadline: batches with deadlines, in three priority classes (`block/mq-deadline.c`, Jens
 //! Axboe; classes by Bart Van Assche).
 //!
-//! Each class (RT, BE, IDLE) is a deadline scheduler of its own: per direction, requests in sector
-//! order and in order of arrival with an expiry time. Batch length, direction of the present batch
-//! and the count of passed-over writes are shared by the classes. A lower class is served only
-//! when the higher one has nothing waiting *and nothing in flight*, or when its oldest candidate
-//! is older than `prio_aging_expire`; the look at that age changes the shared state even if it
-//! leads to nothing.
+//! Each class (RT, BE, IDLE) is a separate deadline scheduler: per direction, it keeps requests in
+//! sector order, and in order of arrival with an expiry time. The classes share the batch length,
+//! the direction of the current batch and the count of passed-over writes. A lower class is served
+//! in two cases: when the higher class has nothing waiting *and nothing in flight*, or when its
+//! oldest candidate is older than `prio_aging_expire`. The check of that age changes the shared
+//! state even if nothing is dispatched.
 //!
 //! | | 6.12 (default), 6.18 | 6.1 | 5.10 |
 //! |---|---|---|---|
-//! | a sweep continues at | the last position | the request that followed when the last was taken | the same |
+//! | a sweep continues at | the last position | the request that followed the last one when that left | the same |
 //! | classes, aging, async_depth | yes | yes | no |
-//! | at-head inserts | one list before everything | one list a class | one list before everything |
+//! | at-head inserts | one list before everything | one list per class | one list before everything |
 //! | a batch may continue in | the last direction | the last direction | whichever has a follower, writes first |
 //!
-//! Zoned devices are left out (since 6.10 they are none of the scheduler's business). The sync
-//! flag, processes and the level inside a class are ignored. No timers, no idling.
+//! Not modelled: zoned devices (since 6.10 the scheduler does not handle them). mq-deadline ignores
+//! the sync flag, processes and the level inside a class. It has no timers and does not idle.
 
 mod pick;
 mod rules;
@@ -33,7 +33,7 @@ use seekwell_core::{
     Bio, Class, Era, IoPrio, IocId, Links, List, Nodes, Op, RqId, Sector, Side, Tree,
 };
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "mq-deadline",
     layer: Layer::Mq,
@@ -52,7 +52,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "behaviour of block/mq-deadline.c, Linux 5.10, 6.1, 6.12, 6.18",
     per_process: false,
     hash: crate::registry::hash_always,
-    // write_expire; then writes_starved + 1 batches of fifo_batch, each to its end.
+    // write_expire, then writes_starved + 1 full batches of fifo_batch.
     waiting: Waiting {
         fixed_ms: 5000,
         requests: 48,
@@ -71,11 +71,11 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 pub struct Generation {
     /// Three classes with aging, and async_depth.
     pub classes: bool,
-    /// A sweep continues at a request noted beforehand, not at a position.
+    /// A sweep continues at a request noted in advance, not at a position.
     pub pointers: bool,
     /// At-head inserts wait in their class.
     pub head_per_class: bool,
-    /// A new pointer erases that of the other direction, and writes' is looked at first.
+    /// A new pointer erases the pointer of the other direction, and writes are looked at first.
     pub one_sweep: bool,
 }
 
@@ -102,7 +102,7 @@ impl Generation {
         one_sweep: true,
     };
 
-    /// By the version names of [`INFO`].
+    /// Finds a generation by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "6.1" => Self::V6_1,
@@ -125,10 +125,11 @@ const CLASS_NAMES: [&str; CLASSES] = ["RT", "BE", "IDLE"];
 struct PerClass {
     sorted: [Tree; 2],
     fifo: [List; 2],
-    /// Start of the last request handed out, per direction.
+    /// Per direction: the start of the last request dispatched.
     latest_pos: [Sector; 2],
-    /// Where the sweep of a direction would go on. 6.1: what followed that request in sector order when
-    /// it went. Since then: the first at `latest_pos` or behind it, kept so that it is not searched for.
+    /// Per direction: the request where the sweep would continue. In 6.1: the request that followed
+    /// the last one in sector order when that left. In later versions: the first request at or
+    /// after `latest_pos`, cached to avoid a search.
     next: [Option<RqId>; 2],
     /// At-head inserts (6.12: only the first class's is used).
     head: List,
@@ -139,7 +140,7 @@ struct PerClass {
 }
 
 impl PerClass {
-    /// Requests waiting or in flight.
+    /// Number of requests waiting or in flight.
     fn queued(&self) -> u64 {
         self.inserted - self.completed
     }
@@ -165,7 +166,7 @@ pub struct MqDeadline {
     class: [PerClass; CLASSES],
     info: Side<Info>,
     nodes: Nodes<Sector>,
-    /// FIFO and at-head lists: a request is on one of them.
+    /// FIFO and at-head lists; each request is on one of them.
     links: Links,
     last_dir: usize,
     batching: u32,
@@ -178,7 +179,7 @@ pub struct MqDeadline {
     prio_aging_j: u64,
 }
 
-/// Which class a priority belongs to; without a class, best effort.
+/// The class of a priority; best effort if the priority has no class.
 fn class_of(prio: IoPrio) -> usize {
     match prio.class {
         Class::Rt => RT,
@@ -188,7 +189,7 @@ fn class_of(prio: IoPrio) -> usize {
 }
 
 impl MqDeadline {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx, generation: Generation) -> Self {
         MqDeadline {
             generation,
@@ -233,7 +234,7 @@ impl MqDeadline {
             class.next[d] = Some(rq);
         }
     }
-    /// The first request at the position of a sweep or behind it.
+    /// The first request at or after the position of a sweep.
     fn at_position(&self, class: &PerClass, d: usize) -> Option<RqId> {
         let from = class.latest_pos[d];
         self.nodes.lower_bound(&class.sorted[d], from).map(RqId)
@@ -279,7 +280,7 @@ impl Scheduler for MqDeadline {
         }
         let now_j = cx.jiffies() as i64;
         for c in [RT, BE, IDLE] {
-            // What waits is part of it.
+            // Waiting requests are included in this count.
             if self.class[c].queued() == 0 {
                 continue;
             }
@@ -298,7 +299,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn has_work(&self, cx: &Cx, _: u16) -> bool {
-        // What the kernel looks for in the lists of all classes.
+        // The kernel checks the lists of all classes for this.
         cx.nr_sorted > 0
     }
 
@@ -315,7 +316,7 @@ impl Scheduler for MqDeadline {
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if kind == MergeKind::Front && self.nodes.linked(rq.0) {
             let (c, d) = (self.info[rq].class as usize, cx.rqs[rq].dir());
-            // `dd_request_merged`: a pointer of 6.1 stays with the request.
+            // `dd_request_merged`: in 6.1 the pointer stays with the request.
             if self.generation.pointers {
                 self.nodes.remove(&mut self.class[c].sorted[d], rq.0);
             } else {

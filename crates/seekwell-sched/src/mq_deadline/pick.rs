@@ -1,5 +1,5 @@
-//! Which request goes next: at-head inserts, aged classes, then classes in order; inside a class
-//! the batch, its direction and its start.
+//! Choice of the next request: at-head inserts, then aged classes, then classes in order. Inside a
+//! class: the batch, its direction and its start.
 
 use super::rules;
 use super::{BE, CLASS_NAMES, IDLE, MqDeadline, READ, WRITE};
@@ -13,20 +13,20 @@ impl MqDeadline {
             .is_some_and(|i| self.info.get(i as usize).fifo_time_j <= cx.jiffies())
     }
 
-    /// Was it inserted later than `latest_j` (a jiffy, perhaps before boot)?
+    /// True if the request was inserted after `latest_j` (a jiffy, possibly before boot).
     pub(super) fn started_after(&self, cx: &Cx, rq: RqId, latest_j: i64) -> bool {
         let d = cx.rqs[rq].dir();
         self.info[rq].fifo_time_j as i64 - self.expire_j[d] as i64 > latest_j
     }
 
-    /// `__dd_dispatch_request`, direction of a new batch.
+    /// `__dd_dispatch_request`: the direction of a new batch.
     pub(super) fn choose_direction(&mut self, cx: &mut Cx, c: usize) -> Option<usize> {
         let d = match (self.class[c].waits(READ), self.class[c].waits(WRITE)) {
             (false, false) => return None,
             (false, true) => WRITE,
             (true, false) => READ,
             (true, true) => {
-                // Compared as unsigned: a negative writes_starved is never reached.
+                // Compared as unsigned, so that a negative writes_starved is never reached.
                 let passed_over = self.starved;
                 self.starved = self.starved.wrapping_add(1);
                 if passed_over >= self.writes_starved as u32 {
@@ -45,7 +45,7 @@ impl MqDeadline {
         Some(d)
     }
 
-    /// `__dd_dispatch_request`, the request the present batch goes on with.
+    /// `__dd_dispatch_request`: the request with which the current batch continues.
     pub(super) fn in_batch(&self, c: usize) -> Option<RqId> {
         if self.batching >= self.fifo_batch as u32 {
             return None;
@@ -56,7 +56,8 @@ impl MqDeadline {
         self.class[c].next[self.last_dir]
     }
 
-    /// `__dd_dispatch_request`: a request of class `c` inserted not later than `latest_j`.
+    /// `__dd_dispatch_request`: dispatches a request of class `c` inserted no later than
+    /// `latest_j`.
     pub(super) fn try_class(&mut self, cx: &mut Cx, c: usize, latest_j: i64) -> bool {
         if let Some(i) = self.class[c].head.first() {
             let rq = RqId(i);
@@ -107,7 +108,7 @@ impl MqDeadline {
         true
     }
 
-    /// `deadline_move_request`: the sweep stands behind `rq` now.
+    /// `deadline_move_request`: dispatches `rq` and moves the sweep behind it.
     pub(super) fn take(&mut self, cx: &mut Cx, c: usize, rq: RqId) {
         let d = cx.rqs[rq].dir();
         let follower = self.nodes.next(rq.0).map(RqId);
@@ -121,19 +122,20 @@ impl MqDeadline {
         class.next[d] = follower;
         class.latest_pos[d] = cx.rqs[rq].sector;
         class.dispatched += 1;
-        // One out of turn may leave others of its position, which were sorted before it.
+        // A request out of turn may leave others with the same position, which come before it in
+        // the order.
         if !in_sweep && !self.generation.pointers {
             self.find_place(c, d);
         }
         cx.emit(rq, Emit::Tail);
     }
 
-    /// Where the sweep of a direction goes on, its position having jumped.
+    /// Finds where the sweep of a direction continues after its position has jumped.
     fn find_place(&mut self, c: usize, d: usize) {
         self.class[c].next[d] = self.at_position(&self.class[c], d);
     }
 
-    /// The first at-head insert of a list.
+    /// Dispatches the first at-head insert of a list.
     pub(super) fn take_head(&mut self, cx: &mut Cx, list: usize) {
         let Some(i) = self.links.pop_front(&mut self.class[list].head) else {
             return;
@@ -152,7 +154,8 @@ impl MqDeadline {
         cx.emit(rq, Emit::Tail);
     }
 
-    /// `dd_dispatch_prio_aged_requests`: a request of a lower class that has waited long enough.
+    /// `dd_dispatch_prio_aged_requests`: dispatches a request of a lower class that has waited long
+    /// enough.
     pub(super) fn try_aged(&mut self, cx: &mut Cx) -> bool {
         let busy = self.class.iter().filter(|c| c.queued() > 0).count();
         if busy < 2 {

@@ -51,13 +51,13 @@ fn step(classes: u8, heads: bool) -> impl Strategy<Value = Step> {
 struct Bench {
     cx: Cx,
     s: MqDeadline,
-    /// Waiting: request, class, whether at head, when inserted.
+    /// Waiting: request, class, at head or not, jiffy of insertion.
     waiting: Vec<(RqId, u8, bool, u64)>,
     in_flight: Vec<(RqId, u8)>,
     last: [[u64; 2]; CLASSES],
     in_batch: u32,
     read_batches: u32,
-    /// A request begins elsewhere than it was inserted.
+    /// A request's start has moved since its insertion.
     grew: bool,
 }
 
@@ -105,7 +105,7 @@ impl Bench {
         self.waiting.push((rq, class, head, cx.jiffies()));
     }
 
-    /// One that waits in sector order begins eight sectors before, as others may.
+    /// A request in sector order grows at its front by eight sectors; others may start there too.
     fn grow(&mut self, k: usize) {
         let sorted = |w: &&(RqId, u8, bool, u64)| !w.2 && self.cx.rqs[w.0].sector.0 >= 8;
         let all: Vec<_> = self.waiting.iter().filter(sorted).map(|w| w.0).collect();
@@ -135,7 +135,7 @@ impl Bench {
             self.s.has_work(&self.cx, 0),
             !self.waiting.is_empty() && self.waiting.len() > given as usize
         );
-        // Also a probe that failed ends the batch (Q5).
+        // A failed probe also ends the batch (Q5).
         if self.cx.log.events.iter().any(|e| begins_batch(e.rule)) {
             self.in_batch = 0;
         }
@@ -160,7 +160,7 @@ impl Bench {
         if !head {
             self.judge(class, sector, dir, since_j);
         }
-        // In 6.1 an at-head request moves no sweep.
+        // In 6.1 an at-head request does not move the sweep.
         if !head || !self.s.generation.pointers {
             self.last[class as usize][dir] = sector;
         }
@@ -177,12 +177,13 @@ impl Bench {
             .filter(|e| e.action == Action::Why)
             .map(|e| e.rule)
             .collect();
-        // The rule that chose it is the last of these; earlier ones belong to probes that failed.
+        // The last of these rules chose the request; earlier ones belong to failed probes.
         let chose = rules
             .iter()
             .rev()
             .find(|r| continues(**r) || begins_batch(**r));
-        // A pointer of 6.1 stays with a request that began behind it and does not any more.
+        // In 6.1 a pointer stays with a request even after the request's start moves before the
+        // position.
         let moved = self.grew && self.s.generation.pointers;
         if chose.is_some_and(|r| continues(*r)) && !moved {
             let last = self.last[class as usize][dir];
@@ -255,7 +256,7 @@ fn play(version: &str, tunables: &[(&str, &str)], steps: &[Step], one_class: boo
             Step::Wait(ms) => b.cx.set_now(b.cx.now() + Nanos::from_ms(ms)),
         }
     }
-    // P4, and nothing is left behind: every request leaves while others complete.
+    // P4, and no request is left over: all requests leave while others complete.
     while !b.waiting.is_empty() {
         let before = b.waiting.len();
         while !b.in_flight.is_empty() {
@@ -294,8 +295,8 @@ proptest! {
     }
 }
 
-/// `dd_request_merged`: the pointer of 6.1 is moved by what leaves its tree for good, not by what is
-/// sorted anew.
+/// `dd_request_merged`: in 6.1 the pointer moves only if a request leaves the tree for good, not if
+/// the request is re-sorted.
 #[test]
 fn a_sweep_goes_on_with_a_request_that_grew_at_its_front() {
     for version in ["6.12", "6.1", "5.10"] {
@@ -336,15 +337,15 @@ fn tunables_are_taken_as_sysfs_does() {
     assert_eq!(set("slice_idle", "8"), (false, String::new()));
 }
 
-/// What the rule says of each version is what the version does with a request at the head and one of a
-/// higher class.
+/// For each version, the rule's description matches the version's behaviour with an at-head request
+/// and a request of a higher class.
 #[test]
 fn the_rule_for_requests_at_the_head_says_what_is_done() {
     let mut own_class_only = Vec::new();
     for (version, _) in INFO.versions {
         let mut b = Bench::new(version, &[]);
         if b.s.generation.classes {
-            // Real time waits in sector order, best effort at the head.
+            // A real-time request waits in sector order, a best-effort request at the head.
             b.insert(0, false, 80, false);
             b.insert(1, false, 8, true);
             b.dispatch(false);
@@ -353,7 +354,7 @@ fn the_rule_for_requests_at_the_head_says_what_is_done() {
                 _ => assert_eq!(b.in_flight[0].1, 1, "{version}"),
             }
         }
-        // Within its class it is the first everywhere.
+        // Within its class the at-head request is first in all versions.
         let mut b = Bench::new(version, &[]);
         b.insert(1, false, 8, false);
         b.insert(1, false, 80, true);

@@ -4,7 +4,7 @@ use super::{MqDeadline, READ, WRITE};
 use crate::cx::Cx;
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 
-/// Of 5.14 and later.
+/// Files of 5.14 and later.
 pub const ALL: &[Tunable] = &[
     READ_EXPIRE,
     WRITE_EXPIRE,
@@ -14,7 +14,7 @@ pub const ALL: &[Tunable] = &[
     FIFO_BATCH,
     PRIO_AGING_EXPIRE,
 ];
-/// Of 4.11 to 5.13.
+/// Files of 4.11 to 5.13.
 pub const BEFORE_5_14: &[Tunable] = &[
     READ_EXPIRE,
     WRITE_EXPIRE,
@@ -23,7 +23,7 @@ pub const BEFORE_5_14: &[Tunable] = &[
     FIFO_BATCH,
 ];
 
-/// By the version names of the registry.
+/// The files of a version, by the version names of the registry.
 pub fn list(version: &str) -> &'static [Tunable] {
     if version == "5.10" { BEFORE_5_14 } else { ALL }
 }

@@ -1,10 +1,11 @@
 //! row, "read over write": seven queues by class, direction and sync (Code Aurora, 2012 to 2014).
 //!
-//! Reads go before writes, real time before best effort before idle; each queue has a quantum in a
-//! cycle of its class, so that writes get a few slots beside a stream of reads. When a read queue
-//! runs empty soon after reads came close together, the device is kept idle for a few milliseconds
-//! in the hope of more. A read that was passed over becomes *urgent*: it goes first, and a driver
-//! that can stop a long write is told. No sorting, no merging lookup, no deadlines.
+//! Reads go before writes, and real time before best effort before idle. Each queue has a quantum
+//! in a cycle of its class, so that writes get a few slots beside a stream of reads. If a read
+//! queue becomes empty after reads arrived close together, the device stays idle for a few
+//! milliseconds in the hope of more. A read that was passed over becomes *urgent*: it goes first,
+//! and a driver that can stop a long write is notified. ROW has no sorting, no merge lookup and no
+//! deadlines.
 //!
 //! | version | quanta HR HS RR RS RW LR LS | idle, freq (ms) | limits of class starvation | urgent |
 //! |---|---|---|---|---|
@@ -13,8 +14,8 @@
 //! | mid | 10 1 100 1 1 1 1 | 5, 20 | none: RT always first, IDLE last | yes, HR more often |
 //! | v1 (the first posting) | 100 2 100 1 1 1 1 | 5, 20 | no classes: one cycle, ioprio ignored | no |
 //!
-//! Mended: text that is no number is rejected, where the original stored what happened to be on the
-//! stack.
+//! Corrected: text that is not a number is rejected; the original stored uninitialized stack
+//! memory.
 
 mod rules;
 mod v1;
@@ -28,7 +29,7 @@ use crate::registry::{Layer, SchedulerInfo, Waiting, hash_always};
 use crate::tunable::{INT_MAX, StoreError, Tunable};
 use seekwell_core::{Class, Era, Instant, Links, List, Nanos, RqId, Side};
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "row",
     layer: Layer::Legacy,
@@ -48,9 +49,9 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
              as posted in 2012",
     per_process: true,
     hash: hash_always,
-    // Some cycles of the class of up to 100 reads and a few writes, idling before some. In the first
-    // posting a sync writer goes between two reads of a reader who is not idled for, whatever its
-    // quantum: async writes then get one slot in 200.
+    // Several cycles of the class with up to 100 reads and a few writes, and idling before some of
+    // them. In the first posting, a sync writer goes between two reads of a reader that is not
+    // idled for, whatever its quantum; async writes then get one slot in 200.
     waiting: Waiting {
         fixed_ms: 2000,
         requests: 400,
@@ -64,7 +65,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |_, v| Box::new(Row::new(Variant::named(v))),
 };
 
-/// Queues: high, regular, low; read, sync write, async write.
+/// Queues: first letter high, regular or low; then read, sync write or async write.
 const HR: usize = 0;
 const HS: usize = 1;
 const RR: usize = 2;
@@ -89,22 +90,22 @@ const fn class_of(queue: usize) -> Class {
         _ => Class::Be,
     }
 }
-/// May it be idled for, and its requests become urgent?
+/// Whether the queue may be idled for, and its requests may become urgent.
 const fn is_special(queue: usize) -> bool {
     queue == HR || queue == RR
 }
 
-/// The one timer.
+/// The only timer.
 const IDLE_TIMER: Slot = Slot::new(0, "rd_idle_data.hr_timer");
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Queue {
     fifo: List,
-    /// Dispatched in the present cycle of its class.
+    /// Requests dispatched in the current cycle of its class.
     served: u32,
-    /// Did not use up its quantum in the last cycle and was not served since.
+    /// It did not use up its quantum in the last cycle and was not served since.
     unserved: bool,
-    /// Of HR and RR.
+    /// Only used for HR and RR.
     last_insert: Option<Instant>,
     want_idle: bool,
 }
@@ -112,7 +113,7 @@ struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Item {
     queue: u8,
-    /// Left as an urgent one.
+    /// It left as an urgent request.
     urgent: bool,
 }
 
@@ -125,13 +126,13 @@ pub struct Row {
     items: Side<Item>,
     urgent_pending: Option<RqId>,
     urgent_in_flight: bool,
-    /// Class of the last dispatch; `None` after a call that gave nothing.
+    /// Class of the last dispatch; `None` after a call without a request.
     last_class: Class,
     reg_starv: u32,
     low_starv: u32,
-    /// Queue that the timer runs for.
+    /// The queue that the timer runs for.
     idle_for: Option<usize>,
-    /// Of the first posting: the place in its cycle.
+    /// The place in the cycle of the first posting.
     at: usize,
     quanta: [u32; 7],
     idle_ms: u64,
@@ -141,7 +142,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// With the defaults of `variant`.
+    /// Creates the scheduler with the defaults of `variant`.
     pub fn new(variant: Variant) -> Self {
         let [idle_ms, idle_freq_ms] = variant.idle_ms();
         Row {
@@ -184,7 +185,7 @@ impl Row {
             && self.low_starv >= self.low_starv_limit
     }
 
-    /// (Re)starts the timer.
+    /// Starts or restarts the timer.
     fn idle(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.now() + Nanos::from_ms(self.idle_ms);
         cx.why(rules::IDLE_STARTS, || {
@@ -199,7 +200,7 @@ impl Row {
         }
     }
 
-    /// `row_get_ioprio_class_to_serve`: the class that may go, if one may.
+    /// `row_get_ioprio_class_to_serve`: the class that may be served, if any.
     fn choose_class(&mut self, cx: &mut Cx, force: bool) -> Option<Class> {
         let anything = self.anything_queued();
         if self.waits(Class::Rt) {
@@ -253,7 +254,7 @@ impl Row {
         Some(Class::Idle)
     }
 
-    /// `row_get_next_queue`: the queue inside the class, which has requests.
+    /// `row_get_next_queue`: a queue with requests inside the class.
     fn choose_queue(&mut self, cx: &mut Cx, class: Class) -> Option<usize> {
         if let Some(queue) = self.queue_with_quantum(class) {
             return Some(queue);
@@ -273,7 +274,7 @@ impl Row {
         queues_of(class).find(|&q| !self.empty(q) && self.queues[q].served < self.quanta[q])
     }
 
-    /// `row_dispatch_insert`: a request leaves, and what that counts for.
+    /// `row_dispatch_insert`: dispatches a request and updates the counters.
     fn send(&mut self, cx: &mut Cx, rq: RqId) {
         let queue = self.items[rq].queue as usize;
         self.links.remove(&mut self.queues[queue].fifo, rq.0);
@@ -338,7 +339,7 @@ impl Row {
 }
 
 impl Scheduler for Row {
-    /// The queue follows from the explicit ioprio at this moment; nice is ignored.
+    /// The queue follows from the explicit ioprio at this moment; the nice value is ignored.
     fn prepare(&mut self, cx: &mut Cx, rq: RqId) {
         let r = &cx.rqs[rq];
         let class = cx.iocs.get(r.ioc).ioprio.class;

@@ -1,14 +1,15 @@
-//! The first posting of row (2012): one cycle over all queues with a pointer to the one that is
-//! being served, no classes, nothing urgent. Only the regular queues are used, whatever the ioprio.
+//! The first posting of row (2012): one cycle over all queues, with a pointer to the queue that is
+//! being served. It has no classes and no urgent requests. Only the regular queues are used,
+//! whatever the ioprio.
 
 use super::{HR, HS, IDLE_TIMER, LR, LS, NAMES, RR, RS, RW, Row, is_special, rules};
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
-/// Its queues in the order of the cycle.
+/// The queues in the order of the cycle.
 const ORDER: [usize; 7] = [HR, RR, HS, RS, RW, LR, LS];
 
-/// The queue at a place in the cycle.
+/// The name of the queue at a place in the cycle.
 pub(super) fn name_at(place: usize) -> &'static str {
     NAMES[ORDER[place]]
 }
@@ -16,7 +17,7 @@ pub(super) fn name_at(place: usize) -> &'static str {
 impl Row {
     /// `row_dispatch_requests` of the first posting.
     pub(super) fn dispatch_in_one_cycle(&mut self, cx: &mut Cx, force: bool) -> u32 {
-        // A queue before the present one that was empty when its turn came.
+        // A queue earlier in the cycle that was empty when its turn came and has requests now.
         let passed = |p: &usize| self.queues[ORDER[*p]].unserved && !self.empty(ORDER[*p]);
         if let Some(p) = (0..self.at).find(passed) {
             self.at = p;
@@ -45,8 +46,8 @@ impl Row {
         self.send_next(cx)
     }
 
-    /// Goes on in the cycle to a queue that has requests, once round at most; those it passes are to
-    /// be served as soon as they have some.
+    /// Moves in the cycle to the next queue with requests, at most once round. The queues it passes
+    /// are served as soon as they have requests.
     fn next_with_requests(&mut self, cx: &mut Cx) {
         let from = self.at;
         loop {
@@ -56,7 +57,7 @@ impl Row {
                 cx.why(rules::NEXT_QUEUE, || format!("on to {}", NAMES[queue]));
                 return;
             }
-            // One that has had its quantum was served, whatever it has now.
+            // A queue that used up its quantum was served, even if it is empty.
             if self.at == from {
                 return;
             }
@@ -82,7 +83,7 @@ impl Row {
         1
     }
 
-    /// `queue_delayed_work`: the wait is one of jiffies.
+    /// `queue_delayed_work`: this wait is counted in jiffies.
     fn idle_jiffies(&mut self, cx: &mut Cx, queue: usize) {
         let until = cx.jiffies() + cx.ms_to_jiffies(self.idle_ms);
         cx.why(rules::IDLE_STARTS, || {
@@ -92,7 +93,7 @@ impl Row {
         cx.arm_jiffy(IDLE_TIMER, until);
     }
 
-    /// The queue of a request by direction and sync alone.
+    /// The queue of a request, by direction and sync flag only.
     pub(super) fn regular_queue(write: bool, sync: bool) -> usize {
         match (write, sync) {
             (false, _) => RR,

@@ -1,4 +1,4 @@
-//! Tunables of row, and what differs between its published forms.
+//! Tunables of row, and the differences between its published forms.
 
 use crate::tunable::{INT_MAX, Kind, Tunable};
 
@@ -36,7 +36,7 @@ const fn limit(name: &'static str, default: &'static str, help: &'static str) ->
     }
 }
 
-/// `d`: the quanta in order of queues, then idle time and frequency.
+/// `d`: the quanta in the order of the queues, then idle time and frequency.
 const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
     [
         quantum(
@@ -100,7 +100,7 @@ const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
     ]
 }
 
-/// Of a queue that the first posting has and does not use.
+/// The tunable of a queue that the first posting has but does not use.
 const fn unused(name: &'static str, default: &'static str) -> Tunable {
     quantum(
         name,
@@ -113,7 +113,7 @@ const fn called(name: &'static str, t: Tunable) -> Tunable {
     Tunable { name, ..t }
 }
 
-/// Of the first posting; its documentation calls the times of idling so.
+/// Tunables of the first posting, with its names for the times of idling.
 static TUNABLES_V1: [Tunable; 9] = [
     unused("hp_read_quantum", "100"),
     unused("hp_swrite_quantum", "2"),
@@ -140,12 +140,12 @@ pub const QUANTA: [&str; 7] = [
     "lp_swrite_quantum",
 ];
 
-/// Which published form.
+/// The published form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// Late 2013 and 2014.
     Late,
-    /// The same with the numbers of older ones.
+    /// Like `Late`, with the numbers of older forms.
     Hisi,
     /// Mid 2013: no limits of class starvation.
     Mid,
@@ -154,7 +154,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// By the version names of [`INFO`].
+    /// Finds a variant by the version names of [`INFO`].
     pub fn named(version: &str) -> Self {
         match version {
             "mid" => Variant::Mid,
@@ -180,7 +180,7 @@ impl Variant {
             Variant::V1 => [100, 2, 100, 1, 1, 1, 1],
         }
     }
-    /// Default length of an idle wait and distance of inserts that switches it on, ms.
+    /// Default length of an idle wait, and the distance of inserts below which idling starts, ms.
     pub fn idle_ms(self) -> [u64; 2] {
         match self {
             Variant::Late => [10, 25],
@@ -188,7 +188,7 @@ impl Variant {
             Variant::Mid | Variant::V1 => [5, 20],
         }
     }
-    /// Lower classes get through after a limit.
+    /// Whether lower classes are served after a limit.
     pub fn limits_starvation(self) -> bool {
         matches!(self, Variant::Late | Variant::Hisi)
     }

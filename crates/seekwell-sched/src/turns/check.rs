@@ -6,7 +6,7 @@ use seekwell_core::RqId;
 use std::fmt::Write;
 
 impl Turns {
-    /// Every task with requests is in its turn or waits for one, and nobody else waits.
+    /// Every task with requests has the turn or waits for one, and no other task waits.
     pub(super) fn check_all(&self, cx: &Cx) {
         let mut held = self.head.len();
         let mut waiting = 0;

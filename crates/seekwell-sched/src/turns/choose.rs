@@ -1,4 +1,4 @@
-//! Whose turn it is, and which of its requests goes.
+//! Chooses whose turn it is, and which of its requests goes next.
 
 use super::rules::{
     ASYNC_EXPIRED, ASYNC_TURN, ASYNC_WINDOW, EXPIRED, LEAST_SERVED, NEWCOMER, OWN_WRITES, SWEEP,
@@ -9,7 +9,7 @@ use crate::cx::Cx;
 use seekwell_core::{Instant, Nanos, Op, RqId, Rule};
 
 impl Turns {
-    /// How long a turn lasts, ns. On flash it is one request.
+    /// Length of a turn, ns. On flash, 0: a turn is one request.
     fn slice_ns(&self) -> u64 {
         if self.rotational {
             self.values.slice_ns()
@@ -17,15 +17,15 @@ impl Turns {
             0
         }
     }
-    /// How far behind the others who slept may be, ns.
+    /// The largest credit of a task that slept, ns.
     fn credit_ns(&self) -> u64 {
         self.slice_ns().max(self.values.window_ns())
     }
-    /// Has it had less than newcomers may have?
+    /// Whether the task is new: it has had less than newcomer_kb.
     pub(super) fn is_new(&self, i: u32) -> bool {
         self.queues.get(i as usize).new
     }
-    /// By what it waits: newcomers before all others.
+    /// The key by which a task waits: newcomers come before all others.
     pub(super) fn key(&self, i: u32) -> u64 {
         let served_ns = self.queues.get(i as usize).served_ns;
         if self.is_new(i) {
@@ -45,7 +45,7 @@ impl Turns {
         self.turns.remove(&mut self.waiting, i);
         self.places.remove(&mut self.line, i);
     }
-    /// It has paid: who waits is sorted in again.
+    /// Re-sorts a waiting task after its payment changed.
     pub(super) fn sort_again(&mut self, i: u32) {
         if self.turns.linked(i) {
             self.turns.remove(&mut self.waiting, i);
@@ -67,7 +67,7 @@ impl Turns {
     /// A queue that was empty has a request.
     pub(super) fn wakes(&mut self, i: u32, thought_ns: u64, now: Instant) {
         self.raise_floor();
-        // Buffered writes never sleep: what holds them back is the window.
+        // Buffered writes never sleep; the window holds them back.
         let slept = i == ASYNC || thought_ns > self.values.idle_ns();
         let credit = if slept { self.credit_ns() } else { 0 };
         let least = self.floor_ns.saturating_sub(credit);
@@ -99,33 +99,33 @@ impl Turns {
         i
     }
 
-    /// Whose the next of the buffered writes is.
+    /// The task whose buffered write is next.
     fn writer(&self, cx: &Cx) -> Option<u32> {
         let next = self.queues.try_get(ASYNC as usize)?.fifo.first()?;
         Some(Self::queue_of(cx.rqs[RqId(next)].ioc, true))
     }
-    /// Has the device as many buffered writes as it does in the window, or more?
+    /// Whether one more buffered write would exceed the window.
     fn window_full(&mut self) -> bool {
         let window = self.values.window_ns();
         let q = self.queue(ASYNC);
         let after = (u64::from(q.in_device) + 1).saturating_mul(q.cost_ns);
         q.in_device > 0 && after > window
     }
-    /// Do others come than who writes? A task that is held back for its own reads' sake sleeps, and
-    /// does not come to them.
+    /// Whether tasks other than the writer have issued sync requests recently. The writer's own
+    /// reads do not count: a writer that is held back sleeps and issues none.
     fn others_come(&self, cx: &Cx) -> bool {
         let own = self.writer(cx) == Some(self.sync_by);
         let last = if own { self.other_sync } else { self.last_sync };
         last.is_some_and(|at| cx.since(at) < RECENT)
     }
 
-    /// Is it a newcomer beside older tasks only?
+    /// True if the task is a newcomer and only older tasks wait.
     fn comes_first(&self, i: u32) -> bool {
         let first = self.waiting.first();
         self.is_new(i) && first.is_none_or(|f| !self.is_new(f))
     }
 
-    /// Shall the task in its turn, whose queue is empty, be waited for? Arms the timer if so.
+    /// Whether to wait for the current task, whose queue is empty. Arms the timer if so.
     fn waits(&mut self, cx: &mut Cx, i: u32) -> bool {
         let idle = self.values.idle_ns();
         let first = self.comes_first(i);
@@ -144,7 +144,7 @@ impl Turns {
         true
     }
 
-    /// The queue whose request goes: that of the task in its turn, or who has paid least.
+    /// The queue whose request goes next: the current task's, or the one that has paid least.
     pub(super) fn choose(&mut self, cx: &mut Cx, force: bool) -> Option<u32> {
         let now = cx.now();
         self.raise_floor();
@@ -185,8 +185,8 @@ impl Turns {
         Some(self.begin_turn(cx, i, if new { NEWCOMER } else { LEAST_SERVED }))
     }
 
-    /// Has the oldest buffered write waited for too long, or all of them since the last one went; and
-    /// had others a turn since?
+    /// True if the oldest buffered write has waited too long, or if none has left for too long.
+    /// Other tasks must have had a turn since.
     fn async_expired(&mut self, cx: &Cx) -> bool {
         let others = self.async_went && !self.waiting.is_empty();
         let (oldest_ns, turn_ns) = (self.values.expire_ns(false), self.values.expire_ns(true));
@@ -200,7 +200,7 @@ impl Turns {
         })
     }
 
-    /// Is it the buffered writes' turn? By which rule, and what they have paid, if so.
+    /// The rule and the payment if it is the buffered writes' turn.
     fn async_goes(
         &mut self,
         cx: &mut Cx,
@@ -224,7 +224,7 @@ impl Turns {
         Some((OWN_WRITES, paid))
     }
 
-    /// The next of a queue.
+    /// The next request of a queue.
     pub(super) fn take(&mut self, cx: &mut Cx, i: u32) -> Option<RqId> {
         let expire = Nanos(self.values.expire_ns(i != ASYNC));
         let q = self.queues.get(i as usize);
@@ -244,8 +244,8 @@ impl Turns {
         Some(next)
     }
 
-    /// It goes to the device: its queue pays what one cost of late, and is new no longer when it has
-    /// had enough.
+    /// Charges the queue for a request that goes to the device: an estimate from recent costs. Ends
+    /// the newcomer state if the task has had enough.
     pub(super) fn pays(&mut self, cx: &Cx, i: u32, rq: RqId) -> u64 {
         let (price, enough_kb) = (self.price(i), self.values.newcomer_kb());
         let floor_ns = self.floor_ns;
@@ -261,12 +261,12 @@ impl Turns {
         let paid = q.cost_ns;
         if q.new && q.had_kb >= enough_kb {
             q.new = false;
-            // What a newcomer had is not held against it.
+            // The service that a task received as a newcomer is not charged.
             q.served_ns = floor_ns;
         }
         paid
     }
 }
 
-/// What a request of a newcomer counts at least, KiB: a seek is worth it.
+/// The least that a newcomer's request counts for, KiB; it accounts for a seek.
 const LEAST_KB: u64 = 32;

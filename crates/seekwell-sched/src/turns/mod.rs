@@ -1,23 +1,27 @@
-//! turns: tasks take turns by the time that the device takes for them, newcomers before all others;
-//! buffered writes pay double, and are few in the device while others than their own task come.
+//! turns: tasks take turns by the device time that they use; newcomers go before all others.
+//! Buffered writes pay double, and the device holds few of them while tasks other than the writer
+//! issue requests.
 //!
-//! Each task with sync requests has a queue, all buffered writes (whatever is not sync) are one
-//! more. A request is charged to its queue when it completes: the time since the completion before
-//! it, or since its own issue if that was later. The charges of all add up to the time the device was
-//! busy, so no model of the device is wanted: a seek costs what it took, and on flash a request costs
-//! its part of the device. Until then its queue has paid what its requests cost of late. The queue
-//! that has paid least goes next; one that slept is at most a slice behind the others, so that a
-//! reader who thinks is served at once.
+//! Each task with sync requests has a queue; all buffered writes (all requests that are not sync)
+//! share one more. A request is charged to its queue when it completes. The charge is the time
+//! since the previous completion, or since the request's own issue if that was later. The charges
+//! add up to the time that the device was busy, so no model of the device is needed: a seek costs
+//! the time it took, and on flash a request costs its share of the device. Until completion, the
+//! queue is charged an estimate: its recent mean cost. The queue that has paid least goes next. A
+//! queue that slept is at most a slice behind the others, so that a reader with think time is
+//! served at once.
 //!
-//! A task is new until it has had newcomer_kb. A program that starts is through by then, one that
-//! copies is not. Who is new goes before who is not, and if it reads, the device stands still for
-//! the moments it thinks. Whoever has waited for fifo_expire gets a turn all the same.
+//! A task is new until it has had newcomer_kb. A program that starts has finished reading by then;
+//! a program that copies has not. New tasks go before others. While a new task that reads is
+//! thinking, the device stays idle for a short time. A task that has waited for fifo_expire gets a
+//! turn in any case.
 //!
-//! On a rotating disk a turn lasts a slice, and who reads on and comes back quickly is waited for. On
-//! flash a turn is one request, and nobody is waited for but newcomers beside older tasks.
+//! On a rotating disk a turn lasts one slice, and the scheduler waits for a task that reads
+//! sequentially and returns quickly. On flash a turn is one request, and the scheduler waits only
+//! for newcomers that compete with older tasks.
 //!
-//! Left out: priorities, cgroups, a queue for each CPU; discards are taken for buffered writes; a task
-//! that has slept for long is not new again.
+//! Not modelled: priorities, cgroups, one queue per CPU. Discards are treated as buffered writes. A
+//! task that has slept for long does not become new again.
 
 mod check;
 mod choose;
@@ -33,7 +37,7 @@ use seekwell_core::{
 };
 use tunables::Values;
 
-/// Registry line.
+/// Registry entry.
 pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "turns",
     layer: Layer::Mq,
@@ -46,7 +50,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     source: "docs/ideas/turns.md",
     per_process: true,
     hash: hash_always,
-    // fifo_expire_async, then one of them after each turn, a slice and the wait in it.
+    // fifo_expire_async, then one buffered write after each turn, which is a slice and its wait.
     waiting: Waiting {
         fixed_ms: 5500,
         requests: 8,
@@ -60,44 +64,45 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     make: |cx, _| Box::new(Turns::new(cx)),
 };
 
-/// Ends the wait for a task.
+/// The timer that ends the wait for a task.
 const IDLE: Slot = Slot::new(0, "idle_timer");
-/// The queue of all that is not sync; a task's is its context's number and one.
+/// The queue of all requests that are not sync; a task's queue is its context's number plus one.
 const ASYNC: u32 = 0;
-/// Sectors from the end of one request to the start of the next that are no seek: 2 MiB.
+/// A distance from the end of one request to the start of the next that is not a seek, sectors (2
+/// MiB).
 const NEAR: u64 = 4096;
-/// Who reads on: half of its last requests were near, of 256.
+/// A sequential reader: half of its recent requests were near; 256 means all.
 const SEQUENTIAL: u32 = 128;
-/// Sync requests are taken to come for so long after the last.
+/// Sync requests are considered ongoing for this long after the last one.
 const RECENT: Nanos = Nanos::from_ms(1000);
-/// Where payments begin, ns: six days below it there is room for newcomers.
+/// The start value of payments, ns. The values below it, six days' worth, are for newcomers.
 const ZERO_NS: u64 = 1 << 50;
-/// What a request is taken to cost before one was measured, ns.
+/// Assumed cost of a request before one is measured, ns.
 const UNMEASURED_NS: u64 = 500_000;
 
-/// A task's requests, and what is known of it.
+/// A task's requests and statistics.
 #[derive(Clone, Debug)]
 struct Queue {
     sorted: Tree,
     fifo: List,
     in_device: u32,
-    /// What it has paid, ns: who has paid least is next.
+    /// The amount it has paid, ns; the queue that has paid least is next.
     served_ns: u64,
-    /// What its requests cost of late, ns.
+    /// Recent mean cost of its requests, ns.
     cost_ns: u64,
-    /// End of what was dispatched last, and of what came last.
+    /// The end of the last request dispatched (`position`), and of the last inserted (`end`).
     position: Sector,
     end: Sector,
-    /// When it began to wait for a turn, or had its last.
+    /// When the wait for a turn began, or when its last request was dispatched.
     waits_since: Instant,
-    /// `START`: nothing was completed yet.
+    /// `START` if nothing has completed yet.
     last_done: Instant,
     /// Mean time from a completion to the next request, ns.
     think_ns: u64,
-    /// How many of its last requests were near, of 256.
+    /// Decaying share of its requests that were near; 256 means all.
     near: u32,
     last_read: bool,
-    /// A newcomer, and what it has had, KiB.
+    /// Whether it is a newcomer, and the amount it has had, KiB.
     new: bool,
     had_kb: u64,
 }
@@ -123,7 +128,7 @@ impl Default for Queue {
     }
 }
 
-/// Where a request is, and whose.
+/// Where a request is, and in whose queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -137,7 +142,7 @@ enum Place {
 #[derive(Clone, Copy, Debug, Default)]
 struct Rq {
     place: Place,
-    /// What its queue has paid for it in advance, ns.
+    /// The amount that its queue has paid for it in advance, ns.
     paid_ns: u64,
 }
 
@@ -148,22 +153,23 @@ pub struct Turns {
     nodes: Nodes<Sector>,
     links: Links,
     rq: Side<Rq>,
-    /// Given back, or at the head: before everything.
+    /// Returned or at-head requests; they go before all others.
     head: List,
-    /// Tasks with requests that are not in their turn, by what they have paid.
+    /// Tasks with requests that do not have the turn, sorted by their payments.
     waiting: Tree,
     turns: Nodes<u64>,
-    /// The same by how long they have waited for a turn.
+    /// The same tasks by how long they have waited for a turn.
     line: List,
     places: Links,
-    /// The task in its turn, and since when.
+    /// The task that has the turn, and since when.
     current: Option<u32>,
     since: Instant,
-    /// Nobody had a turn since an expired buffered write went.
+    /// No task has had a turn since an expired buffered write left.
     async_went: bool,
-    /// The least that any task with requests has paid that is not new; it never falls.
+    /// The least amount paid by a task with requests that is not new; it never falls.
     floor_ns: u64,
-    /// When the last sync request came, whose it was, and when the last of anybody else.
+    /// When the last sync request arrived, whose it was, and when the last one of any other task
+    /// arrived.
     last_sync: Option<Instant>,
     sync_by: u32,
     other_sync: Option<Instant>,
@@ -173,7 +179,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Empty, with the defaults.
+    /// Creates an empty scheduler with the defaults.
     pub fn new(cx: &Cx) -> Self {
         Turns {
             queues: Side::new(),
@@ -188,7 +194,7 @@ impl Turns {
             current: None,
             since: cx.now(),
             async_went: false,
-            // No credit reaches below zero.
+            // The start value is high enough that no credit goes below zero.
             floor_ns: ZERO_NS + (1 << 40),
             last_sync: None,
             sync_by: ASYNC,
@@ -229,7 +235,7 @@ impl Turns {
         }
     }
 
-    /// It is no longer in the device. Its queue pays what it took instead of what was guessed.
+    /// The request has left the device. Its queue pays the measured time in place of the estimate.
     fn leaves(&mut self, rq: RqId, took_ns: u64) -> Option<u32> {
         let own = self.rq.at(rq.idx());
         let Place::Device(i) = own.place else {
@@ -245,7 +251,7 @@ impl Turns {
         Some(i)
     }
 
-    /// A neighbour that does the same: one tree has all operations.
+    /// Accepts a neighbour with the same operation only, because one tree holds all operations.
     fn beside(&self, cx: &Cx, rq: RqId, found: Option<u32>) -> Option<RqId> {
         found.map(RqId).filter(|n| cx.rqs[*n].op == cx.rqs[rq].op)
     }
@@ -283,10 +289,10 @@ impl Scheduler for Turns {
         let mut thought = 0;
         if empty && q.in_device == 0 && q.last_done != Instant::START {
             thought = now.since(q.last_done).0;
-            // One long pause is soon forgotten.
+            // The cap makes one long pause decay quickly.
             q.think_ns = (q.think_ns * 3 + thought.min(2 * idle)) / 4;
             if on {
-                // The device stood still for it.
+                // The device was idle for this task.
                 q.served_ns += thought.min(idle);
             }
         }
@@ -342,7 +348,8 @@ impl Scheduler for Turns {
             q.cost_ns = (q.cost_ns * 7 + took) / 8;
             let idle = q.fifo.is_empty() && q.in_device == 0;
             if on && idle && (!self.line.is_empty() || !self.queue(ASYNC).fifo.is_empty()) {
-                // They were held back for it, and nobody else asks again.
+                // Other requests were held back for this task, and no other event would run the
+                // queue.
                 cx.kick();
             }
         }
@@ -369,11 +376,12 @@ impl Scheduler for Turns {
         }
     }
 
-    /// The window does what writeback throttling is for, and puts nobody to sleep for his own reads.
+    /// The window does the work of writeback throttling, and no task sleeps because of its own
+    /// reads.
     fn wants_wbt(&self) -> bool {
         crate::wbt::wanted(INFO.name)
     }
-    /// Readers find a tag, however many writes there are.
+    /// Leaves tags for readers, however many writes there are.
     fn limit_depth(&mut self, cx: &mut Cx, bio: &Bio, _: IocId) -> Option<u32> {
         let most = (cx.queue.nr_requests * 3 / 4).max(1);
         (!bio.is_sync(cx.queue.era)).then_some(most)
@@ -386,13 +394,13 @@ impl Scheduler for Turns {
             .find(&self.queues.at(i as usize).sorted, bio.end());
         found.map(RqId).filter(|rq| cx.rqs[*rq].op == bio.op)
     }
-    /// What is waited for stays apart from what is not.
+    /// Sync and async requests are never merged.
     fn allow_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, _: IocId) -> bool {
         cx.rqs[rq].sync == bio.is_sync(cx.queue.era)
     }
     fn merged(&mut self, cx: &mut Cx, rq: RqId, kind: MergeKind) {
         if let (MergeKind::Front, Place::Queue(i)) = (kind, self.rq.at(rq.idx()).place) {
-            // It starts elsewhere now.
+            // The start has moved.
             let q = self.queues.at(i as usize);
             self.nodes.remove(&mut q.sorted, rq.0);
             self.nodes.insert(&mut q.sorted, rq.0, cx.rqs[rq].sector);

@@ -2,7 +2,7 @@
 
 use crate::tunable::{INT_MAX, Kind, StoreError, Tunable, strict_int};
 
-/// One a line of [`Values`].
+/// One entry per line of [`Values`].
 pub(super) const TUNABLES: &[Tunable] = &[
     number(
         "slice_sync",
@@ -66,7 +66,7 @@ const fn number(
     }
 }
 
-/// Their values, in the order of [`TUNABLES`].
+/// The values, in the order of [`TUNABLES`].
 #[derive(Debug)]
 pub(super) struct Values([u64; TUNABLES.len()]);
 

@@ -1,7 +1,8 @@
-//! A layer reduced to the calls a scheduler sees, and a device that takes the same time for each
-//! request: enough to hold a scheduler to a worked example without any other crate.
+//! A block layer reduced to the calls that a scheduler sees, and a device with the same time for
+//! each request. Together they can compare a scheduler with a worked example without any other
+//! crate.
 //!
-//! Left out: merging, plugs, pools and tags, flushes; requests that the driver gives back.
+//! Not modelled: merging, plugs, pools and tags, flushes, and requests that the driver returns.
 
 use seekwell_core::{
     Bio, CgroupId, Era, Flags, Instant, IoPrio, IocId, Nanos, Op, RqId, State, TaskId, TickClock,
@@ -9,22 +10,22 @@ use seekwell_core::{
 use seekwell_sched::{Cx, Insert, IocEvent, Layer, QueueFacts, Scheduler, find};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A blk-mq queue that was told "nothing" though there is work asks again after this.
+/// A blk-mq queue whose scheduler returned nothing although it has work asks again after this time.
 const RERUN: Nanos = Nanos::from_ms(3);
 
-/// Whose requests teach, and from which id on.
+/// The task whose requests teach the scheduler, and the first of their ids.
 const TEACHER: u32 = 99;
 const LESSONS: u64 = 900_000;
 
-/// When a request comes in.
+/// When a request arrives.
 #[derive(Clone, Copy, Debug)]
 enum When {
     At(u64),
-    /// So long after another one was completed.
+    /// This long after the completion of another request.
     After(u64, u64),
 }
 
-/// What comes in.
+/// A request as it arrives.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     when: When,
@@ -44,9 +45,9 @@ pub struct Bench {
     depth: usize,
     service_us: u64,
     rotational: bool,
-    /// Nothing is asked for before what comes at this time is in, us.
+    /// No request is dispatched before the requests of this time have arrived, us.
     hold_us: Option<u64>,
-    /// When the rows begin.
+    /// The time at which the rows begin, us.
     begins_us: u64,
     tunables: Vec<(&'static str, &'static str)>,
     prios: BTreeMap<u32, IoPrio>,
@@ -55,7 +56,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// A rotating disk of depth 1 under HZ 1000 that takes `service_us` for a request.
+    /// A rotating disk of depth 1 at HZ 1000 that takes `service_us` per request.
     pub fn serial(elevator: &'static str, service_us: u64) -> Self {
         Bench {
             elevator,
@@ -71,7 +72,7 @@ impl Bench {
             writes: Vec::new(),
         }
     }
-    /// Everything is asked for at once at `at_us`, and nothing completes meanwhile.
+    /// All requests are dispatched together at `at_us`, and none completes meanwhile.
     pub fn drained(elevator: &'static str, at_us: u64) -> Self {
         Bench {
             depth: usize::MAX,
@@ -80,15 +81,16 @@ impl Bench {
             ..Self::serial(elevator, 0)
         }
     }
-    /// What comes at the beginning is in before the first is asked for.
+    /// The requests of the first instant all arrive before the first dispatch.
     pub fn hold(&self) -> Self {
         Bench {
             hold_us: Some(self.begins_us),
             ..self.clone()
         }
     }
-    /// BFQ only knows after some thirty requests that a device does not queue: forty of the IDLE
-    /// class teach it, and the example begins at `at_us`. They are not in what comes out.
+    /// BFQ needs about thirty requests to learn that a device does not queue. Here forty requests
+    /// of the IDLE class teach it, and the example begins at `at_us`. The results leave those
+    /// requests out.
     pub fn taught(mut self, at_us: u64) -> Self {
         self.begins_us = at_us;
         self.exits.push((at_us / 2, TEACHER));
@@ -120,13 +122,13 @@ impl Bench {
         self.exits.push((at_us, task));
         self
     }
-    /// A tunable is written while the example runs.
+    /// Writes a tunable while the example runs.
     pub fn write(mut self, at_us: u64, name: &'static str, value: &'static str) -> Self {
         self.writes.push((at_us, name, value));
         self
     }
 
-    /// The order in which requests go, as `id id id`.
+    /// The order of the dispatches, as `id id id`.
     pub fn order(&self, rows: &str) -> String {
         let ids: Vec<_> = self
             .run(rows)
@@ -136,7 +138,8 @@ impl Bench {
             .collect();
         ids.join(" ")
     }
-    /// The same with times in ms: `id@ms id@ms`, and `T@ms` where a timer of the scheduler fired.
+    /// Like [`Bench::order`] with times in ms: `id@ms id@ms`, and `T@ms` for a timer of the
+    /// scheduler.
     pub fn times(&self, rows: &str) -> String {
         let done = self.run(rows);
         let mut all: Vec<(u64, bool, String)> = Vec::new();
@@ -151,9 +154,9 @@ impl Bench {
         let words: Vec<_> = all.into_iter().map(|e| e.2).collect();
         words.join(" ")
     }
-    /// `rows`: `when id task op sector[+n]; ...`, when in us, `@ID+US` for so long after the
-    /// completion of another request. Ops: R read, W async write, S sync write, N sync write
-    /// that says NOIDLE, P read of META and PRIO.
+    /// `rows`: `when id task op sector[+n]; ...`. `when` is in us, or `@ID+US` for that long after
+    /// the completion of another request. Ops: R read, W async write, S sync write, N sync write
+    /// with NOIDLE, P read with META and PRIO.
     pub fn run(&self, rows: &str) -> Ran {
         let mut run = Run::new(self, rows);
         run.go();
@@ -208,7 +211,7 @@ fn row(text: &str) -> Row {
     }
 }
 
-/// What an example gave.
+/// The results of an example.
 #[derive(Debug)]
 pub struct Ran {
     /// Time in us and id.
@@ -220,7 +223,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// How often a reason named this rule.
+    /// The number of reasons that name this rule.
     pub fn named(&self, rule: &str) -> usize {
         self.reasons.iter().filter(|r| r.1 == rule).count()
     }
@@ -235,11 +238,11 @@ struct Run<'a> {
     coming: Vec<Row>,
     exits: Vec<(u64, u32)>,
     writes: Vec<(u64, &'static str, &'static str)>,
-    /// In the device: when it is done, which.
+    /// Requests in the device: completion time and request.
     device: VecDeque<(u64, RqId)>,
     completed: BTreeMap<u64, u64>,
     rerun_us: Option<u64>,
-    /// Nothing is asked for yet.
+    /// Dispatching has not started.
     held: bool,
     dispatched: Vec<(u64, u64)>,
     timers: Vec<u64>,
@@ -327,7 +330,7 @@ impl<'a> Run<'a> {
             }
             self.cx.set_now(Instant::at_us(next));
             self.step(next);
-            // The invariants are looked at now and then where there are many requests.
+            // With many requests the invariants are checked only now and then.
             steps += 1;
             if few || steps.is_multiple_of(16) {
                 self.sched.check(&self.cx);

@@ -30,8 +30,8 @@ fn shares_by_level() {
         "{got}"
     );
 }
-/// A queue that idled its slot away in vain has an eighth of the maximum budget less in the
-/// next: 10922 - 2048 = 8874 sectors, which is 8 requests of 1024, where a fresh queue has 10.
+/// A queue that idled in vain in its slot gets an eighth of the maximum budget less in the next:
+/// 10922 - 2048 = 8874 sectors, which is 8 requests of 1024. A fresh queue has 10.
 #[test]
 fn the_budget_after_idling_in_vain_is_smaller() {
     let big =
@@ -47,11 +47,11 @@ fn the_budget_after_idling_in_vain_is_smaller() {
     assert!(expired[1].2.contains("EXHAUSTED"), "{expired:?}");
     assert_eq!(charged(1).as_deref(), Some("8192"), "{expired:?}");
     assert_eq!(charged(2).as_deref(), Some("10240"), "{expired:?}");
-    // Exhausted budgets grow fourfold, up to the maximum of 16384.
+    // An exhausted budget grows fourfold, up to the maximum of 16384.
     assert_eq!(charged(3).as_deref(), Some("16384"), "{expired:?}");
 }
-/// Idling in vain three times leaves 10922 - 3 x 2048 = 4778 sectors, which is 4 requests; an
-/// exhausted budget is four times as large the next time, up to the maximum.
+/// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
+/// exhausted budget grows fourfold, up to the maximum.
 #[test]
 fn a_small_budget_grows_fourfold() {
     let mut rows = String::new();
@@ -77,8 +77,8 @@ fn a_small_budget_grows_fourfold() {
     let whole = charged.iter().filter(|c| *c == "16384").count();
     assert!(whole >= 3, "{:?}", ran.reasons);
 }
-/// What a queue is charged for its first slot after it was idled for in vain so often: requests of
-/// 128 sectors that fit its budget.
+/// The charge for a queue's first slot after the given number of slots with idling in vain:
+/// requests of 128 sectors that fit its budget.
 #[test]
 fn the_budget_sinks_to_the_least_by_idling_in_vain() {
     let first_slot = |idled: u64| {
@@ -95,7 +95,7 @@ fn the_budget_sinks_to_the_least_by_idling_in_vain() {
         let burst = order.iter().skip_while(|id| **id < 101);
         burst.take_while(|id| **id < 301).count()
     };
-    // 10922, less 4 x 512 each time; from 5 x 512 down it is 512.
+    // 10922, less 4 x 512 each time; from 5 x 512 down the budget is 512.
     for (idled, sectors) in [10_922, 8_874, 6_826, 4_778, 2_730, 682, 512, 512]
         .iter()
         .enumerate()
@@ -103,8 +103,9 @@ fn the_budget_sinks_to_the_least_by_idling_in_vain() {
         assert_eq!(first_slot(idled as u64), sectors / 128, "{idled} times");
     }
 }
-/// One that comes back within three slice_idle of its last completion goes on with what it had
-/// left, 10922 - 3072 sectors; later it begins anew, with the 8874 that idling in vain left it.
+/// A queue that returns within three slice_idle of its last completion continues with its rest of
+/// 10922 - 3072 sectors. A queue that returns later starts a new slot with 8874, which idling in
+/// vain left it.
 #[test]
 fn who_comes_back_in_time_has_what_was_left_of_its_budget() {
     let slot = |after_us: u64| {
@@ -143,7 +144,7 @@ fn a_newcomer_is_raised_and_preempts() {
     );
 }
 /// Writing 0 to `low_latency` ends the raising of a queue that waits (it idles 8 ms). The queue in
-/// service keeps its raising and its longer idle time: 20 ms, in v7 three times 8 ms.
+/// service stays raised and keeps its longer idle time: 20 ms, in v7 three times 8 ms.
 #[test]
 fn low_latency_off_spares_the_queue_in_service() {
     let rows = "0 1 1 R 1000000; 100 3 3 R 90000000; 500 2 2 R 50000000";
@@ -155,8 +156,8 @@ fn low_latency_off_spares_the_queue_in_service() {
     assert_eq!(off("bfq"), "1@0 T@22 2@22 T@32 3@32 T@42");
     assert_eq!(off("bfq-v7r8"), "1@0 T@26 2@26 T@36 3@36 T@46");
 }
-/// An idle queue that was forgotten is on no list either. It keeps its raising, as on Linux 6.18:
-/// a process that read one block before the write had 929 reads against 2 of its rival after it.
+/// An idle queue that was forgotten is on no list either. It stays raised, as on Linux 6.18: a
+/// process that read one block before the write had 929 reads after it, its rival 2.
 #[test]
 fn low_latency_off_spares_a_forgotten_queue() {
     let rows = "0 1 1 R 1000000; 40000 2 1 R 1000008";
@@ -177,13 +178,13 @@ fn the_idle_class_gets_a_turn_every_200_ms() {
     let got = plain("bfq", 50_000).prio(2, IDLE).order(&rows);
     assert_eq!(got, "1 2 3 4 5 6 21 7 8 9 22 23");
 }
-/// 120000 sectors are 117 requests of 1024 and some; a queue that is raised anew begins to
-/// count anew.
+/// 120000 sectors are about 117 requests of 1024. The count of a queue that is raised again starts
+/// at zero.
 #[test]
 fn an_interactive_queue_is_raised_for_so_many_sectors() {
     let big = |at, id, n, sector| many(at, id, n, 1, "R", sector, 1024).replace(';', "+1024;");
     let mut rows = big(0, 1001, 80, 1_000_000);
-    // Something every second keeps it from being idle for long, until its time is over.
+    // A request every second keeps the queue from being idle for long, until its raising ends.
     for i in 1..12 {
         rows += &format!("{} {i} 1 R {};", i * 1_000_000, 2_000_000 + 8 * i);
     }
@@ -221,9 +222,8 @@ fn v7_budgets_grow_fourfold() {
     let got = runs(&b.order(&rows), |id| id / 20);
     assert_eq!(got, "0:10 1:10 0:2 1:2");
 }
-/// Idling in vain three times leaves 10922 - 3 x 2048 = 4778 sectors, which is 4 requests; an
-/// exhausted budget is four times as large the next time, up to the maximum of 16384, where twice
-/// as large would be 9.
+/// Three slots with idling in vain leave 10922 - 3 x 2048 = 4778 sectors, which is 4 requests. An
+/// exhausted budget grows fourfold, up to the maximum of 16384; with a factor of two it would be 9.
 #[test]
 fn v7_a_small_budget_grows_fourfold() {
     let mut rows = String::new();

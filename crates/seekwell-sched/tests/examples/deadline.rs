@@ -1,4 +1,4 @@
-//! deadline, from 2.6.18 on.
+//! deadline from 2.6.18 on.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn two_read_batches_to_one_of_writes() {
         Bench::serial("deadline", 1000).order(BOTH),
         "1 2 3 4 5 6 7 8 9"
     );
-    // Gaps end a batch, so that every request decides anew.
+    // Gaps end a batch, so every request starts a new decision.
     assert_eq!(
         Bench::serial("deadline-2.6.24", 1000).order(BOTH),
         "1 2 3 7 4 5 8 6 9"

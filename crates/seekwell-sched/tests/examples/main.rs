@@ -1,5 +1,5 @@
-//! Worked examples, each named after the rule it shows, run against the schedulers alone: a layer
-//! of a hundred lines and a device of a fixed time. Times in ms; `T`: a timer of the scheduler.
+//! Worked examples, named after the rule they show, run against the schedulers alone: a layer of a
+//! hundred lines and a device with a fixed time. Times are in ms; `T` is a timer of the scheduler.
 
 mod anticipatory;
 mod bench;
@@ -21,13 +21,13 @@ const IDLE: IoPrio = IoPrio {
     level: 7,
 };
 
-/// `count` requests of a task at once, one step apart, from `id` on.
+/// `count` requests of a task at once, `step` sectors apart, with ids from `id` on.
 fn many(at: u64, id: u64, count: u64, task: u64, op: &str, sector: u64, step: u64) -> String {
     let row = |i| format!("{at} {} {task} {op} {};", id + i, sector + i * step);
     (0..count).map(row).collect()
 }
 
-/// `count` requests of a task, each `think` us after the one before, one behind the other.
+/// `count` requests of a task, each `think` us after the previous one and next to it.
 fn chain(at: u64, id: u64, count: u64, task: u64, sector: u64, n: u64, think: u64) -> String {
     let mut out = format!("{at} {id} {task} R {sector}+{n};");
     for i in 1..count {
@@ -41,7 +41,7 @@ fn chain(at: u64, id: u64, count: u64, task: u64, sector: u64, n: u64, think: u6
     out
 }
 
-/// Runs of one task in an order: `task:count`.
+/// Consecutive requests of one task in an order: `task:count`.
 fn runs(order: &str, task_of: impl Fn(u64) -> u64) -> String {
     let mut all: Vec<(u64, u32)> = Vec::new();
     for id in order.split(' ').filter_map(|w| w.parse().ok()) {

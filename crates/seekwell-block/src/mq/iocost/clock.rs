@@ -1,48 +1,49 @@
-//! The clock of a device: how fast it goes, and what makes it slower or faster.
+//! The clock of a device: its rate, and the rules that slow it down or speed it up.
 
 use super::params::{MILLION, PER_US, Params};
 
-/// Waits for tags from which a device is too busy, and up to which it is not, percent.
+/// Waits for tags: above the first value the device is too busy, up to the second it is not;
+/// percent.
 const RQ_WAIT_PCT: (u64, u64) = (5, 3);
-/// Of the misses allowed, what a device that is not too busy may have.
+/// The part of the allowed misses that a device may have and still count as not busy, percent.
 const UNBUSY_PCT: u64 = 75;
 const MOST_BUSY: i32 = 1000;
-/// By how much a rate outside its bounds goes back, percent.
+/// Percentage by which a rate outside its bounds moves back.
 const BACK_PCT: u64 = 4;
 
-/// What a period saw.
+/// Measurements of a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// Reads and writes that were within their latency, and that were not.
+    /// Number of reads and writes within their latency and beyond it.
     pub met: [u64; 2],
     pub missed: [u64; 2],
     pub rq_wait_ns: u64,
 }
 
-/// What was found at the end of a period, as the tracepoint of the clock shows it.
+/// Results of a period, as the tracepoint of the clock shows them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rate before and after, a microsecond; 137438 is 100 %.
+    /// Rate before and after, per microsecond; 137438 is 100 %.
     pub rates: [u64; 2],
-    /// Above 0: too busy for so many periods; below: some cgroup could have used more.
+    /// Above 0: too busy for this many periods; below 0: some cgroup could have used more.
     pub busy: i32,
     /// Reads and writes that missed their latency, ppm.
     pub missed_ppm: [u64; 2],
     /// Waits for tags, percent of the period.
     pub rq_wait_pct: u64,
-    /// Cgroups whose oldest bio is older than a period.
+    /// Number of cgroups whose oldest bio is older than a period.
     pub lagging: u32,
-    /// Cgroups that were short of budget.
+    /// Number of cgroups that were short of budget.
     pub short: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// As adjusted, and with what makes up for time that nobody used.
+    /// The adjusted rate (`base`), and the rate that also compensates unused time (`rate`).
     pub base: u64,
     pub rate: u64,
     pub busy: i32,
-    /// When the period began, and what the clock said.
+    /// Start of the period, in real time and on this clock.
     pub began_us: u64,
     pub began: i64,
     /// Time thrown away (below 0).
@@ -66,7 +67,7 @@ impl Clock {
     pub fn begin(&mut self, us: u64) {
         (self.began, self.began_us) = (self.at(us), us);
     }
-    /// By how many percent the rate changes after so many periods.
+    /// Percentage by which the rate changes after this many periods.
     fn step_pct(busy: i32) -> u64 {
         match busy.unsigned_abs() {
             0..4 => 0,
@@ -77,7 +78,7 @@ impl Clock {
             _ => 16,
         }
     }
-    /// Judges a period (`ioc_timer_fn`, `ioc_adjust_base_vrate`).
+    /// Evaluates a period (`ioc_timer_fn`, `ioc_adjust_base_vrate`).
     pub fn judge(&mut self, p: &Params, seen: &Seen, short: u32, lagging: u32) -> Report {
         let ppm = |dir: usize| {
             let all = seen.met[dir] + seen.missed[dir];
@@ -125,8 +126,8 @@ impl Clock {
             (self.base * pct).div_ceil(100).clamp(least, most)
         }
     }
-    /// What was thrown away is given back within the next period, between half and double the
-    /// rate (`ioc_refresh_vrate`).
+    /// Returns the unused time within the next period, at a rate between half and double
+    /// (`ioc_refresh_vrate`).
     pub fn make_up(&mut self, period_us: u64) {
         let base = self.base as i64;
         let more = (-self.error / period_us.max(1) as i64).clamp(-base / 2, base);

@@ -1,14 +1,16 @@
-//! `io.cost` (`blk-iocost.c`, 6.1 to 6.18): the device's time is shared by weight. A bio costs what
-//! a model of the device says; a cgroup may go as far ahead as the device's clock, at its share of
-//! the weights in use; who has no budget left sleeps. The clock follows how the device does.
+//! `io.cost` (`blk-iocost.c`, 6.1 to 6.18): shares the device's time by weight. A model of the
+//! device gives the cost of a bio. A cgroup may use budget up to the device's clock, at its share
+//! of the weights in use; a task without budget sleeps. The clock's rate follows the device's
+//! performance.
 //!
-//! Models: the linear model and its usual figures, shares over the levels, the wake-up timer,
-//! periods, misses and waits, the clock's rate, what an idle or modest cgroup leaves to the others.
-//! It knows nothing of a queue; recorded rounds are replayed over it (`tests/iocost.rs`).
+//! Modelled: the linear model with its default figures, shares over the levels, the wake-up timer,
+//! periods, misses and waits, the clock's rate, and the budget that an idle or modest cgroup leaves
+//! to others. This module does not depend on a queue; recorded rounds are replayed over it
+//! (`tests/iocost.rs`).
 //!
-//! Left out: debts of swap and metadata that others wait for (they pay like anybody), a cgroup's own
-//! bios beside those of its children, weights of single devices, models of other kinds. What a
-//! cgroup gives goes to its siblings, no further.
+//! Not modelled: debts of swap and metadata that other tasks wait for (they pay like all bios), a
+//! cgroup's own bios next to those of its children, weights of single devices, other kinds of
+//! models. A cgroup's donation goes to its siblings only.
 
 mod clock;
 mod params;
@@ -22,36 +24,37 @@ use params::{Class, PER_US, Params};
 use seekwell_core::{CgroupId, IoCostModel, IoCostQos};
 use std::collections::VecDeque;
 
-/// The whole of all shares.
+/// The sum of all shares.
 const WHOLE: u64 = 1 << 16;
-/// `io.weight` where nobody wrote one.
+/// The default `io.weight`.
 const WEIGHT: u32 = 100;
-/// Of a period: a group that is less behind is short; one that gave, and is less behind, takes all
-/// back; what a group may keep as credit; percent.
+/// Percent of a period. A group with a smaller margin than the first is short of budget. A donor
+/// with a smaller margin than the second takes back its whole share. The third is the largest
+/// credit that a group may keep.
 const LOW_PCT: u64 = 20;
 const LEAST_PCT: u64 = 10;
 const CREDIT_PCT: u64 = 50;
-/// Of a period: what the wake-up timer adds, its slack included, percent.
+/// The wake-up timer's delay with its slack, percent of a period.
 const TIMER_PCT: u64 = 2;
-/// Nothing costs more than an hour.
+/// Upper bound of a cost: an hour.
 const DEAREST: u64 = 3600 << 37;
-/// After so long at the end of its range a device counts as one of another class, us.
+/// After this time at the end of its range, a device moves to another class, us.
 const CLASS_US: u64 = 10_000_000;
 
 /// A bio as `io.cost` sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
-    /// Comes back when one that slept has paid: who would sleep.
+    /// Identifies the bio that would sleep; returned when it has paid.
     pub id: u64,
-    /// Not a read.
+    /// Whether it is not a read.
     pub write: bool,
     /// First sector.
     pub sector: u64,
-    /// Length; nothing is asked for an empty one.
+    /// Length; an empty bio costs nothing.
     pub sectors: u32,
 }
 
-/// What was paid, to be given back with the completion.
+/// A payment, to be passed back with the completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paid(i64);
 
@@ -59,17 +62,17 @@ pub struct Paid(i64);
 struct Group {
     weight: Option<u32>,
     active: bool,
-    /// The group's own time: of all it paid, and of what completed.
+    /// The group's own time: of everything it paid, and of everything that completed.
     paid: i64,
     done: i64,
     /// End of its last bio.
     end: Option<u64>,
-    /// Cost of the period, before weights.
+    /// Cost of its bios in this period, before weights.
     usage: u64,
-    /// It paid something in this period, or in the last.
+    /// Whether it paid anything in this period, and in the last one.
     fresh: [bool; 2],
-    /// Weight in use where it gives the rest to its siblings, in parts of [`WHOLE`]; and its margin
-    /// then.
+    /// Its weight in use while it donates the rest to its siblings, in parts of [`WHOLE`]; and its
+    /// margin at that time.
     keeps: Option<u64>,
     margin: i64,
     activated_us: u64,
@@ -96,7 +99,7 @@ pub struct IoCost {
 }
 
 impl IoCost {
-    /// Off. `depth`: `nr_requests` of the queue.
+    /// A controller that is off. `depth`: `nr_requests` of the queue.
     pub fn new(hz: u32, rotational: bool, depth: u32) -> Self {
         let class = Class::of(rotational, depth);
         let qos = IoCostQos::default();
@@ -116,25 +119,25 @@ impl IoCost {
             report: Report::default(),
         }
     }
-    /// Does it do anything?
+    /// Whether it is on.
     #[inline]
     pub fn on(&self) -> bool {
         self.qos.enable
     }
-    /// What the last period said.
+    /// The results of the last period.
     pub fn report(&self) -> Report {
         self.report
     }
-    /// Those that sleep.
+    /// Number of sleeping bios.
     pub fn waiting(&self) -> usize {
         self.groups.iter().map(|g| g.waiting.len()).sum()
     }
 
-    /// A cgroup is made under a parent.
+    /// A cgroup is created under a parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         self.groups.made(id, parent);
     }
-    /// A cgroup is gone: who sleeps goes without paying.
+    /// A cgroup is removed: its sleepers continue without paying.
     pub fn gone(&mut self, id: CgroupId) {
         if let Some(at) = self.groups.find(id) {
             self.let_all_go(at);
@@ -176,11 +179,11 @@ impl IoCost {
         self.params = Params::of(self.class, &self.qos, self.model.as_ref());
     }
 
-    /// Part of a period in the clock's units.
+    /// A percentage of a period in the clock's units.
     fn margin(&self, pct: u64) -> i64 {
         (self.params.period_us * pct / 100 * self.clock.base) as i64
     }
-    /// Is it active, or is a cgroup in it?
+    /// Whether the group is active, or contains an active one.
     fn is_active(&self, at: usize) -> bool {
         self.groups[at].active
             || (0..self.groups.len())
@@ -189,12 +192,12 @@ impl IoCost {
     fn weight(&self, at: usize) -> u64 {
         u64::from(self.groups[at].weight.unwrap_or(WEIGHT)) * WHOLE
     }
-    /// A group's share of the weights of those that are active.
+    /// A group's share of the weights of all active groups.
     fn share(&self, at: usize) -> u64 {
         self.share_by(at, |g| self.weight(g))
     }
-    /// A group's share of the weights in use: less than its own where it gives, more where a
-    /// sibling does.
+    /// A group's share of the weights in use: less than its own share while it donates, more while
+    /// a sibling does.
     fn in_use(&self, at: usize) -> u64 {
         self.share_by(at, |g| self.groups[g].keeps.unwrap_or(self.weight(g)))
     }
@@ -217,8 +220,8 @@ impl IoCost {
         cost.min(DEAREST.into()) as i64
     }
 
-    /// A bio of a cgroup asks (`ioc_rqos_throttle`). What it paid; `None`: it sleeps until
-    /// [`IoCost::granted`] names it. Bios of the root pay nothing.
+    /// A bio of a cgroup asks for budget (`ioc_rqos_throttle`). Returns its payment; `None` means
+    /// that it sleeps until [`IoCost::granted`] names it. Bios of the root pay nothing.
     pub fn ask(&mut self, cgroup: CgroupId, asks: Asks, now: Moment) -> Option<Paid> {
         let at = self.groups.place(cgroup);
         if self.groups.parent(at).is_none() || asks.sectors == 0 {
@@ -236,11 +239,11 @@ impl IoCost {
         if g.waiting.is_empty() && g.paid + cost <= vnow {
             return Some(self.pay(at, absolute, cost));
         }
-        // Who sleeps has the full weight.
+        // A group with sleepers has its full weight.
         g.keeps = None;
         g.waiting.push_back((asks.id, absolute));
         self.kick(at, us);
-        // It may have been all it lacked.
+        // The full weight may already be sufficient.
         match self.granted.back() {
             Some((id, paid)) if *id == asks.id && self.groups[at].waiting.is_empty() => {
                 let paid = *paid;
@@ -256,7 +259,7 @@ impl IoCost {
         g.end = Some(asks.sector + u64::from(asks.sectors));
         self.params.of_bio(asks.write, asks.sectors, distance)
     }
-    /// A bio was merged into a request: it pays for its bytes, and nothing holds it.
+    /// A bio was merged into a request: it pays for its bytes and never waits.
     pub fn merged(&mut self, cgroup: CgroupId, asks: Asks) -> Paid {
         let at = self.groups.place(cgroup);
         if self.groups.parent(at).is_none() || !self.groups[at].active {
@@ -274,7 +277,7 @@ impl IoCost {
         g.fresh[0] = true;
         Paid(cost)
     }
-    /// The group becomes active, with so much credit at most (`iocg_activate`).
+    /// Activates a group, with a limited credit (`iocg_activate`).
     fn activate(&mut self, at: usize, now: Moment) {
         let us = now.ns / 1000;
         if self.timer.is_none() {
@@ -291,8 +294,7 @@ impl IoCost {
         let ticks = (self.params.period_us * self.hz as u64).div_ceil(1_000_000);
         self.timer = Some(fires_at(now.jiffy, now.jiffy + ticks as i64));
     }
-    /// A group that gives takes back, in quarters of its weight, until its bio fits
-    /// (`adjust_inuse_and_calc_cost`).
+    /// A donor takes back its weight in quarters until its bio fits (`adjust_inuse_and_calc_cost`).
     fn take_back(&mut self, at: usize, absolute: u64, vnow: i64) {
         let weight = self.weight(at);
         let left = |c: &Self| vnow - c.groups[at].paid - c.cost(at, absolute);
@@ -311,14 +313,14 @@ impl IoCost {
         self.groups[at].margin = vnow - self.groups[at].paid;
     }
 
-    /// Those that sleep pay, in their order, as long as the budget lasts (`iocg_kick_waitq`).
+    /// Sleepers pay in their order, as long as the budget lasts (`iocg_kick_waitq`).
     fn kick(&mut self, at: usize, us: u64) {
         let vnow = self.clock.at(us);
         while let Some(&(id, absolute)) = self.groups[at].waiting.front() {
             let cost = self.cost(at, absolute);
             let short = self.groups[at].paid + cost - vnow;
             if short > 0 {
-                // At the rate without what makes up for unused time.
+                // At the base rate, without the compensation of unused time.
                 let wait_us = (short as u64).div_ceil(self.clock.base.max(1));
                 let slack_us = self.params.period_us * TIMER_PCT / 100;
                 self.groups[at].wakes_us = Some(us + wait_us + slack_us);
@@ -330,21 +332,22 @@ impl IoCost {
         }
         self.groups[at].wakes_us = None;
     }
-    /// The next one that slept and has paid.
+    /// The next sleeper that has paid.
     pub fn granted(&mut self) -> Option<(u64, Paid)> {
         self.granted.pop_front()
     }
-    /// Has one paid that does not know yet?
+    /// Whether a sleeper has paid that has not been reported yet.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
-    /// A bio of this cgroup completes.
+    /// A bio of this cgroup completed.
     pub fn done(&mut self, cgroup: CgroupId, paid: Paid) {
         if let Some(at) = self.groups.find(cgroup) {
             self.groups[at].done += paid.0;
         }
     }
-    /// A request completes so long after it passed; waits for its tag, of that, so long.
+    /// A request completed; with its latency since it passed, and the part of it spent waiting for
+    /// a tag.
     pub fn completed(&mut self, write: bool, sectors: u32, latency_ns: u64, rq_wait_ns: u64) {
         let dir = usize::from(write);
         let size_ns = self.params.of_size(write, sectors) * 1000 / PER_US;
@@ -355,11 +358,11 @@ impl IoCost {
         self.seen.rq_wait_ns += rq_wait_ns;
     }
 
-    /// When a wake-up timer fires, us.
+    /// When the next wake-up timer fires, us.
     pub fn wakes_us(&self) -> Option<u64> {
         self.groups.iter().filter_map(|g| g.wakes_us).min()
     }
-    /// Wake-up timers that are due fire.
+    /// Fires the wake-up timers that are due.
     pub fn wake(&mut self, now: Moment) {
         let us = now.ns / 1000;
         for at in 0..self.groups.len() {
@@ -372,7 +375,7 @@ impl IoCost {
     pub fn timer(&self) -> Option<i64> {
         self.timer
     }
-    /// The period ends (`ioc_timer_fn`).
+    /// Ends the period (`ioc_timer_fn`).
     pub fn fire(&mut self, now: Moment) -> Report {
         let us = now.ns / 1000;
         self.timer = None;
@@ -418,7 +421,7 @@ impl IoCost {
         self.reclass(us);
         self.report
     }
-    /// Groups go down to these shares, and their siblings share what is left by weight
+    /// Reduces groups to these shares; their siblings divide the rest by weight
     /// (`transfer_surpluses`).
     fn give(&mut self, all: &[(usize, u64)], vnow: i64) {
         for &(at, keeps) in all {
@@ -446,7 +449,7 @@ impl IoCost {
             g.margin = vnow - g.paid;
         }
     }
-    /// Those that sleep are looked at; a group without bios for a period is active no more.
+    /// Checks the sleepers; deactivates groups without bios for a period.
     fn idle_or_awake(&mut self, us: u64, vnow: i64) {
         for at in 0..self.groups.len() {
             if !self.groups[at].active {
@@ -490,13 +493,13 @@ impl IoCost {
             g.done += excess;
             self.throw_away(excess, share);
         }
-        // At least what is under way.
+        // At least the bios in progress.
         let used =
             usage.max((u128::from(under_way) * u128::from(share) / u128::from(WHOLE)) as u64);
         let used_us = used / self.clock.base.max(1);
         let length_us = us.saturating_sub(began_us).max(1);
         let used = (used_us * WHOLE).div_ceil(length_us);
-        // As the kernel computes it, a use of all counts as none.
+        // As in the kernel's calculation, a use of 100 % counts as almost none.
         let used = if used >= WHOLE { 1 } else { used.max(1) };
         let credit = (vnow - self.groups[at].paid).max(0) as u64;
         let spent = (vnow - self.clock.began).max(1) as u64;
@@ -504,7 +507,8 @@ impl IoCost {
         let keeps = (used * WHOLE).div_ceil(WHOLE / 2 + credit).max(1);
         Some(keeps).filter(|k| *k < own)
     }
-    /// Where nobody wrote model or goals, a device that is far from the usual counts as another.
+    /// If the user wrote neither model nor goals, a device far from the default figures changes its
+    /// class.
     fn reclass(&mut self, us: u64) {
         let to = match self.class {
             Class::Ssd if self.clock.base >= 5 * PER_US => Class::FastSsd,

@@ -1,16 +1,16 @@
-//! What a device is thought to be able to do: coefficients of cost, goals, bounds of its clock.
+//! The assumed capabilities of a device: cost coefficients, goals, bounds of its clock.
 
 use seekwell_core::{IoCostModel, IoCostQos};
 
 /// A second of the device's time.
 pub(super) const PER_SEC: u64 = 1 << 37;
-/// A microsecond of it, at 100 %.
+/// A microsecond of the device's time, at 100 %.
 pub(super) const PER_US: u64 = PER_SEC / 1_000_000;
 const PAGE_BYTES: u64 = 4096;
-/// All, in parts of a million.
+/// 100 % in ppm.
 pub(super) const MILLION: u64 = 1_000_000;
 
-/// A kind of device, as the kernel tells them apart.
+/// A class of device, as in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Rotational,
@@ -20,7 +20,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// What it begins as.
+    /// The initial class.
     pub fn of(rotational: bool, depth: u32) -> Self {
         match (rotational, depth) {
             (true, _) => Class::Rotational,
@@ -60,7 +60,7 @@ impl Class {
     }
 }
 
-/// Costs of a direction: of a page, and of a request where it continues and where it does not.
+/// Costs of a direction: of a page, of a sequential request, and of a random one.
 #[derive(Clone, Copy, Debug)]
 struct Coefficients {
     page: u64,
@@ -80,20 +80,21 @@ impl Coefficients {
     }
 }
 
-/// All of a device, with everything stated.
+/// All parameters of a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
     costs: [Coefficients; 2],
-    /// Misses that are allowed, ppm, of reads and of writes; a million: no goal.
+    /// Allowed misses of reads and of writes, ppm; a million means no goal.
     pub allowed_ppm: [u64; 2],
-    /// What they are to be within, ns.
+    /// Latency goals, ns.
     pub latency_ns: [u64; 2],
     pub period_us: u64,
-    /// Bounds of the clock, a microsecond.
+    /// Bounds of the clock's rate, per microsecond.
     pub rates: [u64; 2],
 }
 
-/// Misses for which a period is two latencies long; fewer ask for longer ones, ppm.
+/// Allowed misses for which a period is two latencies long; fewer allowed misses need longer
+/// periods, ppm.
 const MISSES_OF_TWO: u64 = 50_000;
 
 impl Params {
@@ -106,7 +107,7 @@ impl Params {
             [goal(qos.rpct_ppm), goal(qos.wpct_ppm)],
             [us(qos.rlat_us), us(qos.wlat_us)],
         );
-        // The direction whose latency is larger decides, the read's if both are.
+        // The direction with the larger latency decides; reads if both are equal.
         let longest = usize::from(lats[0] < lats[1]);
         let times = match goals[longest] {
             0 => 2,
@@ -127,12 +128,12 @@ impl Params {
             ],
         }
     }
-    /// What the bytes of a transfer cost.
+    /// The cost of the bytes of a transfer.
     pub fn of_size(&self, write: bool, sectors: u32) -> u64 {
         let pages = u64::from(sectors / 8).max(1);
         pages.saturating_mul(self.costs[usize::from(write)].page)
     }
-    /// What a bio costs that begins so far from the end of the last one, sectors.
+    /// The cost of a bio at this distance from the end of the last one, sectors.
     pub fn of_bio(&self, write: bool, sectors: u32, distance: u64) -> u64 {
         let c = &self.costs[usize::from(write)];
         let request = match distance >> 3 > 4096 {

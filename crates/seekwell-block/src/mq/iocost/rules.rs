@@ -1,4 +1,4 @@
-//! The rules of `io.cost` that reasons name.
+//! The rules of `io.cost` for reasons.
 
 seekwell_core::rules! {
     HELD: "over-io-cost-budget", "ioc_rqos_throttle",

@@ -1,12 +1,12 @@
-//! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): a cgroup that misses its target takes depth from
-//! its siblings, in halves, until it does not.
+//! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): while a cgroup misses its target, the depth of
+//! its siblings is halved step by step.
 //!
-//! Models: the cookie of a level, how each cgroup follows it when it submits, windows, the
-//! protected group, the way back. It knows nothing of a queue; recorded rounds are replayed over it
-//! (`tests/iolatency.rs`).
+//! Modelled: the cookie of a level, how each cgroup follows it when it submits, windows, the
+//! protected group, the recovery. This module does not depend on a queue; recorded rounds are
+//! replayed over it (`tests/iolatency.rs`).
 //!
-//! Left out: the punishment of a cgroup at depth 1 (delays on return to user space, which matter
-//! only for swap and metadata that others wait for).
+//! Not modelled: the punishment of a cgroup at depth 1 (delays on return to user space, which
+//! matter only for swap and metadata that other tasks wait for).
 
 pub(super) mod rules;
 mod stat;
@@ -17,29 +17,29 @@ use seekwell_core::CgroupId;
 use stat::Stat;
 use std::collections::VecDeque;
 
-/// The cookie of a level where nobody is throttled (`DEFAULT_SCALE_COOKIE`).
+/// The cookie of a level without throttling (`DEFAULT_SCALE_COOKIE`).
 const FREE: u32 = 1_000_000;
-/// A window lasts so many targets, within these bounds, ns.
+/// A window lasts this many targets, within these bounds, ns.
 const WINDOW_TARGETS: u64 = 16;
 const WINDOW_NS: (u64, u64) = (100_000_000, 1_000_000_000);
-/// From one change of the cookie to the next, ns (`BLKIOLATENCY_MIN_ADJUST_TIME`).
+/// Minimum time between two changes of the cookie, ns (`BLKIOLATENCY_MIN_ADJUST_TIME`).
 const ADJUST_NS: u64 = 500_000_000;
-/// Samples without which nothing gets better (`BLKIOLATENCY_MIN_GOOD_SAMPLES`).
+/// Number of samples needed for a recovery (`BLKIOLATENCY_MIN_GOOD_SAMPLES`).
 const GOOD_SAMPLES: u64 = 5;
-/// After so long without an event nobody is protected any more, ns.
+/// After this time without an event no group is protected, ns.
 const FORGET_NS: u64 = 5_000_000_000;
 /// No limit.
 const UNLIMITED: u32 = u32::MAX;
 
-/// What a level knows of its children (`child_latency_info`).
+/// A level's data about its children (`child_latency_info`).
 #[derive(Clone, Copy, Debug)]
 struct Level {
     cookie: u32,
     event_ns: Option<u64>,
-    /// Least target that is missed; 0: none was.
+    /// The smallest missed target; 0 if none was missed.
     protected_ns: u64,
     protected: Option<usize>,
-    /// Samples of all children.
+    /// Number of samples of all children.
     samples: u64,
 }
 
@@ -57,12 +57,12 @@ impl Default for Level {
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// 0: none.
+    /// 0 means no target.
     target_ns: u64,
     used: u32,
     limit: u32,
     cookie: u32,
-    /// A depth of 1 was not enough so often.
+    /// How often a depth of 1 was not low enough.
     punished: u32,
     window_ns: Option<u64>,
     window: Stat,
@@ -103,7 +103,7 @@ pub struct IoLatency {
 }
 
 impl IoLatency {
-    /// Without a target: it does nothing.
+    /// A controller without a target, which does nothing.
     pub fn new(hz: u32, nr_requests: u32, rotational: bool) -> Self {
         IoLatency {
             hz: hz.into(),
@@ -115,14 +115,14 @@ impl IoLatency {
             granted: VecDeque::new(),
         }
     }
-    /// A cgroup is made under a parent.
+    /// A cgroup is created under a parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let at = self.groups.place(id);
         if self.groups[at].used == 0 && self.groups[at].waiting.is_empty() {
             self.groups.made(id, parent);
         }
     }
-    /// A cgroup is gone, and its target with it.
+    /// A cgroup is removed together with its target.
     pub fn gone(&mut self, id: CgroupId, now: Moment) {
         self.set_target(id, None, now);
         if let Some(at) = self.groups.find(id) {
@@ -134,7 +134,7 @@ impl IoLatency {
     pub fn depth_changed(&mut self, nr_requests: u32) {
         self.nr_requests = nr_requests.max(1);
     }
-    /// Writes a cgroup's `io.latency`, us; `None` or 0: none. The root has none.
+    /// Writes a cgroup's `io.latency`, us; `None` or 0 removes the target. The root has none.
     pub fn set_target(&mut self, id: CgroupId, us: Option<u64>, now: Moment) {
         let at = self.groups.place(id);
         let target_ns = us.unwrap_or(0).saturating_mul(1000);
@@ -152,7 +152,7 @@ impl IoLatency {
         };
         self.on = self.groups.iter().any(|g| g.target_ns > 0);
         if !self.on {
-            // Nothing is counted any more; who sleeps goes.
+            // Counting stops; all sleepers continue.
             for at in 0..self.groups.len() {
                 self.groups[at].limit = UNLIMITED;
                 self.groups[at].cookie = FREE;
@@ -161,29 +161,29 @@ impl IoLatency {
             self.timer = None;
         }
     }
-    /// Has a cgroup a target?
+    /// Whether any cgroup has a target.
     #[inline]
     pub fn on(&self) -> bool {
         self.on
     }
-    /// A cgroup's limit, `None`: it has none; and the bios of it under way.
+    /// A cgroup's limit (`None` for no limit), and the number of its bios in progress.
     pub fn depth(&self, id: CgroupId) -> (Option<u32>, u32) {
         let g = self.groups.find(id).map(|at| &self.groups[at]);
         g.map_or((None, 0), |g| {
             (Some(g.limit).filter(|l| *l != UNLIMITED), g.used)
         })
     }
-    /// Those that sleep.
+    /// Number of sleeping bios.
     pub fn waiting(&self) -> usize {
         self.groups.iter().map(|g| g.waiting.len()).sum()
     }
-    /// Slots in use, of all cgroups.
+    /// Number of slots in use, of all cgroups.
     pub fn used(&self) -> u32 {
         self.groups.iter().map(|g| g.used).sum()
     }
 
-    /// A bio of this cgroup asks (`blkcg_iolatency_throttle`). True: it has its slots; false: it
-    /// sleeps until [`IoLatency::granted`] names it. `id`: who would sleep.
+    /// A bio of this cgroup asks for its slots (`blkcg_iolatency_throttle`). True: it has them.
+    /// False: it sleeps until [`IoLatency::granted`] names it. `id` identifies the sleeper.
     pub fn ask(&mut self, id: u64, cgroup: CgroupId, now: Moment) -> bool {
         if self.timer.is_none() {
             self.timer = Some(fires_at(now.jiffy, now.jiffy + self.hz));
@@ -191,7 +191,7 @@ impl IoLatency {
         let at = self.groups.place(cgroup);
         self.climb(id, at, now)
     }
-    /// Slots of a group and those above it. False: it sleeps on the way.
+    /// Takes slots of a group and its ancestors. False: it sleeps at one of them.
     fn climb(&mut self, id: u64, mut at: usize, now: Moment) -> bool {
         while let Some(parent) = self.groups.parent(at) {
             self.follow(at, parent, now);
@@ -205,11 +205,11 @@ impl IoLatency {
         }
         true
     }
-    /// The next one that slept and has its slots now.
+    /// The next sleeper that has got its slots.
     pub fn granted(&mut self) -> Option<u64> {
         self.granted.pop_front()
     }
-    /// Has one its slots that does not know yet?
+    /// Whether a sleeper has got its slots and has not been reported yet.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
@@ -225,7 +225,7 @@ impl IoLatency {
         }
     }
 
-    /// A group follows the cookie of its level, one step, however far that moved
+    /// A group follows the cookie of its level by one step, however far the cookie has moved
     /// (`check_scale_change`).
     fn follow(&mut self, at: usize, parent: usize, now: Moment) {
         let level = self.groups[parent].level;
@@ -261,7 +261,7 @@ impl IoLatency {
         self.wake(at, now);
     }
 
-    /// A bio of this cgroup completes that was submitted then (`blkcg_iolatency_done_bio`).
+    /// A bio of this cgroup, submitted at the given time, completed (`blkcg_iolatency_done_bio`).
     pub fn done(&mut self, cgroup: CgroupId, submitted_ns: u64, now: Moment) {
         let Some(mut at) = self.groups.find(cgroup) else {
             return;
@@ -325,7 +325,7 @@ impl IoLatency {
             self.scale(parent, up);
         }
     }
-    /// The cookie of a level rises or falls (`scale_cookie_change`).
+    /// Raises or lowers the cookie of a level (`scale_cookie_change`).
     fn scale(&mut self, parent: usize, up: bool) {
         let most = self.nr_requests;
         let cookie = &mut self.groups[parent].level.cookie;
@@ -343,7 +343,7 @@ impl IoLatency {
     pub fn timer(&self) -> Option<i64> {
         self.timer
     }
-    /// It fires (`blkiolatency_timer_fn`): where nobody is protected any more, the way leads back.
+    /// Fires the timer (`blkiolatency_timer_fn`): levels without a protected group recover.
     pub fn fire(&mut self, now: Moment) {
         self.timer = None;
         for parent in 0..self.groups.len() {

@@ -1,4 +1,4 @@
-//! The rules of `io.latency` that reasons name.
+//! The rules of `io.latency` for reasons.
 
 seekwell_core::rules! {
     HELD: "over-io-latency-depth", "__blkcg_iolatency_throttle",

@@ -1,6 +1,6 @@
-//! Latencies of a cgroup, and whether they are as they should be.
+//! Latencies of a cgroup, and whether they meet the target.
 
-/// Samples.
+/// Latency samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stat {
     pub total: u64,
@@ -19,7 +19,7 @@ impl Stat {
         self.missed += o.missed;
         self.sum_ns = self.sum_ns.saturating_add(o.sum_ns);
     }
-    /// A disk that rotates is judged by its mean, any other by the tenth that misses
+    /// A rotational disk is judged by its mean, any other disk by whether a tenth misses the target
     /// (`latency_stat_sum`).
     pub fn good(&self, rotational: bool, target_ns: u64) -> bool {
         match rotational {

@@ -1,12 +1,12 @@
-//! Bios that wait at one level in one direction: each child's and the cgroup's own in their order,
-//! and these in turn.
+//! Bios that wait at one level in one direction. Each child's bios and the cgroup's own bios keep
+//! their order; these queues take turns.
 
 use super::Held;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// Whose, and what waits: never empty.
+    /// The owner and its waiting bios; the queues are never empty.
     turns: VecDeque<(usize, VecDeque<Held>)>,
     len: usize,
 }
@@ -28,7 +28,7 @@ impl Lane {
     pub fn first(&self) -> Option<&Held> {
         self.turns.front()?.1.front()
     }
-    /// The first, whose group's turn comes last now.
+    /// Takes the first bio; its owner's next turn comes last.
     pub fn pop(&mut self) -> Option<Held> {
         let (from, mut line) = self.turns.pop_front()?;
         let bio = line.pop_front();

@@ -1,13 +1,13 @@
-//! `io.max` (`blk-throttle.c`, 6.1 to 6.18): bytes and operations a second that a cgroup may do on
-//! a disk. A bio that comes too early is put aside before anything else is done with it; the
-//! submitter goes on.
+//! `io.max` (`blk-throttle.c`, 6.1 to 6.18): limits the bytes and operations per second of a cgroup
+//! on a disk. A bio that comes too early is held before any other processing, and its submitter
+//! continues.
 //!
-//! Models: slices of 100 ms, a budget for each direction, levels, the timer and what it lets go,
-//! what is split. Like the throttle of writes it knows nothing of a queue: recorded rounds are
-//! replayed over it as they are (`tests/iomax.rs`).
+//! Modelled: slices of 100 ms, a budget for each direction, levels, the timer and the bios it
+//! releases, splits. Like the throttle of writes, this module does not depend on a queue: recorded
+//! rounds are replayed over it unchanged (`tests/iomax.rs`).
 //!
-//! Left out: that a change of limits carries what was given out before into the new slice (here a
-//! new one begins), v1's flat files, the "low" limits that were removed.
+//! Not modelled: the carry-over into the new slice when limits change (here a new slice begins),
+//! v1's flat files, the "low" limits that were removed.
 
 mod lane;
 pub(super) mod rules;
@@ -19,25 +19,25 @@ use seekwell_core::{CgroupId, IoMaxLimits};
 use slice::{Rate, Slice, Ticks};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Of eight that a cgroup may send at once, reads and writes (`THROTL_GRP_QUANTUM`).
+/// Of eight bios that a cgroup may send at once: reads and writes (`THROTL_GRP_QUANTUM`).
 const QUANTUM: [u32; 2] = [6, 2];
-/// Bios after which the timer looks at all anew (`THROTL_QUANTUM`).
+/// Number of bios after which the timer starts a new round (`THROTL_QUANTUM`).
 const ROUND: u32 = 32;
-/// A timer is set so many slices ahead at most.
+/// A timer is set at most this many slices ahead.
 const LONGEST_SLICES: i64 = 8;
-/// The root, above which nothing is.
+/// The root, which has no parent.
 const ROOT: usize = 0;
 
 /// A bio as `io.max` sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Comes back when it goes.
+    /// Returned when the bio is released.
     pub id: u64,
-    /// Not a read.
+    /// Whether it is not a read.
     pub write: bool,
-    /// Its bytes; `None` if they were charged before it was split.
+    /// Its bytes; `None` if they were charged before a split.
     pub bytes: Option<u64>,
-    /// Others could wait for it (metadata): it passes over the limit, and is charged.
+    /// Other tasks may wait for it (metadata): it passes the limit and is charged.
     pub passes: bool,
 }
 
@@ -47,12 +47,12 @@ struct Group {
     rates: [Rate; 2],
     slices: [Slice; 2],
     waiting: [Lane; 2],
-    /// A direction had nothing that waited before the last one came.
+    /// Whether a direction had no waiting bio before the last one arrived.
     was_empty: bool,
-    /// When its first may go, and how long it has stood in the line of its parent.
+    /// When its first bio may leave, and how long it has waited in the queue of its parent.
     due: i64,
     stood: u64,
-    /// For its children.
+    /// The timer for its children.
     timer: Option<i64>,
 }
 
@@ -74,7 +74,7 @@ pub struct IoMax {
 }
 
 impl IoMax {
-    /// Without a limit.
+    /// A controller without a limit.
     pub fn new(hz: u32) -> Self {
         let hz = i64::from(hz);
         IoMax {
@@ -100,19 +100,19 @@ impl IoMax {
         }
         at
     }
-    /// A cgroup is made under a parent. One that is unknown lies under the root.
+    /// A cgroup is created under a parent. An unknown parent is added under the root.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let (at, above) = (self.group(id), self.group(parent));
         let mut up = Some(above);
         while let Some(u) = up.filter(|u| *u != at) {
             up = self.groups[u].parent;
         }
-        // Nothing lies under itself, and the root under nothing.
+        // No cgroup becomes its own ancestor, and the root has no parent.
         if at != ROOT && up.is_none() && !self.groups[at].waits() {
             self.groups[at].parent = Some(above);
         }
     }
-    /// A cgroup is gone: what it held goes at once, and its limits with it.
+    /// A cgroup is removed with its limits: its held bios are released at once.
     pub fn gone(&mut self, id: CgroupId, now: i64) {
         if let Some(at) = self.by_id.get(&id).copied().filter(|g| *g != ROOT) {
             self.limit(id, IoMaxLimits::default(), now);
@@ -151,19 +151,19 @@ impl IoMax {
             }
         }
     }
-    /// Is any bio looked at?
+    /// Whether any bio is checked.
     #[inline]
     pub fn on(&self) -> bool {
         self.limited
     }
-    /// Bios put aside.
+    /// Number of held bios.
     pub fn held(&self) -> usize {
         let of = |g: &Group| g.waiting.iter().map(Lane::len).sum::<usize>();
         self.groups.iter().map(of).sum()
     }
 
-    /// A bio of this cgroup comes (`blk_throtl_bio`). True: it goes on; false: it is put aside
-    /// until [`IoMax::released`] names it.
+    /// A bio of this cgroup arrives (`blk_throtl_bio`). True: it continues. False: it is held until
+    /// [`IoMax::released`] names it.
     pub fn ask(&mut self, id: CgroupId, bio: Held, now: i64) -> bool {
         let dir = usize::from(bio.write);
         let Some(&own) = self.by_id.get(&id) else {
@@ -196,11 +196,11 @@ impl IoMax {
         }
         true
     }
-    /// The next one that goes on now.
+    /// The next bio that is released.
     pub fn released(&mut self) -> Option<u64> {
         self.released.pop_front()
     }
-    /// Does one go on that does not know yet?
+    /// Whether a released bio has not been reported yet.
     pub fn has_released(&self) -> bool {
         !self.released.is_empty()
     }
@@ -210,7 +210,7 @@ impl IoMax {
         g.was_empty |= g.waiting[dir].is_empty();
         g.waiting[dir].push(from, bio);
     }
-    /// When the first read or write of a group may go (`tg_update_disptime`).
+    /// Sets when the first read or write of a group may leave (`tg_update_disptime`).
     fn set_due(&mut self, at: usize, now: i64) {
         let mut least = i64::MAX;
         for dir in 0..2 {
@@ -232,8 +232,9 @@ impl IoMax {
         let children = all.filter(|(_, g)| g.parent == Some(parent) && g.waits());
         children.min_by_key(|(_, g)| (g.due, g.stood)).map(|c| c.0)
     }
-    /// Sets the timer of a group for its children, unless one of them is due; then it must be told
-    /// so with `even_if_due` (`throtl_schedule_next_dispatch`). False: one is due.
+    /// Sets the timer of a group for its children. If a child is due already, sets it only with
+    /// `even_if_due` (`throtl_schedule_next_dispatch`). False if a child is due and no timer was
+    /// set.
     fn set_timer(&mut self, parent: usize, now: i64, even_if_due: bool) -> bool {
         let Some(first) = self.first_due(parent) else {
             return true;
@@ -251,7 +252,7 @@ impl IoMax {
     pub fn timer(&self) -> Option<i64> {
         self.groups.iter().filter_map(|g| g.timer).min()
     }
-    /// Timers that are set for this jiffy or before fire (`throtl_pending_timer_fn`).
+    /// Fires the timers set for this jiffy or earlier (`throtl_pending_timer_fn`).
     pub fn fire(&mut self, now: i64) {
         while let Some(mut at) =
             (self.groups.iter()).position(|g| g.timer.is_some_and(|t| t <= now))
@@ -274,7 +275,7 @@ impl IoMax {
             }
         }
     }
-    /// The children of a group that are due send bios up. True: some did.
+    /// The due children of a group send bios to it. True if any did.
     fn send(&mut self, parent: usize, now: i64) -> bool {
         let mut any = false;
         loop {

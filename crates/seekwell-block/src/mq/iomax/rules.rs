@@ -1,4 +1,4 @@
-//! The rules of `io.max` that reasons name.
+//! The rules of `io.max` for reasons.
 
 seekwell_core::rules! {
     OVER: "over-io-max", "tg_may_dispatch",

@@ -1,6 +1,6 @@
-//! What one cgroup may do in one direction: a budget by slices of 100 ms.
+//! The budget of one cgroup in one direction, in slices of 100 ms.
 
-/// Bytes and operations a second; `None`: as many as there are.
+/// Bytes and operations per second; `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rate {
     pub bps: Option<u64>,
@@ -13,7 +13,7 @@ impl Rate {
     }
 }
 
-/// A slice, and what was let through in it.
+/// A slice and the amount used in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
     start: i64,
@@ -26,7 +26,7 @@ pub(super) struct Slice {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks {
     pub hz: i64,
-    /// Of a slice (`throtl_slice`).
+    /// Length of a slice (`throtl_slice`).
     pub slice: i64,
 }
 
@@ -34,7 +34,7 @@ impl Ticks {
     fn up(&self, jiffy: i64) -> i64 {
         (jiffy + self.slice - 1).div_euclid(self.slice) * self.slice
     }
-    /// What a rate gives in so many jiffies.
+    /// The amount that a rate allows in this many jiffies.
     fn gives(&self, rate: u64, jiffies: i64) -> u64 {
         let all = u128::from(rate) * jiffies.max(0) as u128 / self.hz as u128;
         all.min(u128::from(u64::MAX)) as u64
@@ -42,7 +42,7 @@ impl Ticks {
 }
 
 impl Slice {
-    /// A new one.
+    /// A new slice.
     pub fn begin(t: &Ticks, now: i64) -> Self {
         Slice {
             start: now,
@@ -53,8 +53,8 @@ impl Slice {
     fn outside(&self, now: i64) -> bool {
         now < self.start || now > self.end
     }
-    /// Jiffies until a bio of so many bytes fits, 0 if it does (`tg_may_dispatch`). `queued`:
-    /// others wait already. No bytes: they were charged before.
+    /// Jiffies until a bio of this many bytes fits; 0 if it fits at once (`tg_may_dispatch`).
+    /// `queued`: others wait already. `bytes` is `None` if they were charged before.
     pub fn wait(
         &mut self,
         t: &Ticks,
@@ -102,7 +102,7 @@ impl Slice {
         }
         wait
     }
-    /// A bio was let through (`throtl_charge_bio`, then `throtl_trim_slice`).
+    /// Charges a bio that may pass (`throtl_charge_bio`, then `throtl_trim_slice`).
     pub fn charge(&mut self, t: &Ticks, rate: &Rate, bytes: Option<u64>, now: i64) {
         self.bytes = self.bytes.saturating_add(bytes.unwrap_or(0));
         self.ops += 1;

@@ -1,6 +1,6 @@
-//! How many writes may be with the device: the step, and the three limits that follow from it.
+//! The number of writes allowed in the device: the step, and the three limits that follow from it.
 
-/// Writes at step 0, of a device that takes as many.
+/// Number of writes at step 0, if the device takes as many.
 const DEPTH: u32 = 16;
 
 /// Step and limits (`rq_depth`).
@@ -8,9 +8,9 @@ const DEPTH: u32 = 16;
 pub(super) struct Limits {
     /// Depth of the queue.
     depth: u32,
-    /// Above 0: fewer than usual; below: more.
+    /// Above 0: fewer writes than usual; below 0: more.
     pub step: i32,
-    /// The top was reached.
+    /// The maximum was reached.
     pub at_max: bool,
     max: u32,
 }
@@ -30,8 +30,8 @@ impl Limits {
         (self.step, self.at_max) = (step, at_max);
         self.max = self.of_step().0;
     }
-    /// `rq_depth_calc_max_depth`: most writes at this step, and whether more are not to be had. A
-    /// device of fewer than 22 has a top that lies below step 0.
+    /// `rq_depth_calc_max_depth`: the largest number of writes at this step, and whether that is
+    /// the maximum. For a device depth below 22 the maximum is below the value of step 0.
     fn of_step(&self) -> (u32, bool) {
         if self.depth == 1 {
             return match self.step {
@@ -53,14 +53,14 @@ impl Limits {
             }
         }
     }
-    /// At most, normal, background (`calc_wb_limits`).
+    /// The limits: maximum, normal, background (`calc_wb_limits`).
     pub fn depths(&self) -> [u32; 3] {
         match self.max {
             0..=2 => [self.max, self.max, 1],
             max => [max, max.div_ceil(2), max.div_ceil(4)],
         }
     }
-    /// More may pass (`rq_depth_scale_up`). False: no more than now.
+    /// Allows more writes (`rq_depth_scale_up`). False at the maximum.
     pub fn scale_up(&mut self) -> bool {
         if self.at_max {
             return false;
@@ -69,8 +69,8 @@ impl Limits {
         (self.max, self.at_max) = self.of_step();
         true
     }
-    /// Fewer may pass (`rq_depth_scale_down`), `hard`: no more than at step 0. False: one is the
-    /// least.
+    /// Allows fewer writes (`rq_depth_scale_down`); with `hard`, at most as many as at step 0.
+    /// False at the minimum of one.
     pub fn scale_down(&mut self, hard: bool) -> bool {
         if self.max == 1 {
             return false;

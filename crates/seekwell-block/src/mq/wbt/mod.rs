@@ -1,15 +1,16 @@
-//! Writeback throttling (`blk-wbt.c`, 4.19 to 6.18): few buffered writes are let to the device
-//! while reads suffer. How few is found by watching the smallest read latency in windows of about
-//! 100 ms; what is held sleeps in front of the tag, so it holds neither tag nor request.
+//! Writeback throttling (`blk-wbt.c`, 4.19 to 6.18): limits the buffered writes in the device while
+//! reads suffer. The limit follows the smallest read latency in windows of about 100 ms. A held
+//! task sleeps before the tag, so it holds neither tag nor request.
 //!
-//! Models: the three classes with their lists, limits by who writes and who reads close by, the
-//! groups in which sleepers are woken, windows in jiffies, the verdict, the steps, `wbt_lat_usec`
-//! and what a visit of bfq does. The state machine knows nothing of a queue: recorded rounds of a
-//! running kernel are replayed over it as they are (`tests/wbt.rs`).
+//! Modelled: the three classes with their lists, limits that depend on the kind of write and on
+//! recent reads, the groups in which sleepers are woken, windows in jiffies, the verdict, the
+//! steps, `wbt_lat_usec`, and the effect of a temporary switch to bfq. The state machine does not
+//! depend on a queue: recorded rounds of a running kernel are replayed over it unchanged
+//! (`tests/wbt.rs`).
 //!
-//! Left out: swap-out (nothing here swaps; the class is there), the hook of the single-queue layer
-//! of 4.10 to 4.20, which throttled nothing unless asked by hand, and the older wakers of 4.10 to
-//! 4.18, where each sleeper tried for itself.
+//! Not modelled: swap-out (nothing here swaps, but the class exists), the hook of the single-queue
+//! layer of 4.10 to 4.20, which throttled only on explicit request, and the older wake-ups of 4.10
+//! to 4.18, where each sleeper tried for itself.
 
 mod depth;
 pub(super) mod rules;
@@ -23,20 +24,20 @@ use seekwell_sched::{StoreError, WBT_LAT_USEC};
 use std::collections::VecDeque;
 use window::Window;
 
-/// Target of a disk that nobody has written one for, ns.
+/// Default target of a disk, ns.
 const fn target_ns(facts: Facts) -> u64 {
     target_usec(facts.rotational) * 1000
 }
-/// Windows without a verdict after which the step goes back towards 0.
+/// Number of windows without a verdict after which the step moves towards 0.
 const UNKNOWN: u32 = 5;
 
-/// What kind of write asks; each has slots and a list of its own.
+/// The kind of write; each kind has its own slots and list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
-    /// Everything but the two others.
+    /// All writes except the two other kinds.
     Write,
-    /// Written to make memory free.
+    /// Written to free memory.
     Swap,
     /// `REQ_OP_DISCARD`.
     Discard,
@@ -50,21 +51,20 @@ impl Class {
 /// A bio that asks for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
-    /// Comes back when the slot is given to one that slept.
+    /// Returned when a sleeper gets its slot.
     pub id: u64,
-    /// Which slots.
+    /// The class of its slot.
     pub class: Class,
-    /// SYNC, META or PRIO: somebody waits for it.
+    /// SYNC, META or PRIO: a task waits for it.
     pub high: bool,
-    /// Written by a flusher that nobody waits for.
+    /// Written by a flusher; no task waits for it.
     pub background: bool,
 }
 
 impl Asks {
-    /// What a bio of these marks asks for (`bio_to_wbt_flags`); `None`: it is not tracked.
-    /// Tracked are writes but those that somebody waits for and that will be followed by more
-    /// (direct I/O, the journal): of `SYNC` and `REQ_IDLE` not both. `NOIDLE` is the absence of
-    /// `REQ_IDLE`.
+    /// The request of a bio with these flags (`bio_to_wbt_flags`); `None` if it is not tracked.
+    /// Writes are tracked, except those with both `SYNC` and `REQ_IDLE`: a task waits for them and
+    /// more will follow (direct I/O, the journal). `NOIDLE` is the absence of `REQ_IDLE`.
     pub fn of(id: u64, op: Op, flags: Flags) -> Option<Asks> {
         let class = match op {
             Op::Read | Op::WriteZeroes => return None,
@@ -84,47 +84,47 @@ impl Asks {
     }
 }
 
-/// What a window said (`latency_exceeded`), as the tracepoint `wbt_timer` counts.
+/// The verdict of a window (`latency_exceeded`), with the numbers of the tracepoint `wbt_timer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Reads are as fast as they should be.
+    /// Read latency is within the target.
     Ok = 1,
-    /// Too little to say anything.
+    /// Too few samples for a verdict.
     Unknown,
-    /// Nobody reads.
+    /// There are no reads.
     OnlyWrites,
-    /// Reads are too slow.
+    /// Read latency exceeds the target.
     Exceeded,
 }
 
-/// Whether it works, and who decided that (`enable_state`).
+/// Whether throttling is on, and who decided that (`enable_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enabled {
-    /// As the kernel has it.
+    /// On by the kernel's default.
     OnByDefault = 1,
     /// `wbt_lat_usec` was written.
     OnByHand,
-    /// The scheduler (bfq) does not want it.
+    /// Off because the scheduler (bfq) does not want it.
     OffByDefault,
     /// 0 was written.
     OffByHand,
 }
 
-/// What does not change while a disk is there.
+/// Constant properties of a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     /// CONFIG_HZ.
     pub hz: u32,
-    /// The depth it believes in: `queue_depth` of a SCSI disk, else `nr_requests` as it was when
+    /// The depth used for the limits: `queue_depth` of a SCSI disk, else `nr_requests` at the time
     /// the disk appeared.
     pub depth: u32,
-    /// `queue/write_cache` says "write back".
+    /// Whether `queue/write_cache` is "write back".
     pub write_back: bool,
     /// Decides the default target.
     pub rotational: bool,
 }
 
-/// A timestamp of long ago.
+/// A timestamp far in the past.
 const LONG_AGO: i64 = i64::MIN / 2;
 
 /// The throttle of one disk.
@@ -134,23 +134,24 @@ pub struct Wbt {
     state: Enabled,
     /// `min_lat_nsec`; remembered while off by default.
     target_ns: u64,
-    /// A target that was written while it was off by default, and changed nothing.
+    /// A target that was written while throttling was off by default, without effect.
     ignored_usec: Option<u64>,
     limits: Limits,
     unknown: u32,
     used: [u32; 3],
     waiting: [VecDeque<Asks>; 3],
-    /// Those that slept and have a slot now, in the order in which they got it.
+    /// Sleepers that have got a slot, in the order of the grants.
     granted: VecDeque<Asks>,
     window: Window,
-    /// When a read asked, when one completed, when a task was held for its dirty pages: jiffies.
+    /// Jiffies of the last read request, of the last read completion, and of the last sleep for
+    /// dirty pages.
     read_asked: i64,
     read_done: i64,
     dirty_sleep: i64,
 }
 
 impl Wbt {
-    /// That of a disk which appears now. `off`: its scheduler wants none.
+    /// The throttle of a new disk. `off`: the scheduler does not want throttling.
     pub fn new(facts: Facts, now: Moment, off: bool) -> Self {
         let state = match off {
             true => Enabled::OffByDefault,
@@ -169,21 +170,20 @@ impl Wbt {
             window: Window::new(facts.hz),
             read_asked: LONG_AGO,
             read_done: LONG_AGO,
-            // The first second counts as one in which somebody was held.
+            // The first second counts as if a task had been held.
             dirty_sleep: now.jiffy,
         }
     }
-    /// Goes on from a state in the middle of things: step, whether it is the top one, windows
-    /// without a verdict, jiffies of the last read that asked, that completed, and of the last
-    /// dirty sleep.
+    /// Continues from a recorded state: step, whether it is the maximum, windows without a verdict,
+    /// jiffies of the last read request, of the last read completion, and of the last dirty sleep.
     #[must_use]
     pub fn resumed(mut self, step: i32, at_max: bool, unknown: u32, jiffies: [i64; 3]) -> Self {
         [self.read_asked, self.read_done, self.dirty_sleep] = jiffies;
         self.corrected(step, at_max, unknown)
     }
 
-    /// Step, whether it is the top one, and windows without a verdict are made as given: for who
-    /// holds it against a record.
+    /// Sets step, whether it is the maximum, and windows without a verdict; for comparisons with a
+    /// record.
     #[must_use]
     pub fn corrected(mut self, step: i32, at_max: bool, unknown: u32) -> Self {
         self.limits.set(step, at_max);
@@ -191,36 +191,36 @@ impl Wbt {
         self
     }
 
-    /// Is anything tracked?
+    /// Whether writes are tracked.
     #[inline]
     pub fn on(&self) -> bool {
         matches!(self.state, Enabled::OnByDefault | Enabled::OnByHand)
     }
-    /// Whether it works, and why.
+    /// Whether throttling is on, and why.
     pub fn state(&self) -> Enabled {
         self.state
     }
-    /// What `queue/wbt_lat_usec` reads as.
+    /// The value of `queue/wbt_lat_usec`.
     pub fn lat_usec(&self) -> u64 {
         match self.on() {
             true => self.target_ns / 1000,
             false => 0,
         }
     }
-    /// A target that was written while the scheduler had switched it off, and that the kernel took
-    /// for no change, because it remembers the same; us.
+    /// A target that was written while the scheduler had switched throttling off, us. The kernel
+    /// ignored the write because it remembers the same target.
     pub fn ignored_usec(&self) -> Option<u64> {
         self.ignored_usec
     }
-    /// Step, limits (at most, normal, background), windows without a verdict.
+    /// Step, limits (maximum, normal, background), and windows without a verdict.
     pub fn depths(&self) -> (i32, [u32; 3], u32) {
         (self.limits.step, self.limits.depths(), self.unknown)
     }
-    /// Slots in use of each class.
+    /// Number of slots in use per class.
     pub fn used(&self) -> [u32; 3] {
         self.used
     }
-    /// Bios that wait for a slot.
+    /// Number of bios that wait for a slot.
     pub fn waiting(&self) -> usize {
         self.waiting.iter().map(VecDeque::len).sum()
     }
@@ -232,7 +232,7 @@ impl Wbt {
         let tenth = i64::from(self.facts.hz / 10);
         now.jiffy < self.read_asked + tenth || now.jiffy < self.read_done + tenth
     }
-    /// Slots of its class that a bio must find fewer of in use to pass (`get_limit`).
+    /// The limit for a bio: it passes if fewer slots of its class are in use (`get_limit`).
     pub fn limit(&self, asks: Asks, now: Moment) -> u32 {
         let [max, normal, background] = self.limits.depths();
         if !self.on() {
@@ -256,8 +256,8 @@ impl Wbt {
         fits
     }
 
-    /// A bio asks (`wbt_wait`). True: it has its slot. False: it sleeps until [`Wbt::granted`] names
-    /// it.
+    /// A bio asks for a slot (`wbt_wait`). True: it has its slot. False: it sleeps until
+    /// [`Wbt::granted`] names it.
     pub fn ask(&mut self, asks: Asks, now: Moment) -> bool {
         let passes = self.waiting[asks.class as usize].is_empty() && self.take(asks, now);
         if !passes {
@@ -265,15 +265,15 @@ impl Wbt {
         }
         passes
     }
-    /// The next one that slept and has a slot now.
+    /// The next sleeper that has got a slot.
     pub fn granted(&mut self) -> Option<Asks> {
         self.granted.pop_front()
     }
-    /// Does one have a slot that does not know yet?
+    /// Whether a sleeper has got a slot and has not been reported yet.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
-    /// A read asks: it is never held, but writes stand back for a while.
+    /// A read arrives: it is never held, but the limits of writes fall for a while.
     pub fn read_asks(&mut self, now: Moment) {
         self.read_asked = now.jiffy;
     }
@@ -282,7 +282,7 @@ impl Wbt {
         self.dirty_sleep = self.dirty_sleep.max(jiffy);
     }
 
-    /// Those of a class that fit go, in their order, until one does not.
+    /// Lets sleepers of a class continue in their order, until one does not fit.
     pub fn wake(&mut self, class: Class, now: Moment) {
         let c = class as usize;
         while let Some(head) = self.waiting[c].front().copied()
@@ -296,8 +296,8 @@ impl Wbt {
         Class::ALL.into_iter().for_each(|c| self.wake(c, now));
     }
 
-    /// A slot comes back (`wbt_rqw_done`): its request completed, was merged or freed. Sleepers are
-    /// woken when the class is empty, or half a background limit below the limit of this moment.
+    /// Returns a slot (`wbt_rqw_done`): its request completed, was merged or freed. Sleepers are
+    /// woken if the class is empty, or at least half a background limit below the current limit.
     pub fn slot_back(&mut self, class: Class, now: Moment) {
         let c = class as usize;
         self.used[c] = self.used[c].saturating_sub(1);
@@ -321,31 +321,31 @@ impl Wbt {
         }
     }
 
-    /// A read is handed to the driver; `id` is not used by another one until it completes.
+    /// A read is issued to the driver; its `id` stays unique until it completes.
     pub fn read_issued(&mut self, id: u64, start_ns: u64) {
         self.window.watch(id, start_ns);
     }
-    /// A read is given back by the driver.
+    /// The driver returned a read.
     pub fn read_requeued(&mut self, id: u64) {
         self.window.forget(id);
     }
-    /// A read completes after so long with the driver.
+    /// A read completed, with its time in the driver.
     pub fn read_done(&mut self, id: u64, latency_ns: u64, now: Moment) {
         self.window.forget(id);
         self.window.read(latency_ns);
         self.read_done = now.jiffy;
     }
-    /// A write (or a discard) completes, tracked or not: a sample. Flushes are none.
+    /// A write (or discard) completed, tracked or not: a sample. Flushes are not samples.
     pub fn write_done(&mut self) {
         self.window.write();
     }
 
-    /// When the window ends: the first instant of this jiffy.
+    /// The jiffy at whose start the window ends.
     pub fn window_ends(&self) -> Option<i64> {
         self.window.ends()
     }
 
-    /// The window ends (`wb_timer_fn`): what was seen, and the step that follows.
+    /// Ends the window (`wb_timer_fn`) and sets the next step; returns the verdict.
     pub fn window_ended(&mut self, now: Moment) -> Verdict {
         let in_use = self.used.iter().any(|n| *n > 0);
         let only_writes = self.recent_dirty_sleep(now) || in_use;
@@ -373,8 +373,9 @@ impl Wbt {
             }
         }
         self.window.close();
-        // A kernel's window would go on for ever on a disk of depth 2, whose top of one write no
-        // step leads down from. Nothing can change there until a write asks, which begins one.
+        // On a disk of depth 2 the maximum is one write, and no step leads away from it, so the
+        // kernel's window would continue for ever. Nothing can change there until a write arrives,
+        // and that starts a window.
         let stuck = self.limits.step < 0 && self.limits.depths()[0] == 1;
         if in_use || (self.limits.step != 0 && !stuck) {
             self.window.start(now, self.limits.step);
@@ -388,11 +389,11 @@ impl Wbt {
         }
     }
 
-    /// Writes `queue/wbt_lat_usec`: -1 the default of the disk, 0 off, else the target in us.
-    /// What is remembered is not written anew, also where it is off.
+    /// Writes `queue/wbt_lat_usec`: -1 for the disk's default, 0 for off, else the target in us. A
+    /// value equal to the remembered target has no effect, even while throttling is off.
     ///
     /// # Errors
-    /// No number, or one that the setting's range leaves out.
+    /// Not a number, or outside the range of the setting.
     pub fn store_lat_usec(&mut self, text: &str, now: Moment) -> Result<(), StoreError> {
         WBT_LAT_USEC.validate(text)?;
         let value: i64 = text.trim().parse().unwrap_or(-1);
@@ -416,8 +417,8 @@ impl Wbt {
         self.wake_all(now);
         Ok(())
     }
-    /// A scheduler comes that wants none, or such a one goes (`wbt_disable_default` and
-    /// `wbt_enable_default`). What was set by hand stays.
+    /// The scheduler changes to one that does not want throttling, or from such a one
+    /// (`wbt_disable_default` and `wbt_enable_default`). A setting by hand stays.
     pub fn wanted(&mut self, wanted: bool, now: Moment) {
         match (self.state, wanted) {
             (Enabled::OnByDefault, false) => {

@@ -1,4 +1,4 @@
-//! The rules of writeback throttling that reasons name.
+//! The rules of writeback throttling for reasons.
 
 seekwell_core::rules! {
     HELD: "write-held", "wbt_wait",

@@ -1,14 +1,14 @@
-//! The window in which latencies are watched, and what it says at its end.
+//! The window in which latencies are observed, and its verdict.
 
 use super::super::jiffies::fires_at;
 use super::{Moment, Verdict};
 
 /// Length at step 0 and below, ns.
 const LENGTH_NS: u64 = 100_000_000;
-/// Writes without which a window says nothing.
+/// With fewer writes than this a window gives no verdict.
 const WRITES: u32 = 3;
 
-/// The window that runs, if one does, and the read that is watched always.
+/// The current window, if any, and the read that is observed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     hz: u32,
@@ -17,7 +17,7 @@ pub(super) struct Window {
     reads: u32,
     read_min_ns: u64,
     writes: u32,
-    /// The first read that was handed to the driver while none was watched, and when.
+    /// The observed read and its time: the first one issued while no other was observed.
     watched: Option<(u64, u64)>,
 }
 
@@ -36,7 +36,8 @@ impl Window {
     pub fn ends(&self) -> Option<i64> {
         self.ends
     }
-    /// Begins one, if none runs (`rwb_arm_timer`): shorter the fewer writes pass.
+    /// Starts a window, if none is running (`rwb_arm_timer`); it is shorter the fewer writes are
+    /// allowed.
     pub fn start(&mut self, now: Moment, step: i32) {
         if self.ends.is_some() {
             return;
@@ -49,11 +50,11 @@ impl Window {
         self.ends = Some(fires_at(now.jiffy, now.jiffy + ticks));
         (self.reads, self.read_min_ns, self.writes) = (0, u64::MAX, 0);
     }
-    /// Its timer fired.
+    /// Ends the window when its timer fires.
     pub fn close(&mut self) {
         self.ends = None;
     }
-    /// It is given up, and nothing watched any more.
+    /// Stops the window and the observation.
     pub fn stop(&mut self) {
         self.ends = None;
         self.watched = None;
@@ -75,8 +76,8 @@ impl Window {
             self.writes += 1;
         }
     }
-    /// `latency_exceeded`. `busy`: somebody was held for dirty pages lately, or writes are under
-    /// way.
+    /// `latency_exceeded`. `busy`: a task was recently held for dirty pages, or writes are in
+    /// progress.
     pub fn judge(&self, now: Moment, target_ns: u64, busy: bool) -> Verdict {
         let age_ns = self.watched.map_or(0, |w| now.ns.saturating_sub(w.1));
         if age_ns > self.length_ns || (age_ns > target_ns && self.reads == 0) {

@@ -1,5 +1,5 @@
-//! The stripe cache: a fixed number of stripe heads, each a row of 4 KiB pages over all members,
-//! found by row, reused in the order of last use.
+//! The stripe cache: a fixed number of stripe heads. Each head is a row of 4 KiB pages over all
+//! members; heads are found by row and reused in the order of last use.
 
 use crate::raid::JoinId;
 use seekwell_core::{Flags, Links, List};
@@ -7,43 +7,43 @@ use seekwell_core::{Flags, Links, List};
 /// One member's page of a row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
-    /// Its content is in the cache.
+    /// Whether its content is in the cache.
     pub fresh: bool,
-    /// Sectors with something to write, a bit each.
+    /// Sectors to write, one bit per sector.
     pub dirty: u8,
     /// Bios whose data are in `dirty`.
     pub writers: Vec<JoinId>,
-    /// Bios whose data are on their way to the members.
+    /// Bios whose data are being written to the members.
     pub flying: Vec<JoinId>,
-    /// Bios that want to read it (a lost member's).
+    /// Bios that want to read it (if its member failed).
     pub readers: Vec<JoinId>,
 }
 
-/// Where a head stands.
+/// State of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     /// Nothing to do; may be reused.
     Rest,
-    /// To be handled.
+    /// Ready to be handled.
     Ready,
-    /// To be handled, and needs reads first.
+    /// Ready, but needs reads first.
     Hold,
     /// Waits for its submitter's plug.
     Plugged,
-    /// Reads or writes are out.
+    /// Reads or writes are in progress.
     Busy,
 }
 
-/// What a head is about, its pages left out.
+/// Data of a head without its pages.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
-    /// In 4 KiB of a member.
+    /// Row number, in 4 KiB units of a member.
     pub row: u64,
     pub at: At,
     pub reads: u32,
     pub writes: u32,
     pub error: bool,
-    /// SYNC and FUA of the data gathered.
+    /// SYNC and FUA flags of the collected data.
     pub flags: Flags,
     next: u32,
 }
@@ -146,8 +146,8 @@ impl Heads {
             i = after;
         }
     }
-    /// The head of a row: the one that has it, or the one at rest for longest, emptied. `None` if
-    /// none rests.
+    /// The head of a row: the existing one, or the longest unused one, emptied. `None` if all heads
+    /// are in use.
     pub fn of_row(&mut self, row: u64) -> Option<u32> {
         if let Some(h) = self.find(row) {
             return Some(h);
@@ -163,7 +163,7 @@ impl Heads {
         self.buckets[b] = h;
         Some(h)
     }
-    /// Moves a head.
+    /// Changes the state of a head.
     pub fn move_to(&mut self, h: u32, at: At) {
         let from = std::mem::replace(&mut self.heads[h as usize].at, at);
         if let Some(list) = Self::list(

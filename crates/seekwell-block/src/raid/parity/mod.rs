@@ -1,18 +1,18 @@
 //! Parity (md RAID 5 and 6, left-symmetric).
 //!
-//! Writes go through the stripe cache in units of 4 KiB rows. What arrives for a row while it
-//! waits (for its submitter's plug, for the thread, for pages to be read) is written together; a
-//! row overwritten wholly needs no reads. Otherwise the cheaper of read-modify-write and
-//! reconstruct-write is taken, by the number of disk operations. Pages stay in the cache until
-//! their head is reused. Reads go straight to the member that holds the data, in the name of
-//! their submitter; reads of a lost member are computed from the others, through the cache.
+//! Writes go through the stripe cache in rows of 4 KiB pages. Data that arrive for a row while it
+//! waits (for its submitter's plug, for the thread, for pages to be read) are written together; a
+//! row that is overwritten completely needs no reads. Otherwise the array takes the cheaper of
+//! read-modify-write and reconstruct-write, by the number of disk operations. Pages stay in the
+//! cache until their head is reused. Reads go directly to the member with the data, on behalf of
+//! their submitter. Reads of a failed member are computed from the others, through the cache.
 //!
-//! All I/O of the cache is issued by one kernel thread, in its own io context and under its own
-//! plug: schedulers below see one context for everybody's writes.
+//! One kernel thread issues all I/O of the cache, in its own io context and under its own plug:
+//! schedulers below see one context for the writes of all tasks.
 //!
-//! Left out: several worker threads, growth of the cache under load, journals and partial parity
-//! log, batches of full stripes handled as one (neighbouring pages merge in the members' queues),
-//! the limit on how many stripes read at once.
+//! Not modelled: several worker threads, growth of the cache under load, journals and partial
+//! parity log, batches of full stripes handled as one (neighbouring pages merge in the members'
+//! queues), the limit on concurrent stripe reads.
 
 mod heads;
 mod options;
@@ -32,12 +32,12 @@ use std::collections::VecDeque;
 const PAGE: u64 = 8;
 const FULL: u8 = 0xff;
 
-/// A bio of which a part waits for a head.
+/// A bio with a part that waits for a head.
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
     bio: Bio,
     join: JoinId,
-    /// First sector that is not in the cache yet.
+    /// The first sector that is not in the cache yet.
     at: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Striped {
     heads: Heads,
     plugs: Vec<TaskId>,
     blocked: VecDeque<Blocked>,
-    /// The thread works until then.
+    /// The thread is busy until this time.
     free_at: Instant,
     plugged: bool,
     bypassed: u32,
@@ -61,8 +61,8 @@ pub struct Striped {
 pub type Parity<B> = Array<B, Striped>;
 
 impl<B: BioSink> Parity<B> {
-    /// RAID 5 or 6 over members; `failed` names members that are gone, `reserve` sectors at the
-    /// end of every member stay free.
+    /// RAID 5 or 6 over members. `failed` lists the failed members. `reserve` sectors at the end of
+    /// every member stay unused.
     pub fn new(
         members: Vec<B>,
         level: raid::Level,
@@ -123,11 +123,11 @@ impl<B: BioSink> Parity<B> {
 }
 
 impl Striped {
-    /// From now on remembers what the thread does.
+    /// Starts recording the thread's steps.
     pub fn watch(&mut self) {
         self.watched = Some(Vec::new());
     }
-    /// What it did since the last call.
+    /// The steps since the last call.
     pub fn steps(&mut self) -> Vec<Step> {
         self.watched
             .as_mut()
@@ -148,8 +148,8 @@ impl Striped {
         }
     }
 
-    /// Puts pieces of a bio into the cache from `at` on; false if a head was wanting, and then
-    /// the rest is queued.
+    /// Adds pieces of a bio to the cache from `at` on. False if no head was free; the rest is then
+    /// queued.
     fn enter<B: BioSink>(&mut self, io: &mut Io<B>, mut b: Blocked) -> bool {
         let end = b.bio.end().0;
         while b.at < end {
@@ -158,7 +158,7 @@ impl Striped {
             let Some(h) = self.heads.of_row(spot.sector / PAGE) else {
                 self.stats.waits += 1;
                 self.blocked.push_back(b);
-                // Its submitter goes to sleep, and so lets go of its plug.
+                // Its submitter goes to sleep, which flushes its plug.
                 self.release_plugged();
                 return false;
             };
@@ -183,7 +183,7 @@ impl Striped {
         true
     }
 
-    /// Queues a head that is not busy where it belongs.
+    /// Puts a head that is not busy into the queue of its state.
     fn queue(&mut self, h: u32, plugged: bool) {
         let plugged = plugged && matches!(self.heads.at(h), At::Rest | At::Plugged);
         let to = match plugged {
@@ -199,7 +199,7 @@ impl Striped {
         let all = self.heads.pages(h).iter().enumerate();
         all.filter(|(_, p)| f(p)).fold(0, |s, (m, _)| s | 1 << m)
     }
-    /// What is known of the row of a head, and the member with P.
+    /// The state of a head's row, and the member with P.
     fn known(&self, h: u32) -> (Row, Set) {
         let row = self.layout.row(self.heads.row(h) * PAGE);
         let (p, q) = self.layout.parity(row);
@@ -221,7 +221,7 @@ impl Striped {
         wanted != 0 || row.plan(p, self.options.modify_on_tie).reads != 0
     }
 
-    /// The next head to handle: those that need no reads first, but not for ever.
+    /// The next head to handle: heads that need no reads come first, within a limit.
     fn pick(&mut self) -> Option<u32> {
         let (ready, hold) = (self.heads.first(At::Ready), self.heads.first(At::Hold));
         if ready.is_some() && (hold.is_none() || self.bypassed < self.options.preread_bypass) {
@@ -232,7 +232,7 @@ impl Striped {
         hold.or(ready)
     }
 
-    /// One pass over a head.
+    /// Handles a head once.
     fn handle<B: BioSink>(&mut self, io: &mut Io<B>, h: u32) {
         self.heads.move_to(h, At::Busy);
         self.free_at = io.now() + self.options.handling;
@@ -337,7 +337,7 @@ impl Striped {
             io.own(tag(h, m, true), m, bio);
         }
     }
-    /// A read failed: everybody who waits for the row hears of it.
+    /// A read failed: reports an error to all bios that wait for the row.
     fn give_up<B: BioSink>(&mut self, io: &mut Io<B>, h: u32) {
         for m in 0..self.layout.members() {
             let page = self.heads.page(h, m);
@@ -347,7 +347,7 @@ impl Striped {
             }
         }
     }
-    /// After a pass: to rest, unless something is out or more has come.
+    /// After a pass: the head becomes unused, unless I/O is in progress or more data arrived.
     fn settle(&mut self, h: u32) {
         let head = self.heads.head(h);
         if head.reads > 0 || head.writes > 0 {
@@ -359,7 +359,7 @@ impl Striped {
             self.queue(h, false);
         }
     }
-    /// Sleepers wake when a quarter of the heads rests.
+    /// Sleepers wake when a quarter of the heads is unused.
     fn may_wake(&self) -> bool {
         !self.blocked.is_empty() && self.heads.resting() * 4 >= self.heads.count()
     }
@@ -388,7 +388,7 @@ fn members(mut s: Set) -> impl Iterator<Item = usize> {
 
 impl Level for Striped {
     fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
-        // md offers no discard on parity by default: nothing is done.
+        // By default md offers no discard on parity arrays: nothing is done.
         if bio.op == Op::Discard {
             return;
         }
@@ -457,7 +457,7 @@ impl Level for Striped {
             if let Some(b) = self.blocked.pop_front()
                 && !self.enter(io, b)
             {
-                // What did not fit stays first.
+                // The rest that did not fit stays first.
                 self.blocked.rotate_right(1);
                 break;
             }

@@ -1,23 +1,23 @@
-//! What can be set about a parity array, what it tells those who watch, and what it counts.
+//! Options of a parity array, its steps for observers, and its counters.
 
 use super::plan::How;
 use seekwell_core::{Nanos, TaskId};
 
-/// How the array works.
+/// Options of the array.
 #[derive(Clone, Copy, Debug)]
 pub struct ParityOptions {
-    /// stripe_cache_size: heads of 4 KiB a member.
+    /// stripe_cache_size: number of heads, each with 4 KiB per member.
     pub stripe_cache: u32,
-    /// preread_bypass_threshold: rows that need no reads go before those that do, at most so often
-    /// in a row.
+    /// preread_bypass_threshold: how many times in a row a head without reads may pass one that
+    /// needs reads.
     pub preread_bypass: u32,
-    /// Read-modify-write if reconstruction costs as many operations.
+    /// Use read-modify-write if reconstruction costs the same number of operations.
     pub modify_on_tie: bool,
-    /// The thread's time for each row handled.
+    /// The thread's time per row.
     pub handling: Nanos,
     /// Time to compute one page of parity.
     pub compute: Nanos,
-    /// The thread.
+    /// The task of the thread.
     pub thread: TaskId,
 }
 
@@ -34,47 +34,47 @@ impl Default for ParityOptions {
     }
 }
 
-/// What the thread did, for those who watch.
+/// A step of the thread, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A page came from a member.
+    /// A page was read from a member.
     Read {
-        /// In 4 KiB of a member.
+        /// Row number, in 4 KiB units of a member.
         row: u64,
-        /// Whose.
+        /// The member.
         member: usize,
     },
     /// Lost pages were computed from the others.
     Recover {
-        /// In 4 KiB of a member.
+        /// Row number, in 4 KiB units of a member.
         row: u64,
     },
-    /// New data of these sectors (a bit each) entered the page.
+    /// New data of these sectors (one bit each) was copied into the page.
     Drain {
-        /// In 4 KiB of a member.
+        /// Row number, in 4 KiB units of a member.
         row: u64,
-        /// Whose.
+        /// The member.
         member: usize,
-        /// Which.
+        /// The sectors.
         sectors: u8,
     },
-    /// Parity was computed; then everything drained and all parity went out.
+    /// Parity was computed; then all new data and all parity were written.
     Compute {
-        /// In 4 KiB of a member.
+        /// Row number, in 4 KiB units of a member.
         row: u64,
-        /// How.
+        /// The method.
         how: How,
     },
-    /// A page went out.
+    /// A page was written.
     Write {
-        /// In 4 KiB of a member.
+        /// Row number, in 4 KiB units of a member.
         row: u64,
-        /// To whom.
+        /// The member.
         member: usize,
     },
 }
 
-/// What the array counted.
+/// Counters of the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParityStats {
     /// Pages read before a write.
@@ -85,7 +85,7 @@ pub struct ParityStats {
     pub modified: u64,
     /// Rows written by reconstruction with reads or from the cache.
     pub reconstructed: u64,
-    /// Rows overwritten wholly.
+    /// Rows overwritten completely.
     pub full_rows: u64,
     /// Pieces of bios that waited for a head.
     pub waits: u64,

@@ -1,50 +1,50 @@
-//! What a row of 4 KiB pages needs before it can be written: pure arithmetic over sets of members.
+//! Plans the write of a row of 4 KiB pages: pure arithmetic on sets of members.
 
-/// A set of members of one row, a bit each.
+/// A set of members of one row, one bit each.
 pub type Set = u64;
 
-/// What is known of a row.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row {
     /// Members that hold data.
     pub data: Set,
     /// Members that hold parity.
     pub parity: Set,
-    /// Members that are gone.
+    /// Failed members.
     pub failed: Set,
     /// Pages whose current content is in the cache.
     pub fresh: Set,
     /// Data pages with something to write.
     pub dirty: Set,
-    /// Those that are overwritten wholly.
+    /// Data pages that are overwritten completely.
     pub full: Set,
 }
 
-/// How new parity comes about.
+/// How the new parity is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// From the old data, the old parity and the new data.
     ReadModifyWrite,
     /// From all data of the row.
     Reconstruct,
-    /// There is no parity left to write.
+    /// No working parity page has to be written.
     DataOnly,
-    /// A lost page must be computed first, from everything that is left; then plan again.
+    /// A lost page must be computed first from all remaining pages; then plan again.
     RecoverFirst,
 }
 
-/// A plan: pages to read first, and how to go on.
+/// A plan: pages to read first, and the method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How.
+    /// The method.
     pub how: How,
     /// Pages to read first.
     pub reads: Set,
 }
 
 impl Row {
-    /// Pages to read to compute the lost data pages: all data that is left, and as many parity
-    /// pages as data pages are lost, P before Q. `p` is the member with P.
+    /// Pages to read in order to compute the lost data pages: all remaining data, and one parity
+    /// page per lost data page, P before Q. `p` is the member with P.
     pub fn recovery(&self, p: Set) -> Set {
         let lost = (self.data & self.failed & !self.fresh).count_ones();
         let mut need = self.data & !self.failed;
@@ -58,12 +58,12 @@ impl Row {
         need & !self.fresh
     }
 
-    /// The cheaper way to write what is dirty, by the number of reads (writes are the same);
-    /// `modify_on_tie` decides between equals.
+    /// The cheaper way to write the dirty pages, by the number of reads (the writes are the same);
+    /// `modify_on_tie` decides if both are equal.
     pub fn plan(&self, p: Set, modify_on_tie: bool) -> Plan {
         let alive = !self.failed;
         let parity = self.parity & alive;
-        // A page overwritten in part needs its old content, whatever the way.
+        // A partly overwritten page needs its old content with either method.
         let old = self.dirty & !self.full & !self.fresh;
         let modify = (self.dirty | parity) & !self.fresh;
         let rebuild = self.data & !self.full & !self.fresh;
@@ -106,8 +106,8 @@ mod tests {
         plan.reads.count_ones() + writes.count_ones()
     }
 
-    /// A small write costs four operations on RAID 5 and six on RAID 6; on the narrowest arrays
-    /// reconstruction is cheaper; a full stripe reads nothing.
+    /// A small write costs four operations on RAID 5 and six on RAID 6. On the narrowest arrays
+    /// reconstruction is cheaper. A full stripe needs no reads.
     #[test]
     fn operations_of_a_write() {
         let small = |n, parity| Row {
@@ -140,7 +140,7 @@ mod tests {
                 reads: 0
             }
         );
-        // What is in the cache is not read again.
+        // Cached pages are not read again.
         let cached = Row {
             fresh: 9,
             ..small(4, 8)
@@ -177,8 +177,8 @@ mod tests {
         );
     }
 
-    /// Against every state of a row: a plan never reads what is gone or known, and what it has
-    /// read suffices for the way it names.
+    /// For every state of a row, a plan never reads failed or cached pages, and its reads are
+    /// sufficient for its method.
     #[test]
     fn plans_suffice() {
         for (n, p, q) in [(3, 4, 0), (5, 16, 0), (5, 1, 2), (6, 32, 1)] {
@@ -199,7 +199,7 @@ mod tests {
                 if failed.count_ones() > parity.count_ones() || fresh & failed & parity != 0 {
                     continue;
                 }
-                // Half of the dirty pages are full.
+                // Half of the dirty pages are overwritten completely.
                 r.full = dirty & 0b10_1010;
                 let plan = r.plan(p, bits % 2 == 0);
                 assert_eq!(plan.reads & (failed | fresh), 0, "{r:?} {plan:?}");

@@ -1,12 +1,12 @@
-//! Is the device to be kept for a queue? And the invariants.
+//! Decides whether the device idles for a queue. Also checks the invariants.
 
 use super::{Bfq, IDLE_TIMER, MqQueue, is_6_1};
 use crate::bfq::core::{Core, QId};
 use crate::cx::Cx;
 use seekwell_core::Era;
 
-/// `bfq_asymmetric_scenario`: weights differ (unless `q` has the smallest), classes differ, or
-/// groups do.
+/// `bfq_asymmetric_scenario`: true if weights differ (unless `q` has the smallest), or classes
+/// differ, or groups do.
 pub(super) fn asymmetric(core: &Core<MqQueue>, era: Era, q: Option<QId>) -> bool {
     let w = &core.wf.weights;
     let smallest = q.is_some_and(|q| {
@@ -26,8 +26,8 @@ impl Bfq {
     pub(super) fn asymmetric(&self, cx: &Cx, q: QId) -> bool {
         asymmetric(&self.core, cx.queue.era, Some(q))
     }
-    /// `idling_boosts_thr_without_issues`: idling for `q` makes the device faster, and harms no
-    /// raised queue.
+    /// `idling_boosts_thr_without_issues`: whether idling for `q` raises the throughput and harms
+    /// no raised queue.
     pub(super) fn boosts(&self, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 || self.core.wr_busy > 0 {
@@ -37,7 +37,7 @@ impl Bfq {
         let steady = !self.seeky(q) && x.io_bound && x.short_think;
         (!self.flash && !queueing) || ((!self.flash || !queueing) && steady)
     }
-    /// `idling_needed_for_service_guarantees`: idling is needed to keep promises.
+    /// `idling_needed_for_service_guarantees`: whether idling is needed to keep service guarantees.
     pub(super) fn needed(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 {
@@ -48,7 +48,7 @@ impl Bfq {
             && (self.core.wr_busy < i64::from(busy) || self.core.in_driver >= x.dispatched + 4);
         pressed || busy == 1 || self.asymmetric(cx, q)
     }
-    /// `bfq_better_to_idle`: is the device to be kept for `q` while it is empty?
+    /// `bfq_better_to_idle`: whether the device should idle for `q` while `q` is empty.
     pub(super) fn better_to_idle(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         if x.procs == 0 {
@@ -62,16 +62,16 @@ impl Bfq {
         }
         self.boosts(q) || self.needed(cx, q)
     }
-    /// `bfq_bfqq_must_idle`: `q` is empty and worth waiting for.
+    /// `bfq_bfqq_must_idle`: whether `q` is empty and worth waiting for.
     pub(super) fn must_idle(&self, cx: &Cx, q: QId) -> bool {
         self.core.empty(q) && self.better_to_idle(cx, q)
     }
-    /// `bfq_bfqq_budget_timeout`: the time of the slot is up.
+    /// `bfq_bfqq_budget_timeout`: whether the time of the slot is used up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
         cx.jiffies() >= self.queue(q).budget_timeout_j
     }
-    /// `bfq_may_expire_for_budg_timeout`: a queue that is idled for keeps the device unless most of
-    /// its budget is left.
+    /// `bfq_may_expire_for_budg_timeout`: a queue that the device idles for keeps the device unless
+    /// most of its budget is left.
     pub(super) fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
         (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)

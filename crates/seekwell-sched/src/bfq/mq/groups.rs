@@ -9,11 +9,11 @@ use crate::cx::Cx;
 use crate::shallow::{opened_by_word_limit, word_shift};
 use seekwell_core::{Bio, CgroupId, IocId, Op};
 
-/// Weight of a group that was given none.
+/// Weight of a group without a configured weight.
 const WEIGHT_DEFAULT: u32 = 100;
 /// Largest weight of a group.
 const WEIGHT_MAX: u32 = 1000;
-/// Levels of a class: the factor between classes in the share of tags.
+/// Number of levels of a class; it is also the factor between classes in the share of tags.
 const LEVELS: u64 = 8;
 
 impl Bfq {
@@ -21,7 +21,7 @@ impl Bfq {
         let w = cx.cgroups.get(&cgroup).and_then(|c| c.weight);
         u64::from(w.unwrap_or(WEIGHT_DEFAULT).clamp(1, WEIGHT_MAX))
     }
-    /// `bfq_bio_bfqg`: the group of a cgroup; made, with its ancestors, when first needed.
+    /// `bfq_bio_bfqg`: the group of a cgroup. At first use it is created with its ancestors.
     pub(super) fn group_of(&mut self, cx: &Cx, cgroup: CgroupId) -> u32 {
         let known = cx.cgroups.get(&cgroup).filter(|c| c.online);
         let (Some(c), false) = (known, cgroup == CgroupId::ROOT) else {
@@ -62,7 +62,7 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bic_update_cgroup`: a process that changed group takes its sync queue along.
+    /// `bfq_bic_update_cgroup`: moves the sync queue of a process that changed its group.
     pub(super) fn follow_cgroup(&mut self, cx: &mut Cx, ioc: IocId, cgroup: CgroupId) {
         if self.core.groups.len() == 1 && cx.cgroups.is_empty() {
             return;
@@ -93,7 +93,7 @@ impl Bfq {
             at = self.queue(t).redirect;
         }
     }
-    /// `bfq_bfqq_move`: a queue goes to another group.
+    /// `bfq_bfqq_move`: moves a queue to another group.
     fn move_queue(&mut self, cx: &mut Cx, q: QId, to: u32) {
         let j = cx.jiffies();
         if self.core.serving == Some(q) {
@@ -126,8 +126,8 @@ impl Bfq {
         }
     }
 
-    /// `bfq_update_depths`: tags for async requests and sync writes, without and with raised queues
-    /// busy.
+    /// `bfq_update_depths`: tag limits for async requests and sync writes, with and without busy
+    /// raised queues.
     pub(super) fn update_depths(&mut self, cx: &Cx) {
         let nr = cx.queue.nr_requests;
         let of = |n: u32| {
@@ -144,7 +144,7 @@ impl Bfq {
             of(nr)
         };
     }
-    /// `bfq_limit_depth`: tags a bio may take.
+    /// `bfq_limit_depth`: the number of tags that a bio may use.
     pub(super) fn depth_for(&mut self, cx: &Cx, bio: &Bio, ioc: IocId) -> Option<u32> {
         let nr = cx.queue.nr_requests;
         let sync = bio.is_sync(cx.queue.era);
@@ -159,8 +159,8 @@ impl Bfq {
         let limit = if over { 1 } else { limit };
         (limit < nr).then_some(limit)
     }
-    /// `bfqq_request_over_limit`: has the queue, or a group above it, the tags that its weight
-    /// entitles it to?
+    /// `bfqq_request_over_limit`: whether the queue, or a group above it, already has all tags of
+    /// its share.
     fn over_limit(&self, q: QId, limit: u32) -> bool {
         let wf = &self.core.wf;
         let leaf = self.queue(q).ent;
@@ -170,8 +170,8 @@ impl Bfq {
         }
         self.tags_left(leaf, leaf, u64::from(limit)).is_none()
     }
-    /// What an entity above `leaf`, or this itself, is entitled to of `limit` tags, those above it
-    /// first; `None` if it or one above has them all.
+    /// The share of `limit` tags for `e`, an ancestor of `leaf` or `leaf` itself, computed from the
+    /// root down. `None` if `e` or an ancestor has all its tags.
     fn tags_left(&self, e: u32, leaf: u32, limit: u64) -> Option<u64> {
         let wf = &self.core.wf;
         let limit = match wf.parent(e) {

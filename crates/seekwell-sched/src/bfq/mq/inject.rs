@@ -1,5 +1,5 @@
-//! Requests of other queues while the device waits for the one in service: donors, how many, and
-//! who wakes whom.
+//! Injection: requests of other queues are served while the device waits for the queue in service.
+//! This file finds donors, their limit, and which queue wakes another.
 
 use super::{Bfq, LARGE};
 use crate::bfq::core::QId;
@@ -7,11 +7,11 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::NSEC_PER_MSEC;
 
-/// A request this soon after a completion may have been woken by it, ns.
+/// A request within this time after a completion may have been woken by it, ns.
 const WAKE_GAP: u64 = 4 * NSEC_PER_MSEC;
-/// Wake-ups in a row that make a waker.
+/// Number of consecutive wake-ups that make a waker.
 const WAKE_TIMES: u32 = 3;
-/// They must happen within this many idle slices.
+/// The wake-ups must happen within this many idle slices.
 const WAKE_WINDOW: u64 = 128;
 
 impl Bfq {
@@ -21,7 +21,8 @@ impl Bfq {
             && x.next
                 .is_some_and(|n| self.core.charge(cx, d, n) <= self.core.ent(d).left())
     }
-    /// `bfq_select_queue` (its injection): who may serve a request in place of the empty queue `q`.
+    /// `bfq_select_queue` (its injection): the queue that may be served in place of the empty queue
+    /// `q`.
     pub(super) fn donor(&mut self, cx: &mut Cx, q: QId) -> Option<QId> {
         let x = self.queue(q);
         if let Some(owner) = x.owner
@@ -46,7 +47,8 @@ impl Bfq {
             !self.boosts(q) && (!self.core.raised(q) || self.core.wr_busy > 1 || !x.short_think);
         if may { self.injector(cx, q) } else { None }
     }
-    /// `bfq_choose_bfqq_for_injection`: any queue, within the limit that the one in service bears.
+    /// `bfq_choose_bfqq_for_injection`: any queue, within the injection limit of the queue in
+    /// service.
     fn injector(&mut self, cx: &Cx, q: QId) -> Option<QId> {
         let x = self.queue(q);
         if self.core.in_driver >= x.own.inject_limit {
@@ -66,8 +68,8 @@ impl Bfq {
         Some(found)
     }
 
-    /// `bfq_add_request`: the only request of its process arrives: time to measure what injection
-    /// costs.
+    /// `bfq_add_request`: the only request of its process arrives. This is the time to measure the
+    /// cost of injection.
     pub(super) fn first_of_process(&mut self, cx: &mut Cx, q: QId) {
         let (j, now) = (cx.jiffies(), cx.now().0);
         self.look_for_waker(cx, q);
@@ -85,7 +87,7 @@ impl Bfq {
             }
         }
     }
-    /// `bfq_reset_inject_limit`: what is known of the harm of injection is forgotten.
+    /// `bfq_reset_inject_limit`: resets the measured effect of injection.
     pub(super) fn reset_inject_limit(&mut self, cx: &Cx, q: QId) {
         let j = cx.jiffies();
         self.waited = None;
@@ -94,7 +96,7 @@ impl Bfq {
         x.own.inject_limit = u32::from(!x.short_think);
         x.own.decrease_j = j;
     }
-    /// `bfq_update_inject_limit`: the measured request is done.
+    /// `bfq_update_inject_limit`: the measured request has completed.
     pub(super) fn update_inject_limit(&mut self, cx: &mut Cx, q: QId) {
         let t = cx.now().0 - self.measured_since;
         let (alone, injected) = (self.core.in_driver == 1, self.injected);
@@ -130,7 +132,7 @@ impl Bfq {
         self.injected = false;
     }
 
-    /// `bfq_check_waker`: does the queue served last wake `q`?
+    /// `bfq_check_waker`: checks whether the last served queue wakes `q`.
     fn look_for_waker(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         let Some(last) = self.last_completed else {
@@ -159,7 +161,7 @@ impl Bfq {
             self.set_waker(q, Some(last));
         }
     }
-    /// `q` is on the list of those its waker wakes.
+    /// Moves `q` to the list of the queues that its waker wakes.
     pub(super) fn set_waker(&mut self, q: QId, waker: Option<QId>) {
         let old = std::mem::replace(&mut self.queue_mut(q).own.waker, waker);
         if let Some(o) = old

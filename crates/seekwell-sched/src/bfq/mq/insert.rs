@@ -1,4 +1,4 @@
-//! A request comes in: statistics, from idle to busy, preemption, bursts.
+//! Insertion of a request: statistics, the change from idle to busy, preemption, bursts.
 
 use super::{BURST_LARGE, Bfq, IDLE_TIMER, LARGE, SEEK_FAR, WR_COEFF, WR_WEIGHT};
 use crate::bfq::core::{QId, Reason, SOFTRT_RATE};
@@ -6,13 +6,13 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, NSEC_PER_MSEC, RqId, Sector};
 
-/// Samples that make a mean worth looking at.
+/// Number of samples from which a mean is used.
 const ENOUGH: u64 = 80;
-/// The I/O-bound test looks back at most this far, ns.
+/// The I/O-bound test looks back this far at most, ns.
 const IO_WINDOW: u64 = 200 * NSEC_PER_MSEC;
 
 impl Bfq {
-    /// `__bfq_insert_request`: a request comes in.
+    /// `__bfq_insert_request`: inserts a request.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let ioc = cx.rqs[rq].ioc;
         let q = self.place(cx, q, rq, ioc);
@@ -26,7 +26,7 @@ impl Bfq {
         self.enqueued(cx, q, rq);
     }
 
-    /// `bfq_update_io_thinktime`: how long after a completion the next request comes.
+    /// `bfq_update_io_thinktime`: records the time from a completion to the next request.
     fn think_time(&mut self, cx: &Cx, q: QId) {
         let limit = 2 * self.set.slice_idle.0;
         let x = self.queue_mut(q);
@@ -34,13 +34,13 @@ impl Bfq {
             return;
         }
         let t = &mut x.own.think;
-        // Unsigned: a queue made at this instant completed "last" a nanosecond later.
+        // Unsigned: for a queue created at this instant, `last_end` is a nanosecond in the future.
         let e = cx.now().0.wrapping_sub(t.last_end).min(limit);
         t.samples = (7 * t.samples + 256) / 8;
         t.total = (7 * t.total + 256 * e) / 8;
         t.mean = (t.total + 128) / t.samples;
     }
-    /// `bfq_update_has_short_ttime`: does the process come back soon?
+    /// `bfq_update_has_short_ttime`: decides whether the process issues its next request soon.
     fn short_think(&mut self, cx: &Cx, q: QId, ioc: IocId) {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -61,15 +61,15 @@ impl Bfq {
             self.reset_inject_limit(cx, q);
         }
     }
-    /// Is a request at `at` a seek from `last`?
+    /// Whether a request is a seek from `last`.
     pub(super) fn is_seek(&self, cx: &Cx, last: Sector, rq: RqId) -> bool {
         let r = &cx.rqs[rq];
         last.0 != 0
             && r.sector.0.abs_diff(last.0) > SEEK_FAR
             && (!self.flash || r.sectors.0 < LARGE)
     }
-    /// `bfq_update_io_seektime`: one bit a request: was it a seek? A soft real-time queue of
-    /// nothing else is raised no more.
+    /// `bfq_update_io_seektime`: records one bit per request: whether it was a seek. A soft
+    /// real-time queue with only seeks is not raised any longer.
     fn seek_history(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let seek = self.is_seek(cx, self.queue(q).last_request_pos, rq);
         let x = self.queue_mut(q);
@@ -87,7 +87,8 @@ impl Bfq {
             }
         }
     }
-    /// `bfq_update_io_intensity`: does the queue spend most of its time waiting for its own I/O?
+    /// `bfq_update_io_intensity`: decides whether the queue spends most of its time waiting for its
+    /// own I/O.
     fn io_intensity(&mut self, now: u64, q: QId) {
         let x = self.queue_mut(q);
         let quiet = x.sort.is_empty() && x.dispatched == 0;
@@ -143,7 +144,8 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bfqq_handle_idle_busy_switch`: from idle to busy. True if it counts as interactive.
+    /// `bfq_bfqq_handle_idle_busy_switch`: the queue changes from idle to busy. True if it counts
+    /// as interactive.
     fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was: u64) -> bool {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -186,8 +188,8 @@ impl Bfq {
         self.preempt(cx, q, wants);
         interactive
     }
-    /// `bfq_bfqq_update_budg_for_activation`: the budget of the new slot; true if the queue goes on
-    /// with what it had left.
+    /// `bfq_bfqq_update_budg_for_activation`: sets the budget of the new slot. True if the queue
+    /// continues with its remaining budget.
     fn activation_budget(&mut self, cx: &Cx, q: QId, rq: RqId, in_time: bool) -> bool {
         let e = self.core.ent(q);
         let left = e.left();
@@ -204,8 +206,8 @@ impl Bfq {
         self.queue_mut(q).own.non_blocking = false;
         false
     }
-    /// `bfq_bfqq_handle_idle_busy_switch` (its end): the queue in service gives way if `q` deserves
-    /// it.
+    /// `bfq_bfqq_handle_idle_busy_switch` (its end): `q` preempts the queue in service if it
+    /// qualifies.
     fn preempt(&mut self, cx: &mut Cx, q: QId, wants: bool) {
         let Some(p) = self.core.serving else { return };
         let more = (wants && self.core.ent(q).coeff >= self.core.ent(p).coeff)
@@ -221,8 +223,8 @@ impl Bfq {
             self.expire(cx, p, false, Reason::Preempted);
         }
     }
-    /// `bfq_bfqq_higher_class_or_weight`: higher class, or larger weight of the queue (of its
-    /// group, if they differ).
+    /// `bfq_bfqq_higher_class_or_weight`: higher class, or larger weight of the queue (of its group
+    /// if the groups differ).
     fn higher(&self, q: QId, p: QId) -> bool {
         let (a, b) = (self.core.ent(q), self.core.ent(p));
         if a.class < b.class {
@@ -239,7 +241,7 @@ impl Bfq {
         weight(self.queue(q).ent) > weight(self.queue(p).ent)
     }
 
-    /// `bfq_handle_burst`: a queue was created: alone, in a burst, in a large one?
+    /// `bfq_handle_burst`: decides whether a new queue is single, in a burst, or in a large burst.
     pub(super) fn handle_burst(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         let x = self.queue(q);
@@ -258,7 +260,7 @@ impl Bfq {
         self.core.last_in_burst_j = j;
     }
 
-    /// `bfq_rq_enqueued`: what the new request means for an idle wait.
+    /// `bfq_rq_enqueued`: the effect of the new request on an idle wait.
     fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let r = &cx.rqs[rq];
         let (sync, sectors, end) = (r.sync, r.sectors.0, r.end());

@@ -1,29 +1,31 @@
-//! What the device is like: does it queue, and how fast is it.
+//! Measures the device: whether it queues, and how fast it is.
 
 use super::{Bfq, MIN_TT};
 use crate::bfq::core::{QId, RATE_SHIFT, sectors_in};
 use crate::cx::Cx;
 use seekwell_core::{NSEC_PER_MSEC, NSEC_PER_SEC, NSEC_PER_USEC, RqId};
 
-/// More requests than this make a sample of the queueing test, and a queueing device.
+/// With more requests than this, there is a sample for the queueing test; a device with more in
+/// flight queues.
 const HW_TAG_LOAD: u32 = 3;
-/// Samples it takes.
+/// Number of samples for a verdict.
 const HW_TAG_SAMPLES: u32 = 32;
-/// A pause this long between dispatches ends an observation.
+/// A pause of this length between dispatches ends an observation.
 const PAUSE: u64 = 100 * NSEC_PER_MSEC;
-/// Length of an observation.
+/// The length of an observation.
 const WINDOW: u64 = NSEC_PER_SEC;
-/// Shortest that counts.
+/// The shortest observation that is used.
 const WINDOW_MIN: u64 = 300 * NSEC_PER_MSEC;
-/// Fewest requests that count.
+/// The smallest number of requests in an observation that is used.
 const SAMPLES_MIN: u32 = 32;
-/// Rates above this many sectors/us are not believed.
+/// Rates above 20 sectors/us are ignored.
 const RATE_MAX: u64 = 20 << RATE_SHIFT;
 /// Completions slower than this end an observation: 2^-10 sectors/us.
 const RATE_LATE: u64 = 1 << (RATE_SHIFT - 10);
 
 impl Bfq {
-    /// `bfq_update_hw_tag`: does the device queue? Before the completed request leaves the counts.
+    /// `bfq_update_hw_tag`: detects whether the device queues. Runs before the completed request
+    /// leaves the counts.
     pub(super) fn learn_depth(&mut self, q: QId) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -46,7 +48,7 @@ impl Bfq {
         self.core.use_pos = !self.flash_queueing;
     }
 
-    /// `bfq_update_peak_rate`: the observation at each dispatch.
+    /// `bfq_update_peak_rate`: updates the observation at each dispatch.
     pub(super) fn learn_rate(&mut self, cx: &Cx, q: QId, rq: RqId) {
         let (now, n) = (cx.now().0, cx.rqs[rq].sectors.0);
         if self.window.samples == 0 {
@@ -76,7 +78,7 @@ impl Bfq {
         }
         self.window.last_dispatch = now;
     }
-    /// `bfq_reset_rate_computation`: a new observation begins.
+    /// `bfq_reset_rate_computation`: starts a new observation.
     fn restart_window(&mut self, now: u64, first: Option<u32>) {
         let w = &mut self.window;
         let Some(n) = first else {
@@ -90,7 +92,7 @@ impl Bfq {
         w.sectors = u64::from(n);
         w.largest = n;
     }
-    /// `bfq_update_rate_reset`: an observation ends, and tells something if it is long enough.
+    /// `bfq_update_rate_reset`: ends an observation, and uses it if it is long enough.
     fn close_window(&mut self, cx: &Cx, next: Option<u32>) {
         let w = &mut self.window;
         if w.samples >= SAMPLES_MIN && w.span >= WINDOW_MIN {
@@ -115,11 +117,11 @@ impl Bfq {
             self.core.tuned_budget = self.estimated_budget(cx);
         }
     }
-    /// `bfq_calc_max_budget`: the maximum budget as the peak rate has it.
+    /// `bfq_calc_max_budget`: the maximum budget that follows from the peak rate.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j))
     }
-    /// A completion that came late for the largest of the last requests ends the observation.
+    /// Ends the observation if a completion came late relative to the largest recent request.
     pub(super) fn late_completion(&mut self, cx: &Cx) {
         let now = cx.now().0;
         let us = (now - self.last_completion) / NSEC_PER_USEC;

@@ -1,4 +1,4 @@
-//! Queues that become one: for closeness, and for starting together.
+//! Merges of queues that work close together or were created together.
 
 use super::{Bfq, Saved, WR_COEFF};
 use crate::bfq::core::{CLOSE, QId};
@@ -7,8 +7,8 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl Bfq {
-    /// `bfq_allow_bio_merge`: only requests of the process's own queue, as it is after a possible
-    /// merge; never sync into async.
+    /// `bfq_allow_bio_merge`: a bio may only join requests of its process's own queue, after a
+    /// possible queue merge; sync never joins async.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
         if sync && !cx.rqs[rq].sync {
@@ -23,7 +23,7 @@ impl Bfq {
         }
         self.core.queue_of(rq) == Some(q)
     }
-    /// The queue a request goes to: its own, or that of a partner.
+    /// The queue a request goes to: its own, or a partner's.
     pub(super) fn place(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) -> QId {
         let at = cx.rqs[rq].sector;
         let Some(to) = self.partner(cx, q, at, ioc) else {
@@ -45,12 +45,12 @@ impl Bfq {
         }
     }
 
-    /// `bfq_too_late_for_merging`: a queue in full swing is not merged.
+    /// `bfq_too_late_for_merging`: a queue that has been active for long is not merged.
     fn too_late(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         x.service_from_backlogged > 0 && x.own.first_io_j + self.spans.merge_limit < cx.jiffies()
     }
-    /// `bfq_may_be_close_cooperator`: may two queues be one?
+    /// `bfq_may_be_close_cooperator`: whether two queues may be merged.
     fn compatible(&self, cx: &Cx, q: QId, with: QId) -> bool {
         !self.too_late(cx, with)
             && !self.idle_class(q)
@@ -60,7 +60,7 @@ impl Bfq {
             && self.queue(q).sync
             && self.queue(with).sync
     }
-    /// `bfq_setup_cooperator`: a queue that works around `at`.
+    /// `bfq_setup_cooperator`: finds a queue that works around `at`.
     fn partner(&mut self, cx: &mut Cx, q: QId, at: Sector, ioc: IocId) -> Option<QId> {
         if let Some(mut to) = self.queue(q).redirect {
             while let Some(further) = self.queue(to).redirect {
@@ -73,7 +73,7 @@ impl Bfq {
         }
         let x = self.queue(q);
         let j = cx.jiffies();
-        // Not for a queue that was merged meanwhile.
+        // Not for a queue that was merged in the meantime.
         if x.sync
             && x.owner.is_some()
             && !x.own.just_created
@@ -102,7 +102,7 @@ impl Bfq {
         self.core.arrange(q, other)
     }
 
-    /// `bfq_do_or_sched_stable_merge`: a new sync queue against the one created last.
+    /// `bfq_do_or_sched_stable_merge`: compares a new sync queue with the queue created last.
     pub(super) fn adopt_or_merge(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
         let g = self.queue(q).group as usize;
         let born = self.queue(q).own.created_j;
@@ -144,7 +144,7 @@ impl Bfq {
         }
         self.core.procs[ioc].own.stably_merged = true;
     }
-    /// `bfq_setup_stable_merge`: the merge that was put off when the queue was created.
+    /// `bfq_setup_stable_merge`: the merge that was postponed when the queue was created.
     fn late_stable_merge(&mut self, q: QId, ioc: IocId) -> Option<QId> {
         let with = self.core.procs[ioc].own.stable_with.take()?;
         let nobody = self.queue(q).procs == 0 || self.queue(with).procs == 0;
@@ -162,7 +162,7 @@ impl Bfq {
         into
     }
 
-    /// `bfq_merge_bfqqs`: the process goes over to the queue its own is redirected to.
+    /// `bfq_merge_bfqqs`: moves the process to the queue that its own queue is redirected to.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> QId {
         let Some(into) = self.queue(q).redirect else {
             return q;
@@ -209,7 +209,7 @@ impl Bfq {
         self.core.wr_busy -= i64::from(self.queue(q).busy);
         self.core.set_coeff(q, 1);
     }
-    /// `q` is no longer the queue created last.
+    /// Replaces `q` as the queue created last.
     pub(super) fn reassign_created(&mut self, q: QId, to: Option<QId>) {
         let g = self.queue(q).group as usize;
         let last = &mut self.core.groups[g].last_created;
@@ -218,7 +218,7 @@ impl Bfq {
         }
     }
 
-    /// `bfq_bfqq_save_state`: what a process gets back at a split.
+    /// `bfq_bfqq_save_state`: saves the state that a process gets back at a split.
     fn save(&mut self, cx: &Cx, q: QId) {
         let Some(owner) = self.queue(q).owner else {
             return;
@@ -248,7 +248,7 @@ impl Bfq {
             service_from_wr: x.own.service_from_wr,
         };
         if fresh {
-            // It would have been raised, had it not been merged before its first request.
+            // Without the merge before its first request, the queue would have been raised.
             s.coeff = WR_COEFF;
             s.wr_switch_j = 0;
             s.wr_max_j = self.wr_duration_j();
@@ -257,7 +257,7 @@ impl Bfq {
         }
         self.core.procs[owner].own.saved = s;
     }
-    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
+    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue; others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
@@ -278,7 +278,8 @@ impl Bfq {
         self.release(cx, q);
         None
     }
-    /// `bfq_bfqq_resume_state`: the state of before the merge, as far as it still makes sense.
+    /// `bfq_bfqq_resume_state`: restores the state from before the merge, as far as it is still
+    /// valid.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId, existed: bool) {
         let s = self.core.procs[ioc].own.saved.clone();
         let busy = existed && self.queue(q).busy;

@@ -1,16 +1,16 @@
 //! In-tree multi-queue BFQ, Linux 6.1 to 6.18 (`block/bfq-iosched.c`, `bfq-wf2q.c`,
 //! `bfq-cgroup.c`; Paolo Valente).
 //!
-//! Beside what it shares with v7: preemption by queues that become busy, the remembered next
-//! entity, time charged to slow queues, injection of other queues' requests while the device idles,
-//! queues merged for good when processes start together, bursts of new queues, groups.
+//! Features that v7 lacks: preemption by queues that become busy, the cached next entity, charging
+//! slow queues by time, injection of other queues' requests while the device idles, permanent
+//! merges of queues whose processes start together, bursts of new queues, groups.
 //!
 //! | | 6.18, 6.12 (default) | 6.1 |
 //! |---|---|---|
-//! | groups make decisions asymmetric | when more than one (the root counts) has requests | when any but the root has |
+//! | groups make decisions asymmetric | when more than one (the root counts) has requests | when any except the root has requests |
 //! | depth limits | of the whole tag map | of each of its words |
 //!
-//! Left out: drives with several actuators (one is assumed) and statistics per cgroup.
+//! Not modelled: drives with several actuators (one is assumed) and statistics per cgroup.
 
 mod decide;
 mod groups;
@@ -34,36 +34,36 @@ use seekwell_core::{Bio, CgroupId, Era, Instant, IocId, Links, List, Nanos, RqId
 
 /// The idle timer.
 const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
-/// Factor of interactive queues.
+/// Weight factor of interactive queues.
 const WR_COEFF: u64 = 30;
-/// Factor of soft real-time queues.
+/// Weight factor of soft real-time queues.
 const WR_SOFTRT: u64 = 3000;
-/// The one weight that is raised: of level 4.
+/// The only weight that is raised: that of level 4.
 const WR_WEIGHT: u64 = 40;
-/// Requests this far from the last one are seeks, sectors.
+/// Requests at this distance from the last one are seeks, sectors.
 const SEEK_FAR: u64 = 800;
-/// On flash only requests shorter than this can be seeks, sectors; longer ones are large.
+/// On flash only requests shorter than this can be seeks, sectors.
 const LARGE: u32 = 64;
-/// Of the last 32 requests so many seeks make a queue seeky.
+/// A queue is seeky with more than this many seeks in its last 32 requests.
 const SEEKY_BITS: u32 = 19;
-/// Least idle time, and shortest time of a slot that counts.
+/// The shortest idle time, and the shortest slot time that counts.
 const MIN_TT: Nanos = Nanos::from_ms(2);
-/// Async requests count this often.
+/// Cost factor of async requests.
 const ASYNC_FACTOR: u64 = 3;
-/// Creations that make a burst large.
+/// Number of creations that make a burst large.
 const BURST_LARGE: u32 = 8;
-/// Weight of a level: level 7 is 10, level 0 is 80.
+/// Weight per level: level 7 has 10, level 0 has 80.
 const WEIGHT_STEP: u64 = 10;
 
-/// What mq keeps for a queue.
+/// mq's fields of a queue.
 #[derive(Clone, Debug)]
 pub struct MqQueue {
-    /// One bit a request, the newest lowest: was it a seek?
+    /// One bit per request, the newest lowest: set if it was a seek.
     history: u32,
     think: Think,
     /// Start of the observation of its I/O, ns.
     io_start: u64,
-    /// Time without I/O in it, ns, modulo 2^64.
+    /// Idle time in this observation, ns, modulo 2^64.
     tot_idle: u64,
     created_j: u64,
     split_j: u64,
@@ -71,7 +71,7 @@ pub struct MqQueue {
     non_blocking: bool,
     just_created: bool,
     inject_limit: u32,
-    /// Service time without injection, ns; 0: unknown.
+    /// Service time without injection, ns; 0 if unknown.
     last_serv: u64,
     decrease_j: u64,
     service_from_wr: u64,
@@ -116,7 +116,7 @@ struct Think {
     mean: u64,
 }
 
-/// What a process gets back when its queue is split off a shared one.
+/// The state that a process gets back when its queue is split off a shared one.
 #[derive(Clone, Debug, Default)]
 struct Saved {
     short_think: bool,
@@ -137,10 +137,10 @@ struct Saved {
     service_from_wr: u64,
 }
 
-/// What mq keeps for a process.
+/// mq's fields of a process.
 #[derive(Clone, Debug, Default)]
 pub struct MqProc {
-    /// Requests queued or in the driver.
+    /// Number of requests queued or in the driver.
     requests: u32,
     stably_merged: bool,
     stable_with: Option<QId>,
@@ -150,7 +150,7 @@ pub struct MqProc {
 impl Variant for MqQueue {
     const MQ: bool = true;
     type Proc = MqProc;
-    /// Async requests of queues that are not raised count three times, in symmetric scenarios.
+    /// In symmetric scenarios, async requests of queues that are not raised count three times.
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
@@ -165,7 +165,7 @@ impl Variant for MqQueue {
     }
 }
 
-/// Tunables in the form they are used in.
+/// Tunables in internal units.
 #[derive(Clone, Debug)]
 struct Settings {
     slice_idle: Nanos,
@@ -175,7 +175,7 @@ struct Settings {
     strict: bool,
 }
 
-/// Lengths of time in jiffies that the code has as constants.
+/// The code's constant time spans, in jiffies.
 #[derive(Clone, Copy, Debug)]
 struct Spans {
     wr_rt: u64,
@@ -214,7 +214,7 @@ impl Spans {
     }
 }
 
-/// The observation that gives the peak rate.
+/// The observation from which the peak rate follows.
 #[derive(Clone, Copy, Debug, Default)]
 struct RateWindow {
     samples: u32,
@@ -233,7 +233,7 @@ pub struct Bfq {
     set: Settings,
     spans: Spans,
     flash: bool,
-    /// Flash that queues (or may): no queue is merged for closeness.
+    /// Flash that queues (or may queue): no queue is merged for closeness.
     flash_queueing: bool,
     /// Requests outside all queues: at-head inserts.
     heads: List,
@@ -257,7 +257,7 @@ pub struct Bfq {
 }
 
 impl Bfq {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx) -> Self {
         let flash = !cx.queue.rotational;
         // Reference rates (sectors/us x 65536) and durations at them.
@@ -317,7 +317,7 @@ impl Bfq {
     fn idle_class(&self, q: QId) -> bool {
         self.core.class(q) == IDLE
     }
-    /// Something is queued: have the queue run soon.
+    /// Asks for a run of the queue soon if a request is queued.
     fn schedule(&self, cx: &mut Cx) {
         if self.core.queued > 0 {
             cx.kick();
@@ -327,7 +327,7 @@ impl Bfq {
         self.set.slice_idle.0 * cx.hz() / seekwell_core::NSEC_PER_SEC
     }
 
-    /// `bfq_finish_requeue_request`: a request is over: completed, given back, or merged away.
+    /// `bfq_finish_requeue_request`: a request has ended: completed, returned, or merged away.
     fn over(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
@@ -421,7 +421,7 @@ impl Scheduler for Bfq {
                 *p = Default::default();
                 p.prio_gen = generation;
             }
-            // A request given back after the exit may have made a queue once more.
+            // A request returned after the exit may have created a queue again.
             IocEvent::Exit | IocEvent::Release => self.exit(cx, ioc),
             IocEvent::Prio | IocEvent::Cgroup => {}
         }

@@ -1,4 +1,4 @@
-//! Which queue a request goes to, and whose it is: looked up, made, split off, given up.
+//! The queue of a request: lookup, creation, split, release.
 
 use super::{Bfq, MqQueue, Think};
 use crate::bfq::core::{QId, Queue, Reason};
@@ -7,7 +7,8 @@ use crate::cx::Cx;
 use seekwell_core::{CgroupId, IoPrio, IocId, RqId};
 
 impl Bfq {
-    /// `bfq_init_rq`: the queue of a request about to come in; it may be new, or split off.
+    /// `bfq_init_rq`: the queue of a request about to be inserted; the queue may be new or split
+    /// off.
     pub(super) fn init_request(&mut self, cx: &mut Cx, rq: RqId) -> QId {
         if let Some(q) = self.core.queue_of(rq) {
             return q;
@@ -61,7 +62,7 @@ impl Bfq {
         q
     }
 
-    /// `bfq_get_queue`: a queue for a process: the shared async one, or a new one, which may be
+    /// `bfq_get_queue`: a queue for a process: the shared async queue, or a new one, which may be
     /// merged at once.
     fn get_queue(&mut self, cx: &mut Cx, who: Who, after_split: bool) -> QId {
         let Who {
@@ -124,7 +125,7 @@ impl Bfq {
         q.last_wr_j = cx.jiffies();
         q.soft_rt_next_start_j = cx.jiffies();
     }
-    /// `bfq_init_bfqq`: a new queue.
+    /// `bfq_init_bfqq`: creates a queue.
     fn make_queue(&mut self, cx: &Cx, group: u32, prio: IoPrio, sync: bool) -> QId {
         let fresh = self.fresh(cx);
         let q = self.core.create(group, prio, sync, fresh);
@@ -136,8 +137,8 @@ impl Bfq {
         q
     }
 
-    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue and
-    /// waits at its sync queue.
+    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue; its
+    /// sync queue applies the change later.
     fn follow_prio(&mut self, cx: &mut Cx, ioc: IocId, prio: IoPrio, cgroup: CgroupId) {
         let generation = cx.iocs.get(ioc).prio_gen;
         let p = self.core.procs.at(ioc.idx());
@@ -161,7 +162,7 @@ impl Bfq {
         }
     }
 
-    /// A process gives up a queue.
+    /// Releases a queue of a process.
     pub(super) fn release(&mut self, cx: &Cx, q: QId) {
         let x = self.queue(q);
         if x.busy && x.sort.is_empty() && self.core.serving != Some(q) {
@@ -172,7 +173,7 @@ impl Bfq {
         self.core.free_if_unused(q);
         self.bury();
     }
-    /// Queues freed of late are nobody's waker, woken, or last.
+    /// Removes recently freed queues from the records of wakers, woken queues and the last queue.
     pub(super) fn bury(&mut self) {
         while let Some(q) = self.core.freed.pop() {
             self.set_waker(q, None);
@@ -193,7 +194,8 @@ impl Bfq {
         self.bury();
     }
 
-    /// `bfq_exit_bfqq`: the queues of an exiting process lose it; one in service leaves at once.
+    /// `bfq_exit_bfqq`: detaches the queues of an exiting process; a queue in service leaves at
+    /// once.
     pub(super) fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         if let Some(s) = self.core.procs.at(ioc.idx()).own.stable_with.take() {
             self.queue_mut(s).stable_refs -= 1;
@@ -220,7 +222,7 @@ impl Bfq {
     }
 }
 
-/// Who pays: whom the bio names, else the cgroup of its process.
+/// The cgroup that is charged: the one named by the bio, else the cgroup of its process.
 pub(super) fn payer(cx: &Cx, named: CgroupId, ioc: IocId) -> CgroupId {
     if named == CgroupId::ROOT {
         cx.iocs.get(ioc).cgroup
@@ -229,7 +231,7 @@ pub(super) fn payer(cx: &Cx, named: CgroupId, ioc: IocId) -> CgroupId {
     }
 }
 
-/// For whom a queue is looked up.
+/// The owner for whom a queue is looked up.
 #[derive(Clone, Copy, Debug)]
 struct Who {
     ioc: IocId,

@@ -1,4 +1,4 @@
-//! Weight raising: who deserves it, for how long, and what ends it.
+//! Weight raising: which queues qualify, for how long, and what ends it.
 
 use super::{Bfq, WR_COEFF, WR_SOFTRT};
 use crate::bfq::core::{QId, SOFTRT_RATE};
@@ -9,13 +9,13 @@ use crate::cx::Cx;
 const WR_SERVICE: u64 = 120_000;
 
 impl Bfq {
-    /// `bfq_wr_duration`: how long an interactive queue is raised.
+    /// `bfq_wr_duration`: the duration of raising for an interactive queue.
     pub(super) fn wr_duration_j(&self) -> u64 {
         let d = self.wr_prod / self.peak_rate.max(1);
         d.clamp(self.spans.wr_shortest, self.spans.wr_longest)
     }
-    /// `bfq_update_bfqq_wr_on_rq_arrival`: a queue becomes busy: is its weight raised, and for how
-    /// long?
+    /// `bfq_update_bfqq_wr_on_rq_arrival`: a queue becomes busy: decides whether its weight is
+    /// raised, and for how long.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn raise(
         &mut self,
@@ -71,7 +71,7 @@ impl Bfq {
             self.queue_mut(q).last_wr_j = cx.jiffies();
         }
     }
-    /// `bfq_bfqq_end_wr`: raising ends.
+    /// `bfq_bfqq_end_wr`: ends the raising.
     pub(super) fn end_wr(&mut self, cx: &Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
         let x = self.core.queue_mut(q);
@@ -85,8 +85,8 @@ impl Bfq {
         }
         self.core.set_coeff(q, 1);
     }
-    /// `switch_back_to_interactive_wr`: the soft real-time period is over, the interactive one is
-    /// not.
+    /// `switch_back_to_interactive_wr`: the soft real-time period has ended but the interactive
+    /// period has not.
     pub(super) fn back_to_interactive(&mut self, q: QId) {
         let d = self.wr_duration_j();
         let x = self.core.queue_mut(q);
@@ -94,7 +94,8 @@ impl Bfq {
         x.last_wr_j = x.wr_switch_j;
         self.core.ent_mut(q).coeff = WR_COEFF;
     }
-    /// `bfq_update_wr_data`: after each dispatch: the raising may be over; the weight follows.
+    /// `bfq_update_wr_data`: ends the raising if it is due, after each dispatch, and updates the
+    /// weight.
     pub(super) fn update_raising(&mut self, cx: &mut Cx, q: QId) {
         let (j, rt) = (cx.jiffies(), self.spans.wr_rt);
         if self.core.raised(q) {
@@ -128,7 +129,8 @@ impl Bfq {
             self.core.wf.apply_change(e, false);
         }
     }
-    /// `bfq_bfqq_softrt_next_start`: from when on a request makes the queue soft real-time again.
+    /// `bfq_bfqq_softrt_next_start`: the earliest time at which a request makes the queue soft
+    /// real-time again.
     pub(super) fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
         let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j + cx.hz() * x.service_from_backlogged / SOFTRT_RATE;

@@ -1,4 +1,4 @@
-//! Service: which queue, which request, when a slot ends and what it costs.
+//! Service: the choice of the queue and the request, the end of a slot, and its charge.
 
 use super::{Bfq, IDLE_TIMER, MIN_TT};
 use crate::bfq::core::{MIN_ASSIGNED, QId, Reason};
@@ -6,17 +6,17 @@ use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::{Nanos, RqId, Sector};
 
-/// Slots shorter than this, in us, are charged as if they had taken a seek.
+/// Slots shorter than this, in us, are charged like a seek.
 const SHORT_SLOT_US: u64 = 1000;
-/// Slots longer than this tell slow queues from fast ones.
+/// In slots longer than this, in us, the service decides whether a queue is slow.
 const LONG_SLOT_US: u64 = 20_000;
-/// What a short slot is charged for, ms: rotational, flash.
+/// Time charged for a short slot, ms: rotational, flash.
 const SHORT_CHARGE_MS: [u64; 2] = [8, 2];
-/// Least idle time for raised queues.
+/// The shortest idle time for raised queues.
 const RAISED_IDLE: Nanos = Nanos::from_ms(20);
 
 impl Bfq {
-    /// `__bfq_dispatch_request`: one request, or none.
+    /// `__bfq_dispatch_request`: dispatches one request, or none.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if let Some(rq) = self.head_links.pop_front(&mut self.heads).map(RqId) {
             cx.why(rules::AT_HEAD, || {
@@ -48,7 +48,7 @@ impl Bfq {
         1
     }
 
-    /// `bfq_select_queue`: the queue to serve, or none if it is to be waited for.
+    /// `bfq_select_queue`: the queue to serve; `None` if the device waits for the current queue.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let mut served = match self.core.serving {
             Some(q) if self.may_expire(cx, q) && !self.must_idle(cx, q) => {
@@ -93,7 +93,7 @@ impl Bfq {
             served = None;
         }
     }
-    /// `bfq_set_in_service_queue`: a queue comes into service, its slot begins.
+    /// `bfq_set_in_service_queue`: takes a queue into service and starts its slot.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
@@ -109,7 +109,7 @@ impl Bfq {
         let x = self.core.queue_mut(q);
         x.fifo_checked = false;
         if raised && x.wr_max_j == rt && x.last_wr_j < j && x.budget_timeout_j < j {
-            // The time a soft real-time queue waited does not count for its raising.
+            // A soft real-time queue's waiting time does not count in its raising period.
             if x.budget_timeout_j > x.last_wr_j {
                 x.last_wr_j += j - x.budget_timeout_j;
             } else {
@@ -132,7 +132,7 @@ impl Bfq {
         Some(q)
     }
 
-    /// `bfq_dispatch_rq_from_bfqq`: a request of `q` goes to the driver.
+    /// `bfq_dispatch_rq_from_bfqq`: dispatches a request of `q` to the driver.
     fn take(&mut self, cx: &mut Cx, q: QId, rq: RqId) {
         let cost = self.core.charge(cx, q, rq);
         self.serve(cx, q, cost);
@@ -153,7 +153,7 @@ impl Bfq {
             self.expire(cx, q, false, Reason::Exhausted);
         }
     }
-    /// `bfq_bfqq_served`: `q` got `sectors`.
+    /// `bfq_bfqq_served`: charges `sectors` to `q`.
     fn serve(&mut self, cx: &Cx, q: QId, sectors: u64) {
         let raised = self.core.raised(q);
         let x = self.queue_mut(q);
@@ -168,7 +168,7 @@ impl Bfq {
         self.core.wf.serve(e, sectors);
     }
 
-    /// `bfq_completed_request`: a request of `q` is done.
+    /// `bfq_completed_request`: a request of `q` has completed.
     pub(super) fn complete(&mut self, cx: &mut Cx, q: QId) {
         let now = cx.now().0;
         self.learn_depth(q);
@@ -209,7 +209,7 @@ impl Bfq {
             self.schedule(cx);
         }
     }
-    /// `bfq_arm_slice_timer`: the device idles for the empty queue in service.
+    /// `bfq_arm_slice_timer`: starts to idle for the empty queue in service.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
         self.queue_mut(q).waiting = true;
         let raised = self.core.raised(q);
@@ -240,7 +240,7 @@ impl Bfq {
         self.schedule(cx);
     }
 
-    /// `bfq_bfqq_is_slow`: was the slot slow, and for how many ms is it to be charged?
+    /// `bfq_bfqq_is_slow`: whether the slot was slow, and for how many ms it is charged.
     fn judge(&self, cx: &Cx, q: QId, idled: bool) -> (bool, u64) {
         if !self.queue(q).sync {
             return (false, 0);
@@ -257,7 +257,7 @@ impl Bfq {
         }
         (slow, us / 1000)
     }
-    /// `bfq_bfqq_charge_time`: service in time, for queues that are slow.
+    /// `bfq_bfqq_charge_time`: charges slow queues by time.
     fn charge_time(&mut self, cx: &Cx, q: QId, ms: u64) {
         let timeout_ms = cx.clock().to_ms((cx.hz() / 8).max(1)).max(1);
         let for_time = self.core.tuned_budget * ms.min(timeout_ms) / timeout_ms;
@@ -268,7 +268,7 @@ impl Bfq {
         self.serve(cx, q, more);
     }
 
-    /// `bfq_bfqq_expire`: the end of a slot: judgement, charge, budget of the next slot.
+    /// `bfq_bfqq_expire`: ends a slot: verdict, charge, budget of the next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let (slow, ms) = self.judge(cx, q, idled);
         let e = self.core.ent(q);
@@ -311,7 +311,7 @@ impl Bfq {
         }
         self.core.wf.reset_parents(e);
     }
-    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, by why this one ended.
+    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, depending on why this one ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
         let x = self.queue(q);
         let (b, m, top) = (x.max_budget, self.core.min_budget(), self.core.tuned_budget);
@@ -339,7 +339,7 @@ impl Bfq {
             self.core.ent_mut(q).budget = budget.max(need);
         }
     }
-    /// `__bfq_bfqq_expire`: out of service, requeued or idle.
+    /// `__bfq_bfqq_expire`: takes a queue out of service; it is requeued or becomes idle.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId, reason: Reason) {
         let j = cx.jiffies();
         let seeky = self.seeky(q);

@@ -24,7 +24,7 @@ const fn tunable(
     }
 }
 
-/// All.
+/// All tunables.
 pub const TUNABLES: &[Tunable] = &[
     tunable(
         "fifo_expire_sync",

@@ -1,11 +1,11 @@
-//! Who is next: the search, and the choice that mq keeps in each node.
+//! The choice of the next entity: the search, and the choice that mq caches in each node.
 
 use super::{ROOT, Wf2q};
 use crate::bfq::entity::{CLASSES, EntId, IDLE, NodeId, gt};
 
 impl Wf2q {
-    /// `bfq_update_next_in_service`: renews the cached choice of a node after `new` was (re)queued,
-    /// or after an entity left. True if the parent has to look again.
+    /// `bfq_update_next_in_service`: updates the cached choice of a node after `new` was (re)queued
+    /// or an entity left. True if the parent must choose again.
     pub(super) fn renew_next(
         &mut self,
         n: NodeId,
@@ -15,8 +15,8 @@ impl Wf2q {
     ) -> bool {
         let node = &self.nodes[n as usize];
         if !self.mq {
-            // v7 chooses at the root when it needs a queue; inside groups the next child lends its
-            // budget to the group.
+            // v7 chooses at the root when it needs a queue. Inside groups, the budget of the next
+            // child becomes the group's budget.
             let (Some(owner), None) = (node.owner, node.in_service) else {
                 return false;
             };
@@ -56,15 +56,15 @@ impl Wf2q {
         self.nodes[n as usize].next = next;
         parent_looks
     }
-    /// mq's full selection for the cache: while something is in service the jump of the virtual
-    /// time is used, but not stored.
+    /// mq's full selection for the cache. While an entity is in service, the jump of the virtual
+    /// time is used but not stored.
     fn choose(&mut self, n: NodeId, expiring: bool, j: u64) -> Option<EntId> {
         let store = self.nodes[n as usize].in_service.is_none() || expiring;
         self.look(n, store, Some(j))
     }
 
-    /// `bfq_lookup_next_entity`: the choice in a node: the highest class with something. `j`: with
-    /// the idle-class exception at that jiffy.
+    /// `bfq_lookup_next_entity`: the choice in a node: from the highest class with entities. With
+    /// `j`, the exception for the IDLE class is checked at that jiffy.
     fn look(&mut self, n: NodeId, store: bool, j: Option<u64>) -> Option<EntId> {
         let i = n as usize;
         if let Some(j) = j
@@ -96,10 +96,10 @@ impl Wf2q {
         }
         self.first_eligible(n, c, v)
     }
-    /// `bfq_first_active_entity`: the kernel's search: from the root it remembers the last eligible
-    /// entity it stood on, goes left while something eligible is there, else stops if it remembers
-    /// one, else goes right. An eligible entity to the right of an ineligible left descendant is
-    /// thus missed.
+    /// `bfq_first_active_entity`: the kernel's search. On its way down from the root, it remembers
+    /// the last eligible entity. It goes left while the left subtree has an eligible entity.
+    /// Otherwise it stops if it remembers one, or else goes right. So it misses an eligible entity
+    /// to the right of an ineligible left descendant.
     fn first_eligible(&self, n: usize, c: usize, v: u64) -> Option<EntId> {
         let mut at = self.nodes[n].trees[c].active.root();
         let mut found = None;
@@ -116,8 +116,8 @@ impl Wf2q {
         found
     }
 
-    /// `bfq_get_next_queue`: chooses a queue and puts it, and the groups above it, in service. Its
-    /// entity.
+    /// `bfq_get_next_queue`: chooses a queue and puts the queue and the groups above it in service.
+    /// Returns its entity.
     pub fn select(&mut self, j: u64) -> Option<EntId> {
         if self.mq {
             self.select_cached(j)
@@ -144,7 +144,7 @@ impl Wf2q {
         let leaf = loop {
             let e = self.nodes[n as usize].next?;
             self.nodes[n as usize].in_service = Some(e);
-            // A group that has more to offer stays where it is.
+            // A group with more entities keeps its place.
             let inside = self.entity(e).inside;
             if inside.is_none_or(|i| self.active_in(i) == 1) {
                 self.extract(e);

@@ -1,4 +1,4 @@
-//! A request comes in: queue statistics, activation, raising.
+//! Insertion of a request: queue statistics, activation, raising.
 
 use super::{BURST_LARGE, BfqSq, IDLE_TIMER, IN_TIME_ENOUGH};
 use crate::bfq::core::{QId, Reason};
@@ -6,13 +6,13 @@ use crate::bfq::rules;
 use crate::cx::Cx;
 use seekwell_core::{IocId, RqId};
 
-/// Samples that make a mean worth looking at.
+/// Whether there are enough samples to use a mean.
 pub(super) fn enough(samples: u64) -> bool {
     samples > 80
 }
 
 impl BfqSq {
-    /// `bfq_insert_request`: a request comes in.
+    /// `bfq_insert_request`: inserts a request.
     pub(super) fn insert_request(&mut self, cx: &mut Cx, rq: RqId) {
         let ioc = cx.rqs[rq].ioc;
         let q = self.place(cx, rq, ioc);
@@ -57,7 +57,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_add_request`: from idle to busy. True if it counts as interactive.
+    /// `bfq_add_request`: the queue changes from idle to busy. True if it counts as interactive.
     fn awake(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId, was_raised: bool) -> bool {
         let j = cx.jiffies();
         let long_idle = j > self.queue(q).budget_timeout_j + self.set.wr_min_idle_j;
@@ -104,7 +104,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_add_request`: is the weight of the queue raised, and for how long?
+    /// `bfq_add_request`: decides whether the weight of the queue is raised, and for how long.
     fn raise(
         &mut self,
         cx: &mut Cx,
@@ -147,7 +147,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_handle_burst`: queues activated shortly after one another.
+    /// `bfq_handle_burst`: detects queues activated shortly after one another.
     fn handle_burst(&mut self, cx: &mut Cx, q: QId, long_idle: bool) {
         if long_idle {
             self.core.burst_remove(q);
@@ -165,7 +165,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_rq_enqueued`: statistics, and what the new request means for an idle wait.
+    /// `bfq_rq_enqueued`: updates the statistics and applies the effect on an idle wait.
     fn enqueued(&mut self, cx: &mut Cx, q: QId, rq: RqId, ioc: IocId) {
         self.think_time(cx, ioc);
         self.seek_distance(cx, q, rq);
@@ -199,7 +199,7 @@ impl BfqSq {
         cx.run_queue();
     }
 
-    /// `bfq_update_io_thinktime`: how long after a completion the next request comes.
+    /// `bfq_update_io_thinktime`: records the time from a completion to the next request.
     fn think_time(&mut self, cx: &Cx, ioc: IocId) {
         let limit = 2 * self.set.slice_idle_j;
         let p = &mut self.core.procs.at(ioc.idx()).own;
@@ -209,7 +209,7 @@ impl BfqSq {
         p.think_mean = (p.think_total + 128) / p.think_samples;
     }
 
-    /// `bfq_update_io_seektime`: mean distance between requests.
+    /// `bfq_update_io_seektime`: updates the mean distance between requests.
     fn seek_distance(&mut self, cx: &Cx, q: QId, rq: RqId) {
         let at = cx.rqs[rq].sector.0;
         let x = self.queue_mut(q);
@@ -238,7 +238,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_idle_window`: is the queue worth idling for?
+    /// `bfq_update_idle_window`: decides whether the queue is worth idling for.
     fn idle_window(&mut self, cx: &Cx, q: QId, ioc: IocId) {
         if !self.queue(q).sync || self.idle_class(q) || self.queue(q).own.just_split {
             return;

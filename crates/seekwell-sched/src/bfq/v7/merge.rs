@@ -1,5 +1,4 @@
-//! Early queue merge: processes that work side by side share a queue, until it proves
-//! seeky.
+//! Early queue merge: processes that work close together share a queue until it becomes seeky.
 
 use super::{BfqSq, COOP_FORGIVE, COOP_LIMIT, SlotUser};
 use crate::bfq::core::{CLOSE, QId};
@@ -8,8 +7,8 @@ use crate::cx::Cx;
 use seekwell_core::{Bio, IocId, RqId, Sector};
 
 impl BfqSq {
-    /// `bfq_allow_merge`: only requests of the process's own queue, as it is after a possible
-    /// merge; never sync into async.
+    /// `bfq_allow_merge`: a bio may only join requests of its process's own queue, after a possible
+    /// queue merge; sync never joins async.
     pub(super) fn may_merge(&mut self, cx: &mut Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
         let sync = bio.is_sync(cx.queue.era);
         if sync && !cx.rqs[rq].sync {
@@ -28,7 +27,7 @@ impl BfqSq {
         self.core.queue_of(rq) == Some(q)
     }
 
-    /// The queue a request goes to: its own, or that of a partner.
+    /// The queue a request goes to: its own, or a partner's.
     pub(super) fn place(&mut self, cx: &mut Cx, rq: RqId, ioc: IocId) -> QId {
         let q = self.core.queue_of(rq).unwrap_or_else(|| {
             let r = &cx.rqs[rq];
@@ -68,7 +67,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_setup_cooperator`: a queue that works around `at`.
+    /// `bfq_setup_cooperator`: finds a queue that works around `at`.
     fn partner(&mut self, cx: &Cx, q: QId, at: Sector) -> Option<QId> {
         if let Some(to) = self.queue(q).redirect {
             return Some(to);
@@ -89,7 +88,7 @@ impl BfqSq {
         let other = self.close_by(cx, q, at)?;
         self.core.arrange(q, other)
     }
-    /// `bfq_close_cooperator`: a queue whose next request is near.
+    /// `bfq_close_cooperator`: finds a queue whose next request is near.
     fn close_by(&self, _: &Cx, q: QId, at: Sector) -> Option<QId> {
         if self.idle_class(q) || !self.queue(q).sync || self.seeky(q) || self.core.busy_total() == 1
         {
@@ -104,7 +103,7 @@ impl BfqSq {
         fits.then_some(other)
     }
 
-    /// `bfq_merge_bfqqs`: the process goes over to the queue its own is redirected to.
+    /// `bfq_merge_bfqqs`: moves the process to the queue that its own queue is redirected to.
     fn merge_queues(&mut self, cx: &mut Cx, ioc: IocId, q: QId, into: QId) {
         cx.why(rules::QUEUES_MERGED, || {
             self.core
@@ -126,8 +125,8 @@ impl BfqSq {
         self.core.free_if_unused(q);
     }
 
-    /// `bfq_bfqq_save_state`: what a process gets back at a split is kept with it, while its queue
-    /// is still its own.
+    /// `bfq_bfqq_save_state`: saves the state that a process gets back at a split, while the
+    /// process still has its own queue.
     fn save(&mut self, cx: &Cx, q: QId) {
         let Some(owner) = self.queue(q).owner else {
             return;
@@ -153,7 +152,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue, others get a new one (`None`).
+    /// `bfq_split_bfqq`: the last user keeps a seeky shared queue; others get a new one (`None`).
     pub(super) fn split(&mut self, cx: &mut Cx, ioc: IocId, q: QId) -> Option<QId> {
         cx.why(rules::QUEUE_SPLIT, || {
             self.core
@@ -173,7 +172,8 @@ impl BfqSq {
         None
     }
 
-    /// `bfq_bfqq_resume_state`: the state of before the merge, as far as it still makes sense.
+    /// `bfq_bfqq_resume_state`: restores the state from before the merge, as far as it is still
+    /// valid.
     pub(super) fn resume(&mut self, cx: &Cx, ioc: IocId, q: QId) {
         let p = self.core.procs[ioc].own.clone();
         self.core.procs[ioc].own.wr_left_j = 0;

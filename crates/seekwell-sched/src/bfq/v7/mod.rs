@@ -1,12 +1,12 @@
-//! Single-queue BFQ of the Android-kernel era: v7r8 with early queue merge, and v7r5.
+//! Single-queue BFQ of Android kernels around 2014: v7r8 with early queue merge, and v7r5.
 //!
-//! What differs from the in-tree form ([`super::mq`]): everything counts in jiffies, nothing
-//! preempts, async requests wait while a sync one is in flight, slow queues are charged a whole
-//! budget, device idling goes by a think time per process and a mean seek distance.
+//! Differences from the in-tree form ([`super::mq`]): all times are in jiffies, and nothing
+//! preempts. Async requests wait while a sync request is in flight. Slow queues are charged a whole
+//! budget. Device idling depends on a think time per process and a mean seek distance.
 //!
-//! Two oddities of the original are kept. The test for "slow" is the wrong way round, so fast
-//! queues count as slow. Writing 0 to `low_latency` takes every busy queue that waits off the
-//! count of raised ones, raised or not.
+//! Two quirks of the original are kept. The test for "slow" is reversed, so fast queues count as
+//! slow. Writing 0 to `low_latency` decrements the count of raised queues once for every busy queue
+//! that waits, raised or not.
 
 mod insert;
 mod merge;
@@ -21,22 +21,22 @@ use crate::cx::{Cx, Slot};
 use crate::tunable::{StoreError, Tunable};
 use seekwell_core::{Bio, Instant, IoPrio, IocId, RqId};
 
-/// A process is not raised any more once its queue was merged this often.
+/// A process is not raised if its queue was merged this often.
 const COOP_LIMIT: u32 = 2;
-/// Failed tries at merging that make up for it.
+/// Number of failed merge attempts that resets this limit.
 const COOP_FORGIVE: u32 = 7000;
-/// Creations that make a burst large.
+/// Number of creations that make a burst large.
 const BURST_LARGE: u32 = 11;
 /// A queue whose mean seek distance is above this many sectors is seeky.
 const SEEK_FAR: u64 = 8192;
-/// Activations in time after which a queue is I/O-bound again.
+/// Number of timely activations after which a queue is I/O-bound again.
 const IN_TIME_ENOUGH: u32 = 120;
 /// The idle timer.
 const IDLE_TIMER: Slot = Slot::new(0, "idle_slice_timer");
-/// Slots that make a peak rate.
+/// Number of slots that give a peak rate.
 const PEAK_SAMPLES: u32 = 32;
 
-/// What v7 keeps for a queue.
+/// v7's fields of a queue.
 #[derive(Clone, Debug, Default)]
 pub struct V7Queue {
     budget_new: bool,
@@ -49,7 +49,7 @@ pub struct V7Queue {
     seek_mean: u64,
 }
 
-/// What v7 keeps for a process.
+/// v7's fields of a process.
 #[derive(Clone, Debug, Default)]
 pub struct V7Proc {
     last_end_j: u64,
@@ -68,7 +68,8 @@ pub struct V7Proc {
 impl Variant for V7Queue {
     const MQ: bool = false;
     type Proc = V7Proc;
-    /// `bfq_serv_to_charge`: async requests of queues that are not raised cost eleven times their length.
+    /// `bfq_serv_to_charge`: async requests of queues that are not raised cost eleven times their
+    /// length.
     #[inline]
     fn charge(core: &Core<Self>, cx: &Cx, q: QId, rq: RqId) -> u64 {
         let n = u64::from(cx.rqs[rq].sectors.0);
@@ -86,7 +87,7 @@ impl Variant for V7Queue {
     }
 }
 
-/// Whose request was dispatched first in the present slot.
+/// The process whose request was dispatched first in the current slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SlotUser {
     Nobody,
@@ -94,7 +95,7 @@ enum SlotUser {
     Gone,
 }
 
-/// Rates in sectors/us x 65536 and raising times in ms: fast and slow class.
+/// Rates in sectors/us x 65536 and raising times in ms, for the fast and the slow class.
 #[derive(Clone, Copy, Debug)]
 struct DeviceClass {
     rate: [u64; 2],
@@ -110,7 +111,7 @@ const ROTATIONAL: DeviceClass = DeviceClass {
     time_ms: [5500, 2600],
 };
 
-/// Tunables in the form they are used in.
+/// Tunables in internal units.
 #[derive(Clone, Debug)]
 struct Settings {
     slice_idle_j: u64,
@@ -148,7 +149,7 @@ pub struct BfqSq {
 }
 
 impl BfqSq {
-    /// With the kernel's defaults. `r5`: v7r5 in place of v7r8.
+    /// Creates the scheduler with the kernel's defaults. `r5`: v7r5 in place of v7r8.
     pub fn new(cx: &Cx, r5: bool) -> Self {
         let (hz, clock) = (cx.hz(), cx.clock());
         let flash = !cx.queue.rotational;
@@ -198,7 +199,7 @@ impl BfqSq {
     fn seeky(&self, q: QId) -> bool {
         self.queue(q).own.seek_mean > SEEK_FAR
     }
-    /// `bfq_wr_duration`: how long an interactive queue is raised.
+    /// `bfq_wr_duration`: the duration of raising for an interactive queue.
     fn wr_duration_j(&self) -> u64 {
         if self.set.wr_max_time_j > 0 {
             return self.set.wr_max_time_j;
@@ -209,11 +210,11 @@ impl BfqSq {
         let owner = self.queue(q).owner;
         owner.map_or(0, |o| self.core.procs[o].own.cooperations)
     }
-    /// In a large burst, or merged too often: not interactive, not soft real-time.
+    /// True in a large burst or after too many merges: not interactive and not soft real-time.
     fn excluded(&self, q: QId) -> bool {
         self.queue(q).in_large_burst || self.cooperations(q) >= COOP_LIMIT
     }
-    /// `bfq_bfqq_end_wr`: raising ends.
+    /// `bfq_bfqq_end_wr`: ends the raising.
     fn end_wr(&mut self, q: QId) {
         if self.queue(q).busy {
             self.core.wr_busy -= 1;
@@ -222,7 +223,7 @@ impl BfqSq {
         self.queue_mut(q).wr_max_j = 0;
     }
 
-    /// Queue of a process for a request: its own, newly made, or got back after a split.
+    /// The queue of a process for a request: its own, a new one, or one restored after a split.
     fn queue_for(&mut self, cx: &mut Cx, ioc: IocId, sync: bool, prio: IoPrio) -> QId {
         self.follow_prio(cx, ioc);
         let mut split = false;
@@ -238,7 +239,7 @@ impl BfqSq {
             Some(q) => q,
             None => self.new_queue(cx, ioc, sync, prio, false),
         };
-        // Async queues are kept by their group, so they never have one user only.
+        // Async queues are kept by their group, so they never have a single user.
         if self.queue(q).procs == 1 && !self.queue(q).pinned {
             self.queue_mut(q).owner = Some(ioc);
             if split {
@@ -248,7 +249,7 @@ impl BfqSq {
         }
         q
     }
-    /// `bfq_get_queue`: a queue for a process: the shared async one, or a new one.
+    /// `bfq_get_queue`: a queue for a process: the shared async queue, or a new one.
     fn new_queue(
         &mut self,
         cx: &mut Cx,
@@ -281,7 +282,7 @@ impl BfqSq {
         });
         q
     }
-    /// `bfq_init_bfqq`: a new queue.
+    /// `bfq_init_bfqq`: creates a queue.
     fn make_queue(&mut self, prio: IoPrio, sync: bool) -> QId {
         let q = self.core.create(0, prio, sync, V7Queue::default());
         let x = self.core.queue_mut(q);
@@ -296,8 +297,8 @@ impl BfqSq {
             q
         })
     }
-    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue and
-    /// waits at its sync queue.
+    /// `bfq_check_ioprio_change`: a changed priority moves the process to another async queue; its
+    /// sync queue applies the change later.
     fn follow_prio(&mut self, cx: &Cx, ioc: IocId) {
         let c = cx.iocs.get(ioc);
         let p = self.core.procs.at(ioc.idx());
@@ -318,7 +319,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_exit_bfqq`: the queues of an exiting process lose it; one in service leaves at once.
+    /// `bfq_exit_bfqq`: detaches the queues of an exiting process; a queue in service leaves at
+    /// once.
     fn exit(&mut self, cx: &mut Cx, ioc: IocId) {
         if self.slot_user == SlotUser::Process(ioc) {
             self.slot_user = SlotUser::Gone;
@@ -343,7 +345,7 @@ impl BfqSq {
             self.core.free_if_unused(q);
         }
     }
-    /// Something is queued: have the queue run soon.
+    /// Asks for a run of the queue soon if a request is queued.
     fn schedule(&mut self, cx: &mut Cx) {
         if self.core.queued > 0 {
             cx.kick();
@@ -440,10 +442,11 @@ impl Scheduler for BfqSq {
                 *p = Default::default();
                 p.prio_gen = gen_seen;
                 p.own.last_end_j = cx.jiffies();
-                // A process that just began deserves raising even if its queue is merged before.
+                // A process that has just started may be raised even if its queue is merged before
+                // that.
                 p.own.wr_left_j = 1;
             }
-            // A request given back after the exit may have made a queue once more.
+            // A request returned after the exit may have created a queue again.
             IocEvent::Exit | IocEvent::Release => {
                 self.exit(cx, ioc);
                 self.core.reap();

@@ -1,4 +1,4 @@
-//! Service: which queue, which request, when a slot ends and what it costs.
+//! Service: the choice of the queue and the request, the end of a slot, and its charge.
 
 use super::insert::enough;
 use super::{BfqSq, IDLE_TIMER, PEAK_SAMPLES, SlotUser};
@@ -8,25 +8,26 @@ use crate::bfq::rules;
 use crate::cx::{Cx, Emit};
 use seekwell_core::RqId;
 
-/// A queue is not judged by a slot shorter than this.
+/// A slot shorter than this gives no verdict about its queue.
 const SHORTEST_SLOT_US: u64 = 100;
-/// Slots longer than this tell the device's rate.
+/// Slots longer than this are used to estimate the device's rate.
 const RATE_SLOT_US: u64 = 20_000;
-/// Requests in driver and queue that make a sample of the queueing test, and the depth it tells.
+/// Requests in the driver and queued that make a sample of the queueing test; also the depth that
+/// shows queueing.
 const HW_TAG_LOAD: u32 = 4;
-/// Samples it takes.
+/// Number of samples for a verdict.
 const HW_TAG_SAMPLES: u32 = 32;
-/// Idle time granted to seeky queues.
+/// Idle time for seeky queues.
 const SEEKY_IDLE_MS: u64 = 2;
 
 impl BfqSq {
-    /// `bfq_bfqq_budget_timeout`: the time of the slot is up.
+    /// `bfq_bfqq_budget_timeout`: whether the time of the slot is used up.
     pub(super) fn budget_timeout(&self, cx: &Cx, q: QId) -> bool {
         let x = self.queue(q);
         !x.own.budget_new && cx.jiffies() >= x.budget_timeout_j
     }
-    /// `bfq_may_expire_for_budg_timeout`: a queue that is idled for keeps the device unless most of
-    /// its budget is left.
+    /// `bfq_may_expire_for_budg_timeout`: a queue that the device idles for keeps the device unless
+    /// most of its budget is left.
     fn may_expire(&self, cx: &Cx, q: QId) -> bool {
         let e = self.core.ent(q);
         (!self.queue(q).waiting || e.left() >= e.budget / 3) && self.budget_timeout(cx, q)
@@ -37,7 +38,7 @@ impl BfqSq {
     fn all_engaged_seeky(&self) -> bool {
         self.core.engaged[0] == self.core.engaged[1]
     }
-    /// `bfq_bfqq_may_idle`: worth keeping in service while empty.
+    /// `bfq_bfqq_may_idle`: whether to keep the queue in service while it is empty.
     fn must_not_expire(&self, q: QId) -> bool {
         let x = self.queue(q);
         if !x.sync {
@@ -59,12 +60,12 @@ impl BfqSq {
             && !(self.queueing() && (self.core.wr_busy > 0 || self.flash || hopeless));
         !in_burst && (raised || asymmetric || boosts)
     }
-    /// `bfq_bfqq_must_idle`: `q` is empty and worth waiting for.
+    /// `bfq_bfqq_must_idle`: whether `q` is empty and worth waiting for.
     fn must_idle(&self, q: QId) -> bool {
         self.core.empty(q) && self.set.slice_idle_j > 0 && self.must_not_expire(q)
     }
 
-    /// `bfq_select_queue`: the queue to serve, or none if it is to be waited for.
+    /// `bfq_select_queue`: the queue to serve; `None` if the device waits for the current queue.
     fn select(&mut self, cx: &mut Cx) -> Option<QId> {
         let Some(q) = self.core.serving else {
             return self.take_next(cx);
@@ -94,7 +95,7 @@ impl BfqSq {
         self.expire(cx, q, false, reason);
         self.take_next(cx)
     }
-    /// `bfq_set_in_service_queue`: a queue comes into service.
+    /// `bfq_set_in_service_queue`: takes a queue into service.
     fn take_next(&mut self, cx: &mut Cx) -> Option<QId> {
         if self.core.busy_total() == 0 {
             return None;
@@ -113,7 +114,7 @@ impl BfqSq {
         Some(q)
     }
 
-    /// `bfq_dispatch_requests`: one request, or none.
+    /// `bfq_dispatch_requests`: dispatches one request, or none.
     pub(super) fn dispatch_one(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
@@ -121,7 +122,7 @@ impl BfqSq {
         let Some(q) = self.select(cx) else { return 0 };
         let (sync, dispatched) = (self.queue(q).sync, self.queue(q).dispatched);
         let others = self.core.busy_total() > 1;
-        // v7r5 bounds sync queues as well.
+        // v7r5 limits sync queues as well.
         if !sync || self.r5 {
             let limit = match (sync, self.idle_class(q)) {
                 (false, _) => self.set.max_budget_async_rq,
@@ -145,7 +146,7 @@ impl BfqSq {
         self.dispatch_from(cx, q)
     }
 
-    /// `bfq_dispatch_request`: one request of the chosen queue.
+    /// `bfq_dispatch_request`: dispatches one request of the chosen queue.
     fn dispatch_from(&mut self, cx: &mut Cx, q: QId) -> u32 {
         let late = self.core.check_fifo(q, None, cx.jiffies());
         let Some(rq) = late.or(self.queue(q).next) else {
@@ -186,7 +187,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_wr_data`: the raising may be over; the weight follows at once.
+    /// `bfq_update_wr_data`: ends the raising if it is due, and updates the weight at once.
     fn lower_or_raise(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         if self.core.raised(q) {
@@ -206,7 +207,7 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_forced_dispatch`: everything out, without charge.
+    /// `bfq_forced_dispatch`: dispatches all requests without charge.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         if self.core.busy_total() == 0 {
             return 0;
@@ -230,7 +231,7 @@ impl BfqSq {
         moved
     }
 
-    /// `bfq_completed_request`: a request is done.
+    /// `bfq_completed_request`: a request has completed.
     pub(super) fn complete(&mut self, cx: &mut Cx, rq: RqId) {
         let Some(q) = self.core.queue_of(rq) else {
             return;
@@ -255,7 +256,7 @@ impl BfqSq {
                 self.start_clock(cx, q);
             }
             if self.must_idle(q) {
-                // The original leaves here: no run of the queue is scheduled.
+                // The original returns here: it schedules no run of the queue.
                 self.arm(cx, q);
             } else if self.may_expire(cx, q) {
                 self.expire(cx, q, false, Reason::Timeout);
@@ -269,7 +270,7 @@ impl BfqSq {
             self.schedule(cx);
         }
     }
-    /// `bfq_set_budget_timeout`: a slot's time runs from its first completion.
+    /// `bfq_set_budget_timeout`: starts a slot's time at its first completion.
     fn start_clock(&mut self, cx: &Cx, q: QId) {
         let e = self.core.ent(q);
         let factor = if self.queue(q).wr_max_j == self.set.wr_rt_max_time_j {
@@ -283,7 +284,7 @@ impl BfqSq {
         x.own.budget_new = false;
         x.budget_timeout_j = cx.jiffies() + t * factor;
     }
-    /// `bfq_arm_slice_timer`: the device idles for the empty queue in service.
+    /// `bfq_arm_slice_timer`: starts to idle for the empty queue in service.
     fn arm(&mut self, cx: &mut Cx, q: QId) {
         match self.slot_user {
             SlotUser::Process(ioc) if cx.alive(ioc) => {}
@@ -326,7 +327,7 @@ impl BfqSq {
         self.schedule(cx);
     }
 
-    /// `bfq_update_hw_tag`: does the device queue?
+    /// `bfq_update_hw_tag`: detects whether the device queues.
     fn learn_depth(&mut self) {
         let c = &mut self.core;
         c.max_in_driver = c.max_in_driver.max(c.in_driver);
@@ -341,8 +342,8 @@ impl BfqSq {
         }
     }
 
-    /// `bfq_update_peak_rate`: the rate of the slot, what it tells of the device, and whether the
-    /// queue counts as slow. `idled`: the slot ended when the idling began.
+    /// `bfq_update_peak_rate`: computes the rate of the slot, updates the estimate for the device,
+    /// and returns whether the queue counts as slow. `idled`: the slot ended when the idling began.
     fn judge(&mut self, cx: &Cx, q: QId, idled: bool, reason: Reason) -> bool {
         if !self.queue(q).sync || self.queue(q).own.budget_new {
             return false;
@@ -387,7 +388,7 @@ impl BfqSq {
             self.set_speed(cx, false);
         }
     }
-    /// `bfq_calc_max_budget`: the maximum budget as it is now, for writes of tunables.
+    /// `bfq_calc_max_budget`: the current maximum budget, for writes of tunables.
     pub(super) fn estimated_budget(&self, cx: &Cx) -> u64 {
         if self.peak_samples < PEAK_SAMPLES {
             return crate::bfq::core::DEFAULT_MAX_BUDGET;
@@ -395,7 +396,7 @@ impl BfqSq {
         sectors_in(self.peak_rate, cx.clock().to_ms(self.set.timeout_j[1]))
     }
 
-    /// `bfq_bfqq_expire`: the end of a slot: judgement, charge, budget of the next slot.
+    /// `bfq_bfqq_expire`: ends a slot: verdict, charge, budget of the next slot.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: QId, idled: bool, reason: Reason) {
         let slow = self.judge(cx, q, idled, reason);
         let e = self.core.ent(q);
@@ -434,14 +435,15 @@ impl BfqSq {
         self.next_budget(cx, q, reason);
         self.leave(cx, q);
     }
-    /// `bfq_bfqq_softrt_next_start`: from when on a request makes the queue soft real-time again.
+    /// `bfq_bfqq_softrt_next_start`: the earliest time at which a request makes the queue soft
+    /// real-time again.
     fn softrt_next(&self, cx: &Cx, q: QId) -> u64 {
         let x = self.queue(q);
         let by_rate = x.last_idle_backlogged_j
             + cx.hz() * x.service_from_backlogged / self.set.softrt_rate.max(1);
         by_rate.max(cx.jiffies() + self.set.slice_idle_j + 4)
     }
-    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, by why this one ended.
+    /// `__bfq_bfqq_recalc_budget`: the budget of the next slot, depending on why this one ended.
     fn next_budget(&mut self, cx: &Cx, q: QId, reason: Reason) {
         let (b, m, top) = (
             self.queue(q).max_budget,
@@ -469,7 +471,7 @@ impl BfqSq {
         let need = self.queue(q).next.map_or(0, |n| self.core.charge(cx, q, n));
         self.core.ent_mut(q).budget = budget.max(need);
     }
-    /// `__bfq_bfqq_expire`: out of service: requeued, or idle.
+    /// `__bfq_bfqq_expire`: takes a queue out of service; it is requeued or becomes idle.
     pub(super) fn leave(&mut self, cx: &mut Cx, q: QId) {
         let j = cx.jiffies();
         self.slot_user = SlotUser::Nobody;

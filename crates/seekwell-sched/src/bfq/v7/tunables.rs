@@ -177,9 +177,9 @@ const COMMON: [Tunable; 18] = [
     ),
 ];
 
-/// v7r5: all.
+/// Tunables of v7r5: all of them.
 pub const V7R5: &[Tunable] = &COMMON;
-/// v7r8: no quantum.
+/// Tunables of v7r8: all except quantum.
 pub const V7R8: &[Tunable] = {
     let (v7r8, _) = COMMON.split_at(COMMON.len() - 1);
     v7r8
@@ -259,7 +259,7 @@ impl BfqSq {
     }
 
     /// Writing 0 to `low_latency` ends the raising of the queues on the two lists. The original
-    /// also takes every busy one of them off the count of raised queues, raised or not.
+    /// also decrements the count of raised queues once for every busy one of them, raised or not.
     fn store_low_latency(&mut self, on: bool) {
         if !on && self.core.low_latency {
             for q in 0..self.core.queues.len() as u32 {

@@ -1,6 +1,7 @@
 //! CFQ of 2.6.18: round-robin lists by level. Sync means read: all writes share async queues.
-//! Slices count from the first dispatch round; a queue with requests in the driver waits aside;
-//! nothing preempts but a read the IDLE class; bios merge across processes.
+//! Slices count from the first dispatch round; a queue with requests in the driver waits on a
+//! separate list. The only preemption is by a read against the IDLE class. Bios merge across
+//! processes.
 
 mod lists;
 mod serve;
@@ -30,18 +31,18 @@ pub(super) struct Cfq18 {
     flat: Flat,
     lists: [List; LISTS],
     links: Links,
-    /// Async queues, the newest last.
+    /// Async queues, the newest at the end.
     async_queues: Vec<u32>,
-    /// The sweep over the levels: from here ...
+    /// The sweep over the levels starts here ...
     level: usize,
-    /// ... to there, inclusive.
+    /// ... and ends here, inclusive.
     level_end: usize,
-    /// Requests moved since the active queue became active.
+    /// Number of requests moved since the active queue became active.
     dispatch_slice: u64,
 }
 
 impl Cfq18 {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx) -> Self {
         Cfq18 {
             flat: Flat::new(cx, Version::V2_6_18),
@@ -64,7 +65,7 @@ impl Cfq18 {
         }
     }
 
-    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list, whose tail tells where the next
+    /// `cfq_dispatch_insert`: moves `rq` to the dispatch list, whose end determines where the next
     /// search starts.
     fn move_request(&mut self, cx: &mut Cx, rq: RqId) {
         let q = self.flat.queue_of(rq);
@@ -77,8 +78,8 @@ impl Cfq18 {
         }
     }
 
-    /// `cfq_add_rq_rb`: the sorted insertion. A request that starts at the same sector is sent off
-    /// at once.
+    /// `cfq_add_rq_rb`: sorts a request in. A queued request with the same start sector is
+    /// dispatched at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self
@@ -109,19 +110,20 @@ impl Cfq18 {
         }
     }
 
-    /// Does the queue fit a task's ioprio, as the kernel's table of queues looks it up?
+    /// Whether the queue matches a task's ioprio, by the rules of the kernel's hash table of
+    /// queues.
     fn fits(&self, cx: &Cx, q: u32, ioc: IocId) -> bool {
         let (x, want) = (self.flat.queue(q), cx.iocs.get(ioc).ioprio);
         want.class == Class::None || (want.class, want.level) == (x.class, x.level)
     }
 
-    /// The newest async queue that fits.
+    /// The newest async queue that matches.
     fn find_async(&self, cx: &Cx, ioc: IocId) -> Option<u32> {
         let newest_first = self.async_queues.iter().rev().copied();
         newest_first.into_iter().find(|q| self.fits(cx, *q, ioc))
     }
 
-    /// The queue a search by process and ioprio finds.
+    /// The queue found by process and ioprio.
     fn find_queue(&self, cx: &Cx, ioc: IocId, sync: bool) -> Option<u32> {
         if !sync {
             return self.find_async(cx, ioc);
@@ -132,7 +134,7 @@ impl Cfq18 {
             .filter(|q| self.fits(cx, *q, ioc))
     }
 
-    /// The async queue for `ioc`, made if there is none; takes a reference.
+    /// The async queue for `ioc`, created if there is none; takes a reference.
     fn async_queue(&mut self, cx: &Cx, ioc: IocId) -> u32 {
         let q = match self.find_async(cx, ioc) {
             Some(q) => q,
@@ -163,7 +165,7 @@ const fn is_sync(op: Op) -> bool {
 }
 
 impl Scheduler for Cfq18 {
-    /// `cfq_insert_request`: a request comes in.
+    /// `cfq_insert_request`: inserts a request.
     fn insert(&mut self, cx: &mut Cx, rq: RqId, _: Insert) {
         let q = self.flat.queue_of(rq);
         let ioc = cx.rqs[rq].ioc;
@@ -288,7 +290,7 @@ impl Scheduler for Cfq18 {
         self.flat.in_driver -= 1;
     }
 
-    /// `cfq_completed_request`: a request is done.
+    /// `cfq_completed_request`: a request has completed.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.flat.queue_of(rq);
@@ -330,7 +332,7 @@ impl Scheduler for Cfq18 {
         match what {
             IocEvent::Attach => self.flat.ctx.attach(ioc),
             IocEvent::Release => self.flat.ctx.release(ioc),
-            // The async queue is switched at once, the sync queue at its next request.
+            // The async queue is switched at once, the sync queue at the next request.
             IocEvent::Prio => {
                 if let Some(old) = self.flat.ctx.queue(ioc, false) {
                     self.flat.ctx.at(ioc).queue[0] = self.async_queue(cx, ioc);

@@ -7,7 +7,7 @@ use crate::cx::Cx;
 use seekwell_core::RqId;
 
 impl Cfq18 {
-    /// `__cfq_set_active_queue`: `q` is active from now on and begins a slice.
+    /// `__cfq_set_active_queue`: makes `q` active and starts its slice.
     pub(super) fn activate_queue(&mut self, cx: &mut Cx, q: u32) {
         cx.disarm(GRACE_TIMER);
         let x = self.flat.queue_mut(q);
@@ -20,7 +20,7 @@ impl Cfq18 {
         });
     }
 
-    /// `__cfq_slice_expired`: the slice of `q` ends.
+    /// `__cfq_slice_expired`: ends the slice of `q`.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, preempted: bool) {
         if self.flat.queue(q).wait_request {
             cx.disarm(IDLE_TIMER);
@@ -45,8 +45,8 @@ impl Cfq18 {
         self.dispatch_slice = 0;
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
-    /// now.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
+    /// be dispatched.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         if let Some(a) = self.flat.active {
             let x = self.flat.queue(a);
@@ -77,7 +77,8 @@ impl Cfq18 {
         q
     }
 
-    /// `cfq_check_fifo`: the oldest request, if it has expired; until one was found in this slice.
+    /// `cfq_check_fifo`: the oldest request if it has expired. Checked until one is found in this
+    /// slice.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.flat.queue(q);
         if x.fifo_checked {
@@ -98,8 +99,8 @@ impl Cfq18 {
         Some(head)
     }
 
-    /// `cfq_dispatch_requests`: rounds of up to quantum requests, until a queue that is idled for
-    /// has had one.
+    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests, until a queue that is idled
+    /// for has had a round.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let (mut moved, mut previous) = (0, None);
         while let Some(q) = self.select(cx) {
@@ -123,7 +124,7 @@ impl Cfq18 {
         moved
     }
 
-    /// `__cfq_dispatch_requests`: up to `limit` requests of one queue.
+    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of one queue.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
         while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
@@ -148,12 +149,12 @@ impl Cfq18 {
         moved
     }
 
-    /// `cfq_forced_dispatch`: everything out, list by list.
+    /// `cfq_forced_dispatch`: dispatches all requests, list by list.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         let order = (0..LEVELS).chain([BUSY as usize, CUR as usize, IDLE as usize]);
         for list in order {
-            // A queue leaves its list with its last request.
+            // A queue leaves its list when its last request leaves.
             while let Some(q) = self.lists[list].first() {
                 while let Some(rq) = self.flat.queue(q).held.next {
                     self.move_request(cx, rq);
@@ -167,7 +168,7 @@ impl Cfq18 {
         moved
     }
 
-    /// `cfq_preempt_queue`: `q` is active in place of `a`.
+    /// `cfq_preempt_queue`: makes `q` active in place of `a`.
     pub(super) fn preempt(&mut self, cx: &mut Cx, a: u32, q: u32) {
         let mut left = self.lists[CUR as usize].len();
         let mut at = self.lists[CUR as usize].first();
@@ -203,8 +204,8 @@ impl Cfq18 {
         self.flat.kick(cx);
     }
 
-    /// `cfq_idle_class_timer`: the grace of the IDLE class is over, unless others were served
-    /// meanwhile.
+    /// `cfq_idle_class_timer`: the grace period of the IDLE class is over, unless other queues were
+    /// served meanwhile.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
         let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {

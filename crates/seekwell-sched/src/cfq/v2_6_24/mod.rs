@@ -1,7 +1,7 @@
 //! CFQ of 2.6.24 and 2.6.25: one tree of the queues that hold requests, RT before BE before IDLE,
-//! then by key. No groups, no workloads, no cooperators; several requests a dispatch round; sync
-//! preempts async. The two differ in the IDLE class only: 2.6.24 serves it a tenth of a second
-//! after the last other completion (*grace*), 2.6.25 when nobody else waits.
+//! then by key. It has no groups, no workloads and no cooperators. A dispatch round takes several
+//! requests; sync preempts async. The two versions differ only in the IDLE class: 2.6.24 serves it
+//! a tenth of a second after the last other completion (*grace*), 2.6.25 when no other queue waits.
 
 mod serve;
 
@@ -37,7 +37,7 @@ const fn rank(class: Class) -> u8 {
 }
 
 impl Cfq24 {
-    /// With the kernel's defaults.
+    /// Creates the scheduler with the kernel's defaults.
     pub fn new(cx: &Cx, version: Version) -> Self {
         let mut flat = Flat::new(cx, version);
         flat.last_end_any = cx.jiffies();
@@ -54,8 +54,8 @@ impl Cfq24 {
         self.version == Version::V2_6_24
     }
 
-    /// `cfq_service_tree_add`: puts a queue with requests where its key says; `front`: before its
-    /// class.
+    /// `cfq_service_tree_add`: inserts a queue with requests at its key; with `front`, before all
+    /// others of its class.
     fn resort(&mut self, cx: &Cx, q: u32, front: bool) {
         let x = self.flat.queue(q);
         let now = cx.jiffies();
@@ -65,8 +65,8 @@ impl Cfq24 {
         } else if front {
             0
         } else {
-            // 32-bit arithmetic: an async slice above the longest sync slice wraps around and
-            // sends its queue to the far end.
+            // 32-bit arithmetic: an async slice above the longest sync slice wraps around and moves
+            // its queue to the far end.
             let longest = self.flat.set.prio_slice_j(true, 0) as u32;
             let own = self.flat.set.prio_slice_j(x.sync, x.level) as u32;
             let offset = (self.flat.busy - 1).wrapping_mul(longest.wrapping_sub(own));
@@ -104,8 +104,8 @@ impl Cfq24 {
         self.flat.send(cx, rq);
     }
 
-    /// `cfq_add_rq_rb`: the sorted insertion. A request that starts at the same sector is sent off
-    /// at once.
+    /// `cfq_add_rq_rb`: sorts a request in. A queued request with the same start sector is
+    /// dispatched at once.
     fn sort_in(&mut self, cx: &mut Cx, q: u32, rq: RqId) {
         let start = cx.rqs[rq].sector;
         while let Some(alias) = self
@@ -130,7 +130,7 @@ impl Cfq24 {
         self.flat.queue_mut(q).held.next = next;
     }
 
-    /// Class and level may change while the queue is in the tree: it keeps its place.
+    /// Class and level may change while the queue is in the tree; the queue keeps its place.
     fn apply_prio(&mut self, cx: &Cx, q: u32, ioc: IocId) {
         if self.flat.apply_prio(cx, q, ioc) && self.nodes.linked(q) {
             let key = self.nodes.key(q).1;
@@ -147,7 +147,7 @@ impl Cfq24 {
         let slot = async_slot(prio);
         let q = match (self.async_queues[slot], self.flat.ctx.queue(ioc, false)) {
             (Some(q), _) => q,
-            // The slot is empty: the queue the context has already is put into it as well.
+            // The slot is empty: store the queue that the context already has there as well.
             (None, Some(old)) => old,
             (None, None) => self.flat.new_queue(cx, false, ioc),
         };
@@ -279,7 +279,7 @@ impl Scheduler for Cfq24 {
     }
 
     fn may_queue(&mut self, cx: &mut Cx, bio: &Bio, ioc: IocId) -> MayQueue {
-        // By the SYNC bit: a plain read finds the async queue of its process.
+        // Decided by the SYNC bit: a plain read finds the async queue of its process.
         let sync = bio.flags.contains(Flags::SYNC);
         let Some(q) = self.flat.ctx.queue(ioc, sync) else {
             return MayQueue::May;
@@ -320,7 +320,7 @@ impl Scheduler for Cfq24 {
         self.flat.in_driver -= 1;
     }
 
-    /// `cfq_completed_request`: a request is done.
+    /// `cfq_completed_request`: a request has completed.
     fn completed(&mut self, cx: &mut Cx, rq: RqId) {
         let now = cx.jiffies();
         let q = self.flat.queue_of(rq);
@@ -386,7 +386,8 @@ impl Scheduler for Cfq24 {
                     self.put(cx, q);
                 }
             }
-            // Priority: noticed at the context's next request. Cgroups: unknown here.
+            // Priority: noticed at the context's next request. Cgroups do not exist in this
+            // version.
             IocEvent::Prio | IocEvent::Cgroup => {}
         }
     }

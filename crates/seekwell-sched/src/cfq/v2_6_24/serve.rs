@@ -7,14 +7,14 @@ use crate::cx::Cx;
 use seekwell_core::{Flags, RqId};
 
 impl Cfq24 {
-    /// `cfq_slice_used`: the slice is over.
+    /// `cfq_slice_used`: whether the slice is over.
     pub(super) fn slice_used(&self, cx: &Cx, q: u32) -> bool {
         let x = self.flat.queue(q);
         !x.slice_new && cx.jiffies() >= x.slice_end
     }
 
-    /// `__cfq_slice_expired`: the slice of `q` ends. `timed_out`: what is left of it, or was
-    /// overrun, is kept.
+    /// `__cfq_slice_expired`: ends the slice of `q`. With `timed_out`, the rest or the overrun is
+    /// saved.
     pub(super) fn expire(&mut self, cx: &mut Cx, q: u32, timed_out: bool) {
         let now = cx.jiffies();
         if self.flat.queue(q).wait_request {
@@ -41,7 +41,8 @@ impl Cfq24 {
         self.flat.ctx.deactivate();
     }
 
-    /// `cfq_should_preempt`: why `q`, with the new request `rq`, takes the disk; first match.
+    /// `cfq_should_preempt`: the reason why `q`, with the new request `rq`, preempts; the first
+    /// match counts.
     pub(super) fn preempts(&self, cx: &Cx, q: u32, rq: RqId) -> Option<&'static str> {
         let a = self.flat.active?;
         let (new, old) = (self.flat.queue(q), self.flat.queue(a));
@@ -66,8 +67,8 @@ impl Cfq24 {
             .then_some("its request is within the active process's mean distance")
     }
 
-    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None`: nothing goes
-    /// now.
+    /// `cfq_select_queue`: the queue to dispatch from, which becomes active. `None` if nothing may
+    /// be dispatched.
     pub(super) fn select(&mut self, cx: &mut Cx) -> Option<u32> {
         if let Some(a) = self.flat.active {
             let x = self.flat.queue(a);
@@ -100,8 +101,8 @@ impl Cfq24 {
         Some(q)
     }
 
-    /// `cfq_get_next_queue`: head of the tree, unless it is of the IDLE class and others were
-    /// served a moment ago.
+    /// `cfq_get_next_queue`: the head of the tree, unless it is of the IDLE class and others were
+    /// served recently.
     pub(super) fn first_served(&mut self, cx: &mut Cx) -> Option<u32> {
         let q = self.tree.first()?;
         if self.grace() && self.flat.queue(q).is_idle() {
@@ -116,7 +117,7 @@ impl Cfq24 {
         Some(q)
     }
 
-    /// `cfq_check_fifo`: the oldest request, if it has expired; looked at once per slice.
+    /// `cfq_check_fifo`: the oldest request if it has expired; checked once per slice.
     pub(super) fn expired_head(&mut self, cx: &mut Cx, q: u32) -> Option<RqId> {
         let x = self.flat.queue_mut(q);
         if x.fifo_checked {
@@ -137,8 +138,8 @@ impl Cfq24 {
         Some(head)
     }
 
-    /// `cfq_dispatch_requests`: rounds of up to quantum requests, queue after queue, until one must
-    /// wait.
+    /// `cfq_dispatch_requests`: runs rounds of up to quantum requests, queue after queue, until one
+    /// must wait.
     pub(super) fn dispatch_rounds(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.select(cx) {
@@ -173,7 +174,7 @@ impl Cfq24 {
         moved
     }
 
-    /// `__cfq_dispatch_requests`: up to `limit` requests of one queue.
+    /// `__cfq_dispatch_requests`: dispatches up to `limit` requests of one queue.
     pub(super) fn round(&mut self, cx: &mut Cx, q: u32, limit: u64) -> u32 {
         let mut moved = 0;
         while let Some(rq) = self.expired_head(cx, q).or(self.flat.queue(q).held.next) {
@@ -194,7 +195,7 @@ impl Cfq24 {
         moved
     }
 
-    /// `cfq_forced_dispatch`: everything out, queue by queue.
+    /// `cfq_forced_dispatch`: dispatches all requests, queue by queue.
     pub(super) fn drain(&mut self, cx: &mut Cx) -> u32 {
         let mut moved = 0;
         while let Some(q) = self.tree.first() {
@@ -229,8 +230,8 @@ impl Cfq24 {
         self.flat.kick(cx);
     }
 
-    /// `cfq_idle_class_timer`: the grace of the IDLE class is over, unless others were served
-    /// meanwhile.
+    /// `cfq_idle_class_timer`: the grace period of the IDLE class is over, unless other queues were
+    /// served meanwhile.
     pub(super) fn grace_timer(&mut self, cx: &mut Cx) {
         let end = self.flat.last_end_any + cx.hz() / 10;
         if cx.jiffies() < end {
