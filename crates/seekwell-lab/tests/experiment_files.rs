@@ -92,7 +92,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
         assert!(told > 10, "{text}");
     }
     let e = Experiment::from_toml(&template(&Start::default()), Path::new("")).expect("read");
-    assert_eq!((e.cells.len(), e.treatments.len()), (4, 4));
+    assert_eq!((e.cells.len(), e.treatments.len()), (6, 4));
 }
 
 /// Does a setting stand below a table that is commented out, too?

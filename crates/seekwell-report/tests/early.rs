@@ -9,6 +9,7 @@ fn run(scheduler: &str, metric: Option<f64>) -> Record {
         ..Record::default()
     };
     r.scheduler.spec = scheduler.to_owned();
+    (r.read.ios, r.read.bytes) = (100, 409_600);
     r.metric = metric.map(|value| Metric {
         name: "IOPS".to_owned(),
         unit: "I/Os/s".to_owned(),

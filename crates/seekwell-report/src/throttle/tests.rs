@@ -52,7 +52,7 @@ fn results(rows: &[Row]) -> Results {
         },
         values: vec![Value {
             metric: Arc::clone(&metric),
-            value: mean * (1.0 + 1e-4 * f64::from((block + treatment as u32) % 5)),
+            value: mean * (1.0 + 1e-4 * f64::from((block + treatment as u32) % 7)),
             n: 100,
         }],
         ..Run::default()

@@ -78,6 +78,8 @@ fn kinds(s: &Survey) -> Grid {
 }
 
 fn phases(s: &Survey) -> Grid {
+    // A trace without queue events has no Q2C.
+    let shares = s.phases.iter().any(|p| p.share.is_some());
     let row = |p: &seekwell_trace::survey::Phase| {
         let of = &p.spread;
         let times = [
@@ -89,12 +91,15 @@ fn phases(s: &Survey) -> Grid {
         ];
         let mut cells = vec![p.name.to_owned(), p.about.to_owned(), count(of.n)];
         cells.extend(times.map(time_ns));
-        cells.push(p.share.map_or_else(String::new, |x| percent(100.0 * x, 1)));
+        if shares {
+            cells.push(p.share.map_or_else(String::new, |x| percent(100.0 * x, 1)));
+        }
         cells
     };
-    let mut heads = right(&[
-        "PHASE", "", "N", "MIN", "MEAN", "P50", "P99", "MAX", "OF Q2C",
-    ]);
+    let mut heads = right(&["PHASE", "", "N", "MIN", "MEAN", "P50", "P99", "MAX"]);
+    if shares {
+        heads.extend(right(&["OF Q2C"]));
+    }
     heads[1].1 = Align::Left;
     Grid {
         title: "Where the time goes",
