@@ -98,7 +98,7 @@ fn phases(s: &Survey) -> Grid {
     };
     let mut heads = right(&["PHASE", "", "N", "MIN", "MEAN", "P50", "P99", "MAX"]);
     if shares {
-        heads.extend(right(&["OF Q2C"]));
+        heads.push(("OF Q2C", Align::Right));
     }
     heads[1].1 = Align::Left;
     Grid {
