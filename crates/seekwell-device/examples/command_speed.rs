@@ -1,12 +1,12 @@
-//! Simulated commands a second of CPU time: `cargo run --release --example command_speed`.
+//! Simulated commands per second of CPU time: `cargo run --release --example command_speed`.
 
 use rand::RngCore;
 use seekwell_core::{Device, Nanos, Op, rng};
 use seekwell_device::probe::{Client, command};
 use seekwell_device::{Constant, open_hdd, read_preset};
 
-/// CPU time of this thread where the kernel tells it (a busy machine disturbs it least), else wall
-/// time; seconds.
+/// CPU time of this thread in seconds, which other load on the machine disturbs least. Wall time if
+/// the kernel does not report it.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     match text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()) {

@@ -1,11 +1,12 @@
-//! The corners of a flash drive: `cargo run --release --example corners -- ssd:s3700-100`.
+//! Speed of a flash drive in its corner cases:
+//! `cargo run --release --example corners -- ssd:s3700-100`.
 
 use rand::RngCore;
 use seekwell_core::{Device, Nanos, Op, rng};
 use seekwell_device::open;
 use seekwell_device::probe::{Client, Run, command};
 
-/// CPU time of this thread where the kernel tells it, else 0; seconds.
+/// CPU time of this thread in seconds; 0 if the kernel does not report it.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());

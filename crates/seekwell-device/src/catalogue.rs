@@ -1,4 +1,4 @@
-//! What devices there are, and how a text becomes one.
+//! The available devices, and how a text becomes a device.
 
 use crate::cloud::{self, Cloud};
 use crate::constant::{Constant, DEFAULT_CAPACITY};
@@ -14,19 +14,19 @@ use crate::{files, guest, spec};
 use seekwell_core::once::Once;
 use seekwell_core::{Device, Nanos, OpenList, Sector};
 
-/// A device of whatever kind.
+/// A device of any kind.
 pub type Opened = Box<dyn Device + Send>;
 
 /// A kind of device: its parameters and how to build one.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, before the colon.
+    /// Its name, which stands before the colon.
     pub name: &'static str,
     /// Its parameters.
     pub defs: &'static [Def],
-    /// Makes one of a preset, with a seed.
+    /// Makes a device from a preset and a seed.
     pub build: fn(&Preset, u64) -> Result<Opened, ParamError>,
-    /// The preset taken when a specification names none (`constant:depth=4`).
+    /// The default preset of a specification without a name (`constant:depth=4`).
     pub plain: Option<&'static str>,
 }
 
@@ -144,14 +144,14 @@ pub struct Entry {
     pub name: String,
     /// Other names.
     pub aliases: Vec<String>,
-    /// One line.
+    /// One-line description.
     pub summary: String,
 }
 
-/// Adds a kind of device from outside the tree, for the rest of the process.
+/// Adds a kind of device from outside this crate, for the rest of the process.
 ///
 /// # Errors
-/// A name that is taken, or that nobody could type.
+/// The name is taken, or cannot be typed.
 pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
     let name = kind.name;
     let refuse = |what: &str, remedy: &str| DeviceError::Spec {
@@ -176,14 +176,14 @@ pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
     })
 }
 
-/// Adds the text of a preset file to the embedded ones, for the rest of the process; its name is
-/// the one its text says, after its kind. `file` is what errors call it.
+/// Adds the text of a preset file to the embedded ones, for the rest of the process. The preset's
+/// name is its kind followed by the name in the text. Errors refer to the preset as `file`.
 ///
 /// # Errors
-/// What is wrong with the text, or that its name is taken.
+/// The text is invalid, or its name is taken.
 pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
     let new = parse(file, text)?;
-    // What is registered stays: the process ends with it.
+    // A registered preset lives until the process ends.
     let own = |t: &str| &*Box::leak(t.to_owned().into_boxed_str());
     FILES.add((own(file), own(text)), |all| {
         let presets = all.iter().filter_map(|(f, t)| parse(f, t).ok());
@@ -207,7 +207,7 @@ pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
     })
 }
 
-/// Is it a device over queues with schedulers, which a higher floor builds?
+/// Whether the kind consists of queues with schedulers. Crates above this one build such devices.
 pub fn over_queues(kind: &str) -> bool {
     matches!(kind, "raid" | "virtual")
 }
@@ -279,7 +279,7 @@ fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
     Ok(Box::new(Emmc::new(&EmmcParams::from_preset(p)?, seed)))
 }
 
-/// Every kind of device, those from outside behind those of the tree.
+/// Every kind of device: the built-in ones first, then the registered ones.
 pub fn kinds() -> &'static [Kind] {
     KINDS.all()
 }
@@ -322,16 +322,16 @@ fn names(list: impl Iterator<Item = String>) -> String {
     list.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a preset from a file of the user's, or an embedded one by name, and applies the
-/// overrides: `NAME[,key=value...]` or `PATH[,key=value...]`. Devices inside a device stand in
-/// parentheses; see [`crate::spec`].
+/// Reads a preset from a user's file, or an embedded one by name, and applies the overrides:
+/// `NAME[,key=value...]` or `PATH[,key=value...]`. Nested devices are in parentheses; see
+/// [`crate::spec`].
 pub fn read_preset(text: &str) -> Result<Preset, DeviceError> {
     let preset = read_one(text)?;
     check_nesting(&preset, text, &mut vec![place(&preset, text)])?;
     Ok(preset)
 }
 
-/// What identifies a preset among those around it.
+/// Identifies a preset in the chain of nested devices.
 fn place(p: &Preset, text: &str) -> String {
     match spec::split(text, ',').first() {
         Some(base) if is_path(base) => std::fs::canonicalize(base)
@@ -340,10 +340,10 @@ fn place(p: &Preset, text: &str) -> String {
     }
 }
 
-/// Devices inside each other, at most.
+/// Greatest nesting depth of devices.
 const NESTED: usize = 8;
 
-/// Everything a device names must exist, and none may contain itself.
+/// Checks that every device inside the preset exists, and that no device contains itself.
 fn check_nesting(p: &Preset, text: &str, around: &mut Vec<String>) -> Result<(), DeviceError> {
     for key in ["of", "over"] {
         let Some(param) = p.get(key) else { continue };
@@ -403,13 +403,13 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
         parse(base, &files::text(base)?)?
     } else {
         let (mut k, mut name) = base.split_once(':').unwrap_or((base, ""));
-        // `raid5:members=4`: the level in place of the kind.
+        // `raid5:members=4`: the RAID level stands in place of the kind.
         let mut level = String::new();
         if raid::LEVELS.contains(&k) {
             level = format!("level={k}");
             k = "raid";
         }
-        // `hitachi-7k200`: the name of one preset is enough.
+        // `hitachi-7k200`: a preset name alone is enough if only one preset has it.
         if !base.contains(':')
             && kind(k).is_none()
             && let Some(p) = crate::names::unique(&presets(), base)
@@ -430,7 +430,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
                 remedy.unwrap_or(kinds),
             )
         })?;
-        // `constant:depth=4`: an option where the name would be.
+        // `constant:depth=4`: an option in place of the name.
         let name = match kind.plain {
             Some(plain) if name.is_empty() || name.contains('=') => {
                 if !name.is_empty() {
@@ -458,7 +458,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     Ok(preset)
 }
 
-/// Applies `key=value`; nothing is nothing.
+/// Applies `key=value`; an empty text changes nothing.
 fn set(
     preset: &mut Preset,
     option: &str,
@@ -511,7 +511,8 @@ fn presets() -> Vec<Preset> {
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
     let meant =
         |p: &Preset| p.kind == kind.name && (p.name == name || p.aliases.iter().any(|a| a == name));
-    // The file of that name first: parsing them all takes milliseconds, and every run does it.
+    // Try the file of that name first: parsing all files takes milliseconds, and every run does
+    // this.
     let own = format!("{}-{name}.toml", kind.name);
     let file = FILES.all().iter().find(|f| f.0 == own);
     let own = file.and_then(|(file, text)| parse(file, text).ok());
@@ -521,18 +522,18 @@ fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
 
 /// Makes a device: `hdd:NAME[,key=value...]`, `constant:depth=32,service_us=100`, or the path of a
 /// preset file with the same options. The same seed gives the same device. Devices over queues
-/// ([`over_queues`]) are refused: a higher floor makes them.
+/// ([`over_queues`]) are rejected: crates above this one build them.
 pub fn open(text: &str, seed: u64) -> Result<Opened, DeviceError> {
     build(&read_preset(text)?, text, seed)
 }
 
-/// Makes the device of a preset that `text` named.
+/// Makes the device of a preset; `text` is its specification.
 pub(crate) fn build(preset: &Preset, text: &str, seed: u64) -> Result<Opened, DeviceError> {
     let build = kind(preset.kind).map_or(build_hdd as fn(&Preset, u64) -> _, |k| k.build);
     build(preset, seed).map_err(|e| preset.locate(e, text))
 }
 
-/// The same for a hard disk of the full model, as its own type.
+/// Makes a hard disk of the full model and returns its concrete type.
 pub fn open_hdd(spec: &str, seed: u64) -> Result<Hdd, DeviceError> {
     let preset = read_preset(spec)?;
     if preset.kind != "hdd" {

@@ -1,8 +1,9 @@
-//! A network volume of a cloud: a latency, and buckets of tokens for operations and bytes.
+//! A network volume of a cloud: a latency, and token buckets for operations and bytes.
 //!
-//! Operations are counted in units (one of up to 256 KiB counts once); the bucket fills at the
-//! volume's base rate and empties at most at its burst rate. Bytes have a bucket of one second.
-//! What cannot be paid waits in order. Latency is drawn from a log-normal distribution.
+//! Operations are counted in units; one of up to 256 KiB is one unit. The bucket fills at the
+//! volume's base rate and empties at most at its burst rate. The bucket for bytes holds one
+//! second's worth. An operation that cannot be paid waits, in order. Latency is drawn from a
+//! log-normal distribution.
 //!
 //! Left out: limits of the instance, multi-attach, the first read of a block restored from a
 //! snapshot, replication pauses.
@@ -47,18 +48,20 @@ pub static DEFS: &[Def] = &[
         "hardware queues it offers"),
 ];
 
-/// A bucket, full at first: credit is kept as the time at which it would have been empty.
+/// A token bucket, full at the start. The credit is kept as the time at which the bucket would have
+/// been empty.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// Nanoseconds of one token at the base rate, and at the burst rate, in 1/1024.
+    /// Time per token at the base rate and at the burst rate, in 1/1024 ns.
     base: u64,
     burst: u64,
-    /// Credit at most, in base time.
+    /// Greatest credit, as time at the base rate.
     most: u64,
-    /// Base time spent so far and `most` more, so that a bucket full at the beginning of time is
-    /// no negative number: never behind `now`. In 1/1024 ns 64 bits would end after 208 days.
+    /// Time spent at the base rate, plus `most`, so that a bucket that is full at time 0 needs no
+    /// negative number. Never before `now`. In units of 1/1024 ns, 64 bits would overflow after 208
+    /// days.
     spent: u128,
-    /// No earlier start than this, by the burst rate.
+    /// Earliest start that the burst rate permits.
     next: u128,
 }
 
@@ -73,7 +76,7 @@ impl Bucket {
             next: 0,
         }
     }
-    /// When `n` tokens asked for at `now` are paid (both in 1/1024 ns).
+    /// The time at which `n` tokens requested at `now` are paid (both in 1/1024 ns).
     fn pay(&mut self, now: u128, n: u64) -> u128 {
         self.spent = self.spent.max(now);
         let empty = self.spent.saturating_sub(u128::from(self.most));
@@ -102,7 +105,7 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// A volume with these parameters; the seed draws latencies.
+    /// A volume with these parameters; the latencies are drawn from `seed`.
     pub fn new(p: &Preset, seed: u64) -> Result<Self, ParamError> {
         let (iops, burst) = (p.num("iops")?, p.num("burst_iops")?);
         if burst < iops {
@@ -135,9 +138,10 @@ impl Cloud {
             stats: DeviceStats::default(),
         })
     }
-    /// A draw of the latency.
+    /// Draws a latency.
     fn draw(&mut self, write: bool) -> Nanos {
-        // Twelve uniforms make a normal deviate that is good to three deviations.
+        // The sum of twelve uniform numbers approximates a normal deviate up to three standard
+        // deviations.
         let sum: f64 = (0..12)
             .map(|_| self.rng.next_u64() as f64 / 18_446_744_073_709_551_616.0)
             .sum();
@@ -156,7 +160,7 @@ impl Device for Cloud {
         if !error && c.op != Op::Flush && c.op != Op::Discard {
             let t = u128::from(now.0) << 10;
             let paid = self.operations.pay(t, n.div_ceil(self.unit).max(1));
-            // Bytes are counted in sectors and paid before the next may start.
+            // Bytes are counted in sectors and are paid before the next operation may start.
             let moved = self.bytes.pay(t, n);
             let at_ns = paid.max(moved).div_ceil(1 << 10);
             at = Instant(u64::try_from(at_ns).unwrap_or(u64::MAX));

@@ -1,15 +1,15 @@
-//! A device whose every command takes the same time.
+//! A device with the same service time for every command.
 //!
-//! The null model of this crate: no position, no cache, no randomness. With it, what differs
-//! between two schedulers is what they themselves do. It serves the recorded decision cases and
-//! measurements of scheduler cost. Left out: everything a real device has; a flush costs what any
-//! other command costs.
+//! The null model of this crate: no position, no cache, no randomness. Any difference between two
+//! schedulers on this device comes from the schedulers themselves. The recorded decision cases and
+//! the measurements of scheduler cost use it. Left out: everything a real device has; a flush costs
+//! as much as any other command.
 
 use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
 use seekwell_core::{Instant, Nanos, Op, Sector};
 use std::collections::VecDeque;
 
-/// Size of a constant device unless told otherwise: 2 TiB.
+/// Default size of a constant device: 2 TiB.
 pub const DEFAULT_CAPACITY: Sector = Sector(1 << 32);
 
 /// A device of constant latency; see the module.
@@ -27,7 +27,8 @@ pub struct Constant {
 
 impl Constant {
     /// One server, first in first out: a command is done `service` after the later of its
-    /// acceptance and the completion before it. `depth` commands (at least 1) are taken at a time.
+    /// acceptance and the completion before it. The device accepts `depth` commands (at least 1)
+    /// at a time.
     pub fn serial(depth: u32, service: Nanos) -> Self {
         Self::new(true, depth, service)
     }
@@ -47,12 +48,13 @@ impl Constant {
             served: 0,
         }
     }
-    /// Reports a spinning medium, or not: schedulers change their ways, the device does not.
+    /// Sets whether the device reports a spinning medium. Schedulers react to this; the device does
+    /// not.
     pub fn rotational(mut self, yes: bool) -> Self {
         self.facts.rotational = yes;
         self
     }
-    /// Gives it another size.
+    /// Sets the size.
     pub fn capacity(mut self, sectors: Sector) -> Self {
         self.facts.capacity = sectors;
         self
@@ -74,7 +76,7 @@ impl Constant {
     }
 }
 
-/// Does the command reach past the end of a device of this size (or is its address absurd)?
+/// Whether the command reaches past the end of a device of this size, or its address overflows.
 pub(crate) fn out_of_range(command: &Command, capacity: Sector) -> bool {
     command.op != Op::Flush
         && command
@@ -96,7 +98,8 @@ impl Device for Constant {
             now
         };
         let at = start + self.service;
-        // Busy time is the union of the services: only what reaches beyond the last completion.
+        // Busy time is the union of the service times: count only the part after the last
+        // completion.
         self.busy += at.since(now.max(self.last_done));
         self.last_done = self.last_done.max(at);
         self.in_flight.push_back(Done {
@@ -207,7 +210,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each accepted command completes once, in order, never earlier than its service.
+        /// Each accepted command completes once, in order, and not before its service time has
+        /// passed.
         #[test]
         fn every_command_once(gaps in proptest::collection::vec(0u64..300, 1..100),
                               depth in 1u32..5, serial: bool) {

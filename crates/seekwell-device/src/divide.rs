@@ -1,4 +1,4 @@
-//! Division by a number known in advance: a multiplication and a correction.
+//! Division by a number known in advance, as a multiplication and a correction.
 
 /// A divisor, at least 1.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ impl Divisor {
     /// Quotient and remainder.
     #[inline]
     pub fn split(&self, x: u64) -> (u64, u64) {
-        // The estimate is never too high, and too low by two at the very most.
+        // The estimate is never too high, and at most two too low.
         let mut q = ((u128::from(x) * u128::from(self.inverse)) >> 64) as u64;
         let mut r = x - q * self.by;
         while r >= self.by {
@@ -28,12 +28,12 @@ impl Divisor {
         }
         (q, r)
     }
-    /// Remainder.
+    /// The remainder.
     #[inline]
     pub fn rest(&self, x: u64) -> u64 {
         self.split(x).1
     }
-    /// Quotient, rounded up.
+    /// The quotient, rounded up.
     #[inline]
     pub fn up(&self, x: u64) -> u64 {
         let (q, r) = self.split(x);
@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It is the division the processor does.
+        /// The result equals that of the processor's division.
         #[test]
         fn divides(x: u64, by in 1u64.., small in 1u64..3000, shift in 0u32..64) {
             for by in [by, small, by >> shift | 1] {

@@ -1,4 +1,4 @@
-//! The presets that are part of the binary: file names and texts.
+//! The presets embedded in the binary: file names and texts.
 
 /// In the order of the listing.
 pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What can go wrong between a device name and a device.
+//! Errors between a device name and a device.
 
 use seekwell_files::{Kind, ReadError};
 
@@ -32,7 +32,7 @@ pub enum DeviceError {
     Read {
         /// The path.
         path: String,
-        /// The system's words, or what it is instead.
+        /// The operating system's message, or the type of the file if it is not a regular one.
         what: String,
         /// What to do about it.
         remedy: String,
@@ -40,7 +40,8 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// A path that leads to no preset. A disk gets told how one comes of it.
+    /// The error of a path that leads to no preset. If the path is a disk, the remedy says how to
+    /// make a preset of it.
     pub(crate) fn unread(path: &str, e: &ReadError) -> Self {
         let remedy = match e {
             ReadError::Kind(Kind::BlockDevice) => format!(
@@ -56,7 +57,7 @@ impl DeviceError {
     }
 }
 
-/// A fault in one parameter, before it is known where the parameter came from.
+/// A fault in one parameter, before its origin (file or command line) is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamError {
     /// The parameter at fault.

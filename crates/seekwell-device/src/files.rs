@@ -1,7 +1,7 @@
-//! Preset files of the user's: read from the disk, or given as text.
+//! The user's preset files: read from the disk, or given as text.
 //!
-//! A specification that carries the texts of its files makes the same device anywhere, also when
-//! the files have changed since or are gone.
+//! A specification that carries the texts of its files makes the same device on any machine, even
+//! if the files have changed or are gone.
 
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
@@ -10,19 +10,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Largest preset file read: a long zone table has 50 KiB.
+/// Largest preset file that is read; a long zone table takes 50 KiB.
 const BYTES_MAX: u64 = 1 << 20;
 
 type Files = BTreeMap<String, String>;
 
 thread_local! {
-    /// Texts that stand for files on this thread, innermost [`with_files`] last.
+    /// Texts that replace files on this thread, innermost [`with_files`] last.
     static GIVEN: RefCell<Vec<Files>> = const { RefCell::new(Vec::new()) };
-    /// Files read on this thread, while [`files_of`] wants to know.
+    /// Files read on this thread; `Some` while [`files_of`] records them.
     static SEEN: RefCell<Option<Files>> = const { RefCell::new(None) };
 }
 
-/// The text of a file: given, or from the disk.
+/// The text of a file: the given one, or that on the disk.
 pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
     let given = GIVEN.with_borrow(|all| all.last().and_then(|f| f.get(path).cloned()));
     let text = match given {
@@ -40,7 +40,7 @@ pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
     Ok(text)
 }
 
-/// Takes the innermost texts away again, also when the work panics.
+/// Removes the innermost texts when dropped, also if the work panics.
 struct Scope;
 
 impl Drop for Scope {
@@ -49,17 +49,18 @@ impl Drop for Scope {
     }
 }
 
-/// Does `work` with texts that stand for the files of these paths, on this thread.
+/// Runs `work` with `files` in place of the files on the disk, on this thread.
 pub fn with_files<T>(files: &Files, work: impl FnOnce() -> T) -> T {
     GIVEN.with_borrow_mut(|all| all.push(files.clone()));
     let _scope = Scope;
     work()
 }
 
-/// The preset files that a device names, and those that they name, by path, with their texts.
+/// The texts, by path, of the preset files that a device refers to directly or through other
+/// presets.
 ///
 /// # Errors
-/// What is wrong with the device, as [`read_preset`] tells it.
+/// The errors of [`read_preset`] for this device.
 pub fn files_of(spec: &str) -> Result<Files, DeviceError> {
     SEEN.set(Some(Files::new()));
     let read = read_preset(spec);

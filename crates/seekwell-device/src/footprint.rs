@@ -1,30 +1,32 @@
-//! What a device takes before it was given a command: how many devices it is made of, and the
+//! The size of a device before it executes commands: how many devices it consists of, and the
 //! memory of their tables.
 //!
-//! Arrays nest, and members multiply: 64 of 64 of 64 fit on a line of text and in no machine. What
-//! one drive takes is worked out from its parameters, without making it.
+//! Arrays nest, and member counts multiply: `64 of 64 of 64` fits on one line, but in no machine.
+//! The footprint of a drive is computed from its parameters, without making the drive.
 
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
 use crate::preset::Preset;
 use crate::{raid, spec, ssd};
 
-/// Devices that one specification may be made of.
+/// Greatest number of devices in one specification.
 pub const DEVICES_MAX: u64 = 512;
-/// Bytes that any modelled device takes with its queue, roughly.
+/// Approximate memory of any modelled device with its queue, in bytes.
 const EACH: u64 = 64 << 10;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Devices at the bottom.
+    /// Number of devices at the lowest level.
     pub devices: u64,
-    /// Bytes of tables, an estimate from above for all but page maps, which it gives exactly.
+    /// Bytes of tables: exact for page maps, an upper bound for everything else.
     pub bytes: u64,
 }
 
-/// What the device of a specification takes. It is refused if it is made of more than
-/// [`DEVICES_MAX`].
+/// The footprint of a specification.
+///
+/// # Errors
+/// The specification is invalid, or consists of more than [`DEVICES_MAX`] devices.
 pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
     let all = of(text)?;
     if all.devices > DEVICES_MAX {
@@ -102,7 +104,7 @@ mod tests {
     fn a_page_map_is_said_to_the_byte_and_scales() {
         let f = |text: &str| footprint(text).expect("a drive").bytes;
         let whole = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=1");
-        // 4 bytes for each page of the host and of the flash.
+        // 4 bytes per page of the host and per page of the flash.
         assert!((3 << 30..5 << 30).contains(&whole), "{whole}");
         let eighth = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=8");
         assert!(whole / eighth >= 7 && whole / eighth <= 8, "{eighth}");

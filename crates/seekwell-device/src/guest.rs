@@ -1,5 +1,5 @@
-//! The parameters of a guest's disk. The disk itself is built where queues are: below it stands a
-//! whole block layer of the host's, scheduler and all.
+//! The parameters of a guest's disk. The block layer crate builds the disk itself, because the
+//! guest's disk lies on a complete block layer of the host, with a scheduler.
 
 use crate::controller::nanos;
 use crate::error::ParamError;
@@ -58,13 +58,13 @@ pub static DEFS: &[Def] = &[
 /// QEMU's cache modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheMode {
-    /// O_DIRECT; a flush of the guest is one of the host.
+    /// O_DIRECT; a flush of the guest causes a flush on the host.
     None,
     /// Host page cache; a flush writes it back.
     Writeback,
-    /// Host page cache for reads; every write is on the medium before it is done.
+    /// Host page cache for reads; every write reaches the medium before it completes.
     Writethrough,
-    /// O_DIRECT, and every write flushed.
+    /// O_DIRECT, and a flush after every write.
     Directsync,
     /// Host page cache; flushes do nothing.
     Unsafe,
@@ -73,26 +73,26 @@ pub enum CacheMode {
 /// Where the guest's sectors lie on the host's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As they are.
+    /// At the same sectors.
     Raw,
-    /// Clusters moved about, mapping tables read.
+    /// In displaced clusters, found through mapping tables.
     Qcow2,
-    /// Chunks moved about.
+    /// In displaced chunks.
     Thin,
 }
 
 /// A program on the same host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Neighbour {
-    /// 4 KiB reads anywhere.
+    /// 4 KiB reads at random addresses.
     RandomReader,
-    /// 128 KiB reads one after the other.
+    /// Sequential 128 KiB reads.
     SequentialReader,
-    /// 4 KiB writes anywhere.
+    /// 4 KiB writes at random addresses.
     RandomWriter,
 }
 
-/// A guest's disk, typed.
+/// The parameters of a guest's disk, in typed form.
 #[derive(Debug, Clone)]
 pub struct GuestParams {
     /// Preset name.
@@ -101,46 +101,46 @@ pub struct GuestParams {
     pub over: String,
     /// The host's scheduler.
     pub host_scheduler: Option<String>,
-    /// Requests of the ring.
+    /// Requests per ring.
     pub depth: u32,
-    /// Rings.
+    /// Number of rings.
     pub queues: u32,
-    /// Guest to host.
+    /// Time from the guest to the host.
     pub exit: Nanos,
-    /// Host to guest.
+    /// Time from the host to the guest.
     pub irq: Nanos,
-    /// I/O thread, a request.
+    /// Time of the I/O thread per request.
     pub thread: Nanos,
     /// Cache mode.
     pub cache: CacheMode,
-    /// Host page cache, 4 KiB pages.
+    /// Size of the host's page cache in 4 KiB pages.
     pub pages: u64,
-    /// Copying a page.
+    /// Time to copy a page.
     pub copy_page: Nanos,
-    /// Dirty pages: background, limit.
+    /// Limits of dirty pages: background, hard.
     pub dirty: (u64, u64),
-    /// Age of dirty pages.
+    /// Age at which dirty pages are written back.
     pub expire: Nanos,
-    /// Mapping.
+    /// Where the guest's sectors lie.
     pub format: Format,
-    /// Sectors of a chunk.
+    /// Sectors per chunk.
     pub chunk: u64,
-    /// Displaced share.
+    /// Share of displaced chunks, 0 to 1.
     pub aged: f64,
-    /// Mapping tables in memory.
+    /// Number of mapping tables kept in memory.
     pub tables: usize,
-    /// Says it rotates.
+    /// Whether the disk reports a rotating medium.
     pub rotational: bool,
     /// Largest request, sectors.
     pub max_sectors: u32,
-    /// Others on the host.
+    /// Other programs on the host.
     pub neighbours: Vec<Neighbour>,
-    /// Requests of each.
+    /// Outstanding requests of each neighbour.
     pub neighbour_depth: u32,
 }
 
 impl GuestParams {
-    /// Types the values of a preset of kind `virtual`.
+    /// Converts a preset of kind `virtual`.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let pages = (p.num("host_memory")? / 4096.0) as u64;
         let (background, limit) = (p.num("dirty_background")?, p.num("dirty_limit")?);

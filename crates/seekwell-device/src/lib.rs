@@ -1,11 +1,12 @@
 //! Device models: state machines behind [`seekwell_core::Device`].
 //!
-//! A model knows no scheduler and has no clock; what it does is a pure function of its parameters,
-//! its seed and the commands it is given. [`open`] makes one from a text such as
-//! `hdd:hitachi-7k200` or `constant:depth=32,service_us=100`; [`catalogue`] lists what there is.
-//! To add a kind is to add a module with its parameter table and a line in `catalogue.rs`; to add
-//! a device of a kind is to add a file under `presets/` and a line there. Both can also be
-//! registered while a program runs ([`register_kind`], [`register_preset`]).
+//! A model knows no scheduler and has no clock. Its behaviour is a pure function of its parameters,
+//! its seed and its commands. [`open`] makes one from a text such as `hdd:hitachi-7k200` or
+//! `constant:depth=32,service_us=100`; [`catalogue`] lists the available devices.
+//!
+//! To add a kind, add a module with its parameter table and a line in `catalogue.rs`. To add a
+//! device of a kind, add a file under `presets/` and a line there. A running program can also
+//! register both ([`register_kind`], [`register_preset`]).
 
 mod catalogue;
 pub mod cloud;

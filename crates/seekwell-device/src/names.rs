@@ -1,13 +1,13 @@
-//! Presets by name: `KIND:NAME`, a name alone where only one preset has it, and what to suggest
-//! for a name that nothing has.
+//! Presets by name: `KIND:NAME`, or a name alone if only one preset has it. Also the suggestions
+//! for unknown names.
 
 use crate::preset::Preset;
 use seekwell_core::suggest;
 
-/// Presets listed in a message, at most.
+/// Most presets listed in one message.
 const LISTED: usize = 12;
 
-/// As a device is named in full.
+/// The full name of a device.
 pub(crate) fn full(p: &Preset) -> String {
     format!("{}:{}", p.kind, p.name)
 }
@@ -16,19 +16,19 @@ fn is_called(p: &Preset, name: &str) -> bool {
     p.name == name || p.aliases.iter().any(|a| a == name)
 }
 
-/// The preset of that name, of whatever kind, if only one has it.
+/// The preset of that name, of any kind, if only one has it.
 pub(crate) fn unique<'a>(all: &'a [Preset], name: &str) -> Option<&'a Preset> {
     let mut called = all.iter().filter(|p| is_called(p, name));
     let first = called.next()?;
     called.next().is_none().then_some(first)
 }
 
-/// Those with the word in name, alias or summary.
+/// Presets with the word in their name, alias or summary.
 fn with_word<'a>(all: &'a [Preset], word: &str) -> Vec<&'a Preset> {
     let word = word.to_lowercase();
     let has = |text: &str| text.to_lowercase().contains(&word);
     let named = |p: &&Preset| has(&full(p)) || p.aliases.iter().any(|a| has(a)) || has(&p.summary);
-    // One letter or two are in every description.
+    // Words of one or two letters occur in every description.
     let tells = word.chars().count() >= 3;
     all.iter().filter(|p| tells && named(p)).collect()
 }
@@ -39,7 +39,7 @@ fn listed(these: &[&Preset]) -> String {
     names.join(", ") + more
 }
 
-/// Full names of presets that are spelt nearly so.
+/// Full names of presets with a similar spelling.
 fn near(all: &[Preset], name: &str) -> Option<String> {
     let mut known: Vec<(String, String)> = Vec::new();
     for p in all {
@@ -56,8 +56,8 @@ fn near(all: &[Preset], name: &str) -> Option<String> {
     suggest::question(&meant)
 }
 
-/// A device was named by `name` alone, and no kind and no preset is called that: the remedy.
-/// `kinds` are the kinds there are.
+/// The remedy if `name` alone was typed, and is neither a kind nor a preset. `kinds` lists the
+/// kinds.
 pub(crate) fn instead(all: &[Preset], name: &str, kinds: &str) -> String {
     let words = with_word(all, name);
     if !words.is_empty() {
@@ -69,8 +69,8 @@ pub(crate) fn instead(all: &[Preset], name: &str, kinds: &str) -> String {
     }
 }
 
-/// `kind:name` was asked for, and the kind has no such preset (or there is no such kind): the
-/// remedy; `None` if the name says nothing, and the kind has none.
+/// The remedy if `kind:name` was typed, and the kind or its preset does not exist. `None` if the
+/// name suggests nothing and the kind has no presets.
 pub(crate) fn instead_of_kind(all: &[Preset], kind: &str, name: &str) -> Option<String> {
     let own: Vec<Preset> = all.iter().filter(|p| p.kind == kind).cloned().collect();
     let lister = "`seekwell devices` lists all";
@@ -78,7 +78,7 @@ pub(crate) fn instead_of_kind(all: &[Preset], kind: &str, name: &str) -> Option<
         let these: Vec<&Preset> = own.iter().collect();
         return Some(format!("name one of {}", listed(&these)));
     }
-    // The right name under another kind, then a slip within the kind, then a word.
+    // First the exact name under another kind, then a typing error, then a word.
     if let Some(p) = unique(all, name) {
         return Some(format!("did you mean `{}`? {lister}", full(p)));
     }

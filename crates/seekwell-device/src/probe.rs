@@ -5,7 +5,7 @@ use rand::RngCore;
 use seekwell_core::rng;
 use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors};
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
     /// From first submission to last completion.
@@ -17,7 +17,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Commands a second.
+    /// Commands per second.
     pub fn iops(&self) -> f64 {
         self.latency_ns.len() as f64 / self.took.as_secs_f64()
     }
@@ -30,7 +30,7 @@ impl Run {
         let sum: u64 = self.latency_ns.iter().sum();
         sum as f64 / self.latency_ns.len() as f64 / 1e6
     }
-    /// Latency below which this share of the commands stays (the nearest rank), ms.
+    /// The latency that the given share of the commands does not exceed (nearest rank), ms.
     pub fn quantile_ms(&self, share: f64) -> f64 {
         let mut all = self.latency_ns.clone();
         all.sort_unstable();
@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-/// A command of `n` sectors at `lba`; its id is set by the client.
+/// A command of `n` sectors at `lba`. The client sets its id.
 pub fn command(op: Op, lba: u64, n: u32) -> Command {
     Command {
         id: 0,
@@ -50,12 +50,12 @@ pub fn command(op: Op, lba: u64, n: u32) -> Command {
     }
 }
 
-/// A client: its clock, and the device under it.
+/// A client with its own clock, and the device that it drives.
 #[derive(Debug)]
 pub struct Client<D> {
     /// The device.
     pub device: D,
-    /// Now.
+    /// The client's present time.
     pub now: Instant,
     sent: Vec<(Instant, u32)>,
     idle: Vec<u32>,
@@ -63,7 +63,7 @@ pub struct Client<D> {
 }
 
 impl<D: Device> Client<D> {
-    /// At the start of time.
+    /// A client at time 0.
     pub fn new(device: D) -> Self {
         Client {
             device,
@@ -73,7 +73,7 @@ impl<D: Device> Client<D> {
             done: vec![],
         }
     }
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn sleep(&mut self, d: Nanos) {
         self.now = self.now + d;
         self.device.advance(self.now, &mut self.done);
@@ -124,18 +124,19 @@ impl<D: Device> Client<D> {
         }
         out
     }
-    /// One command, waited for; its latency.
+    /// Sends one command, waits for it, and returns its latency.
     pub fn one(&mut self, c: Command) -> Nanos {
         Nanos(self.run(1, 1, Nanos::ZERO, |_| c).latency_ns[0])
     }
 }
 
-/// Commands of 4 KiB that [`best_rate`] sends for each place in the device's queue, and at least.
+/// Number of 4 KiB commands that [`best_rate`] sends per slot of the device's queue, and the
+/// minimum number.
 const ROUNDS: usize = 16;
 const LEAST: usize = 2048;
 
-/// Commands a second that a fresh device of this name does at best: random reads or random writes
-/// of 4 KiB, as many outstanding as it takes, whichever are faster.
+/// Best rate of a fresh device of this name, commands per second: the faster of random reads and
+/// random writes of 4 KiB, at the depth of the device's queue.
 pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
     let mut best = 0.0f64;
     for op in [Op::Read, Op::Write] {
@@ -150,7 +151,7 @@ pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
     Ok(best)
 }
 
-/// Uniform over [0, n).
+/// A uniform random number in [0, n).
 pub fn below(rng: &mut rng::Pcg64Mcg, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn the_best_rate_is_what_the_model_does() {
         let rate = |spec| best_rate(spec, 1).expect(spec);
-        // Four at a time of 100 us each; one at a time.
+        // Four parallel commands of 100 us each; then one at a time.
         let four = rate("constant:service_us=100,depth=4,servers=parallel");
         assert!((four / 40_000.0 - 1.0).abs() < 0.01, "{four}");
         let one = rate("constant:service_us=100,depth=4");

@@ -1,5 +1,5 @@
-//! What a hardware controller and a cloud volume owe: operations of parity, the cache's bursts and
-//! floods, flushes, read-ahead, paid rates.
+//! Properties of a hardware controller and a cloud volume: parity operations, bursts and overload
+//! of the cache, flushes, read-ahead, token rates.
 
 use rand::RngCore;
 use seekwell_core::rng;
@@ -14,7 +14,7 @@ fn client(spec: &str) -> Any {
 }
 fn random(c: &mut Any, op: Op, depth: usize, n: usize) -> Run {
     let blocks = c.device.facts().capacity.0 / 8;
-    // Other addresses in each phase of a test.
+    // Use other addresses in each phase of a test.
     let mut rng = rng::stream(c.now.0, "controller");
     c.run(n, depth, Nanos::ZERO, |_| {
         command(op, rng.next_u64() % blocks * 8, 8)
@@ -28,7 +28,7 @@ fn near(what: &str, value: f64, expected: f64, share: f64) {
     );
 }
 
-/// Disks of constant latency, so that operations can be counted.
+/// Disks of constant latency, so that the test can count operations.
 fn of(level: &str, members: u32, more: &str) -> String {
     format!(
         "controller:level={level},members={members},of=(constant:service_us=1000,capacity=262144),\
@@ -51,7 +51,7 @@ fn small_writes_cost_what_their_level_says() {
         assert_eq!(c.device.stats().media_ops, ops, "{level}");
         near(level, took, ms, 0.01);
     }
-    // A whole row reads nothing; a lost disk is read around, and written around.
+    // A whole row needs no reads. With a lost disk, reads and writes use the remaining ones.
     let mut c = client(&of("raid5", 5, ""));
     near(
         "row",
@@ -73,12 +73,12 @@ fn small_writes_cost_what_their_level_says() {
     );
 }
 
-/// Of n disks with depth to spare: writes cost their operations in throughput too.
+/// With n disks and sufficient depth, throughput falls by the number of operations per write.
 #[test]
 fn throughput_divides_by_operations() {
     let rate = |level, n| random(&mut client(&of(level, n, "")), Op::Write, 128, 4_000).iops();
     let all = rate("raid0", 8);
-    // Q in a closed network of n servers.
+    // Q customers in a closed network of n servers.
     near("raid0", all, 8_000.0 * 128.0 / (128.0 + 7.0), 0.02);
     near("raid10", rate("raid10", 8), all / 2.0, 0.03);
     near("raid5", rate("raid5", 8), all / 4.0, 0.05);
@@ -89,7 +89,7 @@ fn throughput_divides_by_operations() {
 fn a_cache_takes_a_burst_and_then_the_disks_decide() {
     let spec = "controller:level=raid0,members=4,cache=16MiB,read_share=0,timer=60s";
     let mut c = client(spec);
-    // 0.8 of 16 MiB hold 3276 writes of 4 KiB.
+    // 0.8 of 16 MiB holds 3276 writes of 4 KiB.
     let burst = random(&mut c, Op::Write, 32, 3_000);
     assert!(burst.quantile_ms(1.0) < 2.0, "{}", burst.quantile_ms(1.0));
     let one = random(
@@ -104,8 +104,8 @@ fn a_cache_takes_a_burst_and_then_the_disks_decide() {
         random(&mut c, Op::Write, 32, 6_000);
         random(&mut c, Op::Write, 32, 6_000).iops()
     };
-    // Sorting some 700 extents a disk shortens seeks; sixteen at a time, the disk chooses by
-    // rotation too.
+    // Sorting about 700 extents per disk shortens seeks. With sixteen outstanding commands, the
+    // disk also chooses by rotation.
     let (deep, single) = (flood(""), flood(",disk_depth=1"));
     let gains = (single / 4.0 / one, deep / 4.0 / one);
     println!(
@@ -113,11 +113,11 @@ fn a_cache_takes_a_burst_and_then_the_disks_decide() {
          (one command a disk, sixteen)"
     );
     assert!((1.15..1.6).contains(&gains.0) && (2.3..3.2).contains(&gains.1));
-    // The oldest first, each disk still orders its sixteen.
+    // The controller writes the oldest first, but each disk still orders its sixteen commands.
     let fifo = flood(",destage=fifo");
     println!("the oldest first: {fifo:.0} a second against {deep:.0} in order");
     assert!(fifo < 0.8 * deep);
-    // Reads while the cache empties: first, until it is full.
+    // Reads precede write-back while the cache empties, until the cache is full.
     let mut c = client(spec);
     random(&mut c, Op::Write, 32, 2_000);
     c.sleep(Nanos::from_secs(61));
@@ -188,7 +188,7 @@ fn read_ahead_serves_streams_and_spares_random_reads() {
     assert!(always.1 < none.1 * 1.02);
 }
 
-/// Mirrors: reads scale with the members, and a bare stripe with its own.
+/// Reads scale with the members, for mirrors and for a plain stripe.
 #[test]
 fn reads_scale() {
     let disk = "(hdd:hitachi-7k500,depth=1)";
@@ -199,8 +199,8 @@ fn reads_scale() {
         random(&mut client(&spec), Op::Read, depth, 6_000).iops()
     };
     let one = rate("raid0", 1, 1);
-    // Closed network of n servers with Q customers: n Q / (Q + n - 1) for exponential service;
-    // nearly constant service does somewhat better.
+    // Closed network of n servers with Q customers: n Q / (Q + n - 1) for exponential service
+    // times. Nearly constant service times give slightly more.
     let four = rate("raid0", 4, 4) / one;
     println!("RAID 0 of 4, 4 outstanding: {four:.2} (formula 2.29, simulated elsewhere 2.56)");
     assert!((2.29..2.75).contains(&four), "{four}");
@@ -235,7 +235,7 @@ fn a_volume_gives_what_is_paid_for() {
         0.7 * libm::exp(0.25 * 0.25 / 2.0),
         0.02,
     );
-    // Burst: 3000 a second while credits last, then the base rate.
+    // Burst: 3000 per second while credits last, then the base rate.
     let mut c = client("cloud:gp2,credits=27000");
     near(
         "gp2 burst",
@@ -259,8 +259,8 @@ fn a_volume_gives_what_is_paid_for() {
     );
 }
 
-/// A full bucket of 540,000 lasts 540,000 / (3000 - 300) = 200 s: neither empty at first nor only
-/// as full as the clock is old.
+/// A full bucket of 540,000 lasts 540,000 / (3000 - 300) = 200 s. It must start full, whatever the
+/// time on the clock.
 #[test]
 fn a_full_bucket_lasts_as_long_as_it_should() {
     let mut c = client("cloud:gp2,credits=540000");

@@ -1,4 +1,5 @@
-//! Laws of an eMMC: what a read, a write, a group, a flush cost; what a stop leaves behind.
+//! Properties of an eMMC: the cost of a read, a write, a group and a flush, and the effects of a
+//! stop.
 
 use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op, Sector, Sectors, rng};
 use seekwell_device::probe::{Client, Run, below, command};
@@ -16,7 +17,7 @@ fn client(options: &str) -> Client<Emmc> {
 fn us(t: Nanos) -> f64 {
     t.0 as f64 / 1e3
 }
-/// One command, us.
+/// Cost of one command, us.
 fn cost(c: &mut Client<Emmc>, op: Op, lba: u64, n: u32) -> f64 {
     us(c.one(command(op, lba, n)))
 }
@@ -27,14 +28,14 @@ fn near(what: &str, got: f64, want: f64, share: f64) {
     );
 }
 
-/// 683 us + 14.5 us a KiB; 150 us more where the map is not loaded, of which 64 parts are kept.
+/// 683 us + 14.5 us per KiB, and 150 us more if the map part is not loaded. 64 parts are kept.
 #[test]
 fn a_read_costs_base_length_and_what_the_map_misses() {
     let mut c = client("");
     assert_eq!(cost(&mut c, Op::Read, 0, 8), 683.0 + 58.0 + 150.0);
     assert_eq!(cost(&mut c, Op::Read, 800, 8), 741.0, "the part is loaded");
     assert_eq!(cost(&mut c, Op::Read, 1000, 512), 683.0 + 3712.0);
-    // Across two parts, the second not loaded.
+    // A read across two parts, of which the second is not loaded.
     assert_eq!(cost(&mut c, Op::Read, 8192 - 8, 16), 683.0 + 116.0 + 150.0);
     for part in 2..=64 {
         assert_eq!(cost(&mut c, Op::Read, part * 8192, 8), 891.0, "{part}");
@@ -43,7 +44,7 @@ fn a_read_costs_base_length_and_what_the_map_misses() {
     assert_eq!(cost(&mut c, Op::Read, 0, 8), 891.0, "the oldest has gone");
 }
 
-/// 2830 us + 60 us a KiB; 2580 us more outside the four segments written last.
+/// 2830 us + 60 us per KiB, and 2580 us more outside the four most recently written segments.
 #[test]
 fn a_write_costs_more_where_no_segment_is_open() {
     let mut c = client("");
@@ -60,7 +61,7 @@ fn a_write_costs_more_where_no_segment_is_open() {
         shut,
         "the least recent was closed"
     );
-    // A write across a border opens the second segment only.
+    // A write across a border opens only the second segment.
     assert_eq!(
         cost(&mut c, Op::Write, 6 * 8192 - 8, 16),
         2830.0 + 480.0 + 2580.0
@@ -75,7 +76,7 @@ fn a_write_of_part_of_a_page_may_cost_a_read() {
     assert_eq!(cost(&mut c, Op::Write, 24, 16), 2830.0 + 480.0 + 100.0);
 }
 
-/// With k of n segments open, random writes find one in k of n cases, whatever the order.
+/// With k of n segments open, random writes hit an open segment with probability k/n, in any order.
 #[test]
 fn random_writes_pay_by_the_share_of_segments_that_are_open() {
     for (open, span) in [(4u64, 8u64), (1, 8), (4, 16), (8, 8), (0, 8)] {
@@ -102,7 +103,7 @@ fn group(list: &[(u64, u32)]) -> Vec<Command> {
     list.iter().enumerate().map(of).collect()
 }
 
-/// One base, one penalty a segment, 20 us a write; all complete together.
+/// One base time, one penalty per segment, 20 us per write; all writes complete together.
 #[test]
 fn a_packed_group_pays_base_and_segments_once() {
     let mut d = card("");
@@ -140,7 +141,8 @@ fn what_is_no_group_is_refused() {
     assert_eq!(plain.accept_packed(Instant::START, &four), Accept::Busy);
 }
 
-/// Stopped half way: half of it is on the medium, in whole pages; 300 us later the card is free.
+/// Stopped halfway: half of the write is on the medium, in whole pages, and the card is free 300 us
+/// later.
 #[test]
 fn a_stopped_write_keeps_whole_pages_and_completes_no_more() {
     let mut d = card("");
@@ -201,7 +203,8 @@ fn reads_cached_writes_and_cards_without_hpi_are_not_stopped() {
     assert!(!card(",hpi=no").facts().can_stop);
 }
 
-/// 250 us + 5.1 us a KiB into the cache; a flush pays for all, in groups that share a base.
+/// 250 us + 5.1 us per KiB into the cache. A flush pays for all writes, in groups that share a base
+/// time.
 #[test]
 fn a_cache_hides_writes_and_a_flush_pays_for_them() {
     let mut d = card(",cache=64KiB");
@@ -244,10 +247,10 @@ fn a_cache_drains_while_the_card_has_nothing_to_do() {
         cost(&mut c, Op::Write, i * 8, 8);
     }
     let before = c.device.dirty_sectors();
-    // Base, placement and the first; then one each 260 us.
+    // Base, placement and the first write; then one write per 260 us.
     c.sleep(Nanos::from_us(2830 + 2580 + 260 + 3 * 260 - 100));
     assert_eq!((before, c.device.dirty_sectors()), (64, 32));
-    // A read waits for the write that is under way, and no longer.
+    // A read waits only for the write in progress.
     assert_eq!(cost(&mut c, Op::Read, 0, 8), 100.0 + 741.0);
     c.sleep(Nanos::from_ms(100));
     assert_eq!(c.device.dirty_sectors(), 0);

@@ -1,5 +1,5 @@
-//! Laws of a hard disk: what must hold whatever the parameters are, and the shapes that decide
-//! which scheduler wins.
+//! Properties of a hard disk that must hold for any parameters, and the effects that decide which
+//! scheduler wins.
 
 use seekwell_core::{Accept, Command, Device, Instant, Nanos, Op, rng};
 use seekwell_device::hdd::{ClosedForms, SeekCurve};
@@ -33,7 +33,7 @@ fn random<D: Device>(c: &mut Client<D>, op: Op, depth: usize, n: usize) -> Run {
         command(op, below(&mut rng, capacity / 8) * 8, 8)
     })
 }
-/// MB/s of two sequential readers at 10 % and 60 % of the drive that take turns, `sectors` each.
+/// MB/s of two sequential readers at 10 % and 60 % of the drive that alternate, `sectors` per turn.
 fn two_streams(drive: &str, sectors: u32) -> f64 {
     let mut c = Client::new(open(&format!("hdd:{drive}"), 13).unwrap());
     let capacity = c.device.facts().capacity.0;
@@ -52,7 +52,7 @@ fn near(what: &str, got: f64, want: f64, share: f64) {
     );
 }
 
-/// Gains over depth 1 at depths 2, 4, 8, 16, 31, from another implementation.
+/// Throughput over that at depth 1, for depths 2, 4, 8, 16, 31, from another implementation.
 const GAINS: [(&str, f64, [f64; 5]); 8] = [
     (
         "guard=0,p_miss=0,age_limit=0",
@@ -112,7 +112,7 @@ fn an_age_limit_ends_starvation_and_costs_throughput() {
     assert!(free.quantile_ms(1.0) > 1400.0);
     assert!(kept.quantile_ms(1.0) < 800.0);
     assert!(kept.iops() < free.iops());
-    // A limit near the mean wait turns the order into first come, first served.
+    // A limit near the mean wait gives first-come-first-served order.
     let tight = random(
         &mut client("hitachi-7k500,age_limit=150"),
         Op::Read,
@@ -146,12 +146,13 @@ fn age_weight_moves_from_shortest_first_to_oldest_first() {
     near("weight 100 against fifo", all.iops(), fifo.iops(), 0.03);
 }
 
-/// Two sequential readers, two reads of 128 KiB each under way: what continues the last read goes
-/// first only as far as the policy wants it. First come, first served takes turns, as at depth 1;
-/// by position one stream runs on until the other's reads are overdue; with ageing in between.
+/// Two sequential readers with two reads of 128 KiB outstanding each. Only the policy decides
+/// whether the continuation of the last read goes first. First come, first served alternates, as at
+/// depth 1. By position, one stream continues until the other's reads are overdue. Ageing is in
+/// between.
 #[test]
 fn a_read_that_goes_on_is_taken_by_the_policy_alone() {
-    // MB/s and the longest wait in ms; each reader keeps `each` reads under way.
+    // MB/s and the longest wait in ms. Each reader keeps `each` reads outstanding.
     let run = |options: &str, each: u32| {
         let mut device = open_hdd(&format!("hdd:hitachi-7k200,{options}"), 3).unwrap();
         let (mut now, mut done) = (Instant::START, vec![]);
@@ -213,7 +214,7 @@ fn sequential_rate_falls_zone_by_zone_and_is_the_sustained_rate() {
     }
 }
 
-/// Reads of n bytes with a pause g between them go at min(R, n / (g + t_oh + n/B)).
+/// Reads of n bytes with a pause g between them reach min(R, n / (g + t_oh + n/B)).
 #[test]
 fn a_single_reader_streams_at_media_rate_whatever_its_record() {
     let p = params("hitachi-7k200");
@@ -265,7 +266,7 @@ fn a_reader_that_skips_is_met_by_the_read_ahead() {
     near("every other block, IOPS", run.iops(), media, 0.05);
 }
 
-/// With commands waiting, read-ahead goes on to the end of the track only for a stream.
+/// While commands wait, read-ahead continues to the end of the track only for a stream.
 #[test]
 fn a_declared_stream_is_read_to_the_end_of_its_track() {
     for (requests, stays) in [(1u64, false), (2, true)] {
@@ -305,7 +306,7 @@ fn two_sequential_streams_that_alternate_are_ruined() {
     }
 }
 
-/// Write a block, FLUSH, think: one commit takes whole revolutions, to the nanosecond.
+/// Write a block, FLUSH, pause: one commit takes whole revolutions, to the nanosecond.
 #[test]
 fn a_commit_takes_whole_revolutions() {
     for drive in DRIVES {
@@ -399,7 +400,7 @@ fn a_burst_goes_to_the_cache_and_a_flood_at_the_rate_of_the_medium() {
     let burst = random(&mut c, Op::Write, 1, 60);
     assert!(burst.quantile_ms(1.0) < 0.2);
     let flood = random(&mut c, Op::Write, 31, 6_000);
-    // 64 extents compared: 154 a second in another implementation.
+    // With 64 extents compared, another implementation reaches 154 per second.
     near("destaging", flood.iops(), 154.0, 0.12);
 }
 
@@ -472,8 +473,9 @@ fn a_512e_drive_pays_a_revolution_for_an_unaligned_write() {
     assert_eq!((none, bytes), (0, 3_000 * 8192));
 }
 
-/// No physical sector is cut in two where a track ends: aligned sequential writes read nothing and
-/// go at the rate of reads; half a physical sector out of step, only the two ends of the run do.
+/// The end of a track never cuts a physical sector in two. Aligned sequential writes need no reads
+/// and reach the rate of reads. If they are off by half a physical sector, only the two ends of the
+/// run need reads.
 #[test]
 fn aligned_sequential_writes_of_a_512e_drive_go_at_the_rate_of_reads() {
     for drive in ["exos-x18", "hus728t8", "st2000dm006"] {
@@ -497,7 +499,7 @@ fn aligned_sequential_writes_of_a_512e_drive_go_at_the_rate_of_reads() {
     }
 }
 
-/// Four readers and eight writers that never stop: the medium serves one of each in turn.
+/// Four readers and eight writers without pauses: the medium serves one of each in turn.
 #[test]
 fn forced_destaging_and_reads_take_turns() {
     let mut device = open_hdd("hdd:hitachi-7k500,wc_cmds=64,age_limit=0", 5).unwrap();
@@ -527,7 +529,7 @@ fn forced_destaging_and_reads_take_turns() {
 
 #[test]
 fn the_destage_choice_is_over_all_extents_it_may_see() {
-    // Extents a second with so many in the cache, from another implementation (2 % misses).
+    // Extents per second with this number in the cache, from another implementation (2 % misses).
     for (extents, layout, rate) in [
         (8, "cylinder", 107.0),
         (32, "cylinder", 137.0),
@@ -577,7 +579,7 @@ fn zero_latency_saves_half_the_square() {
             for _ in 0..4_000 {
                 c.sleep(Nanos(below(&mut rng, 100_000_000)));
                 sum += c.one(command(Op::Read, 0, sectors)).as_ms_f64();
-                // As many segments as there are: the track must be read anew.
+                // As many other segments as the drive has: the track must be read again.
                 for far in 0..14u64 {
                     c.one(command(Op::Read, 10_000_000 * (far + 1), 8));
                 }
@@ -632,7 +634,7 @@ fn a_recovery_shows_in_the_tail_only() {
 #[test]
 fn remapped_sectors_cost_a_detour() {
     let clean = random(&mut client("hitachi-7k200"), Op::Read, 1, 10_000).mean_ms();
-    // One request of eight sectors in 12.5 meets one.
+    // One request of eight sectors in 12.5 contains a remapped one.
     let spotted = random(
         &mut client("hitachi-7k200,remap=10000"),
         Op::Read,
@@ -668,8 +670,8 @@ fn the_fast_variant_has_the_full_models_means() {
     }
 }
 
-/// The same gains as the full model's table; the rate of the medium by a curve instead of zones,
-/// and nowhere far from them; and a name that marks the results.
+/// The gains are those of the full model's table. The medium rate follows a curve instead of zones,
+/// and is close to theirs everywhere. The name marks the results.
 #[test]
 fn the_fast_variant_keeps_the_shapes() {
     let fast = |options: &str| {
@@ -717,7 +719,7 @@ fn unforeseen_settling_makes_the_chosen_target_be_missed() {
     let calm = random(&mut client(&spec("0")), Op::Read, 16, 8_000).iops();
     let shaky = random(&mut client(&spec("0.3")), Op::Read, 16, 8_000).iops();
     assert!(shaky < 0.96 * calm, "{shaky} against {calm}");
-    // One at a time nothing is chosen, so nothing can be missed.
+    // With one outstanding command there is no choice by position, so no target is missed.
     let calm = random(&mut client(&spec("0")), Op::Read, 1, 8_000).mean_ms();
     let shaky = random(&mut client(&spec("0.3")), Op::Read, 1, 8_000).mean_ms();
     near("mean at depth 1", shaky, calm + 0.12, 0.005);
@@ -792,7 +794,7 @@ fn the_fast_variant_caches_and_flushes() {
     near("streaming writes", stream.mb(), media, 0.05);
 }
 
-/// MB/s of random reads of so many sectors.
+/// MB/s of random reads of this number of sectors.
 fn at_random(spec: &str, sectors: u32, depth: usize) -> f64 {
     let mut c = Client::new(open(spec, 5).unwrap());
     let blocks = c.device.facts().capacity.0 / u64::from(sectors);
@@ -807,12 +809,12 @@ fn at_random(spec: &str, sectors: u32, depth: usize) -> f64 {
 #[test]
 fn what_is_read_goes_over_the_link() {
     for drive in ["hdd:hitachi-7k200", "hdd:hitachi-7k200,model=fast"] {
-        // A link of 10 MB/s carried 30.8 MB/s once.
+        // Regression: a link of 10 MB/s carried 30.8 MB/s.
         for (depth, least) in [(1, 8.0), (8, 9.7)] {
             let mb = at_random(&format!("{drive},bus=10MB/s"), 2048, depth);
             assert!((least..=10.0).contains(&mb), "{drive} at {depth}: {mb}");
         }
-        // One that keeps up is no resource at all.
+        // A link that keeps up does not limit anything.
         let [own, more] =
             ["", ",bus=100000MB/s"].map(|b| at_random(&format!("{drive}{b}"), 2048, 8));
         near(drive, own, more, 0.001);

@@ -1,5 +1,5 @@
-//! The catalogue and the preset files: all open, all say where their numbers come from, and a bad
-//! file is refused with its line and a remedy.
+//! The catalogue and the preset files. All open, all name the sources of their numbers, and an
+//! invalid file is rejected with its line and a remedy.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ fn every_preset_opens_and_names_its_sources() {
     let all = catalogue();
     assert!(all.len() >= 15, "a preset of the registry does not parse");
     for e in &all {
-        // What stands over queues is opened where queues are.
+        // Devices over queues are opened by the block layer crate.
         if !over_queues(describe(&e.name).unwrap().kind) {
             let device = open(&e.name, 1).unwrap();
             assert!(device.facts().capacity.0 > 0);
@@ -167,10 +167,10 @@ fn bad_specifications_are_refused_with_a_remedy() {
 const DISK: &str = include_str!("../presets/hdd-hitachi-7k200.toml");
 const FLASH: &str = include_str!("../presets/ssd-s3700-100.toml");
 
-/// A preset with one line replaced (or added, or everything before a point cut).
+/// A preset with one line replaced or added, or with everything before a point removed.
 fn mended(text: &str, replace: &str, by: &str) -> DeviceError {
     assert!(text.contains(replace), "{replace}");
-    // Tests of one process run side by side: each file has a name of its own.
+    // Tests of one process run in parallel, so each file has its own name.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!("bad-{}.toml", NEXT.fetch_add(1, Ordering::Relaxed));
     let path = std::env::temp_dir().join(format!("seekwell-{}-{name}", std::process::id()));
@@ -240,7 +240,8 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
                 assert!(all.contains(expected), "{by}: {all}");
                 assert!(file.ends_with(".toml") && !remedy.is_empty());
                 let expected_line = 1 + DISK.split(replace).next().unwrap().matches('\n').count();
-                // The mean is what does not fit the full stroke, so its line is named.
+                // The error names the line of the mean, because the mean does not fit the full
+                // stroke.
                 if !by.starts_with("seek_full") && !by.contains("outer_track") && by != "[params" {
                     assert_eq!(line, expected_line, "{by}: {what}");
                 }
@@ -325,7 +326,7 @@ fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
             "{by}: {all}"
         );
         let at = 1 + FLASH.split(replace).next().unwrap().matches('\n').count();
-        // Units that do not fit the channels are named at the units.
+        // If the units do not fit the channels, the error names the line of the units.
         let units = u64::from(by.contains("value = 7"));
         assert_eq!(line as u64, at as u64 + units, "{by}: {what}");
     }
@@ -364,7 +365,7 @@ fn a_device_that_contains_itself_is_refused_with_its_line() {
 
 const CARD: &str = include_str!("../presets/emmc-motog-sandisk8.toml");
 
-/// The texts as a user sees them, whole: file, line, fault, remedy.
+/// The complete messages as a user sees them: file, line, fault, remedy.
 #[test]
 fn the_words_of_a_refusal() {
     for (text, replace, by, expected) in [
@@ -459,7 +460,7 @@ fn the_words_of_a_refusal() {
     }
 }
 
-/// Whatever word people know a device by leads to it.
+/// Any common word for a device finds it.
 #[test]
 fn a_word_of_a_device_finds_it() {
     for (spec, expected) in [
@@ -505,7 +506,7 @@ fn the_name_alone_is_enough_where_one_preset_has_it() {
     );
 }
 
-/// The year of a preset is the one its summary gives.
+/// The year of a preset agrees with its summary.
 #[test]
 fn years_are_those_of_the_summaries() {
     let mut dated = 0;

@@ -1,4 +1,4 @@
-//! Every device keeps the laws of the suite, whatever it is asked.
+//! Every device keeps the properties of the suite under any commands.
 
 #[path = "suite/laws.rs"]
 mod laws;

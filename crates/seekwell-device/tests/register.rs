@@ -1,4 +1,4 @@
-//! Devices from outside the tree join the list while the program runs.
+//! Devices from outside this crate join the list while the program runs.
 
 use seekwell_core::Nanos;
 use seekwell_device::preset::{Def, Dim};

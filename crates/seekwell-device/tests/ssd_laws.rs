@@ -1,5 +1,5 @@
-//! Laws of a flash drive: what must hold whatever the parameters are, and the shapes that decide
-//! what a scheduler can do for it.
+//! Properties of a flash drive that must hold for any parameters, and the effects that limit what a
+//! scheduler can do for it.
 
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
@@ -32,7 +32,7 @@ fn below(rng: &mut Pcg64Mcg, n: u64) -> u64 {
 fn pages(d: &impl Device) -> u64 {
     d.facts().capacity.0 / 8
 }
-/// Random 4 KiB commands over the first `span` pages, so many per cent of them writes.
+/// Random 4 KiB commands over the first `span` pages, of which `writes` per cent are writes.
 fn mixed<D: Device>(c: &mut Client<D>, span: u64, writes: u64, depth: usize, n: usize) -> Run {
     let mut rng = rng::stream(c.now.0 ^ n as u64, "laws");
     c.run(n, depth, Nanos::ZERO, |_| {
@@ -70,7 +70,7 @@ fn closed_forms_are_what_the_cheap_model_does() {
             closed.read_us(),
             0.02,
         );
-        // So deep that the slowest stage has work all the time.
+        // A depth at which the slowest stage never runs out of work.
         let depth = c.device.facts().depth.min(1023) as usize;
         let all = mixed(&mut c, span, 0, depth, 40_000);
         let share = if depth > 100 { 0.03 } else { 0.02 };
@@ -102,7 +102,8 @@ fn closed_forms_are_what_the_cheap_model_does() {
     }
 }
 
-/// Four corners and a mix, filled and in steady state, of drives small enough for the map.
+/// Four corner cases and a mix, for filled and steady drives that are small enough for the page
+/// map.
 #[test]
 fn both_variants_have_the_same_means() {
     for (d, scale) in [
@@ -116,7 +117,7 @@ fn both_variants_have_the_same_means() {
         let mut full = client(&format!("ssd:{d},variant=detailed,scale={scale}"));
         let span = pages(&full.device);
         let deep = 32;
-        // The cheap one over as many addresses, so that both are as full.
+        // The cheap variant over the same number of addresses, so that both are equally full.
         let cheap = |state: &str| client(&format!("ssd:{d},state={state}"));
         let mut other = cheap("filled");
         let whole = pages(&other.device);
@@ -154,14 +155,15 @@ fn both_variants_have_the_same_means() {
         both(&mut full, &mut other, 100, deep, 60_000);
         let (a, b) = both(&mut full, &mut other, 100, deep, 40_000);
         pair("steady random write", a, b);
-        // The backlog of writes goes first.
+        // Let the backlog of writes drain first.
         both(&mut full, &mut other, 30, deep, 60_000);
         let (a, b) = both(&mut full, &mut other, 30, deep, 120_000);
         pair("steady mixed", a, b);
     }
 }
 
-/// A small drive for cleaning: 2 units of 1024-page blocks, a buffer that hides nothing.
+/// A small drive for cleaning: 2 units of 1024-page blocks, and a buffer too small to hide
+/// anything.
 fn small(rho: f64, state: &str, more: &str) -> Client<DetailedSsd> {
     detailed(&format!(
         "ssd:s3700-100,variant=detailed,scale=1,units=2,channels=2,\
@@ -195,7 +197,7 @@ fn write_amplification_of_uniform_random_writes() {
     }
 }
 
-/// The steady state is made, not reached; a filled drive written at random for long gets there.
+/// The steady state is generated. A filled drive reaches the same state after long random writing.
 #[test]
 fn the_steady_state_is_where_a_filled_drive_ends() {
     let more = ",block=128,capacity=1048576";
@@ -215,7 +217,7 @@ fn the_steady_state_is_where_a_filled_drive_ends() {
 
 #[test]
 fn space_without_data_is_spare_space() {
-    // Half of the addresses trimmed: rho_eff = (1 + rho) / V - 1.
+    // Half of the addresses are trimmed: rho_eff = (1 + rho) / V - 1.
     let mut c = small(0.10, "steady", ",block=256,capacity=2097152");
     let span = pages(&c.device);
     let half = span / 2;
@@ -227,7 +229,7 @@ fn space_without_data_is_spare_space() {
     amplification(&mut c, half, 120_000);
     let wa = amplification(&mut c, half, 60_000);
     near("half trimmed", wa, write_amplification(1.2), 0.05);
-    // And its pages are read without flash.
+    // Trimmed pages are read without flash operations.
     let before = c.device.wear().array_reads;
     c.one(command(Op::Read, half * 8 + 80, 8));
     assert_eq!(c.device.wear().array_reads, before);
@@ -309,7 +311,7 @@ fn rules_of_cleaning_rank_as_known() {
     // A few choices are nearly as good as all; two are not.
     assert!(ten > greedy * 0.99 && ten < greedy * 1.10);
     assert!(two > ten * 1.05);
-    // Oldest first cannot profit from chance; age weighted with emptiness lies close to greedy.
+    // Oldest first cannot exploit chance; cost-benefit is close to greedy.
     assert!(fifo > greedy * 1.02);
     assert!(age < fifo && age > greedy * 0.99);
 }
@@ -331,8 +333,8 @@ fn levelling_bounds_the_spread_of_erases() {
     assert!(off > 12 && on <= 8, "without {off}, with {on}");
 }
 
-/// FLUSH: free when nothing is dirty, a constant with power-loss protection, else as long as the
-/// programs it waits for.
+/// A FLUSH is free when nothing is dirty. With power-loss protection it takes a constant time, and
+/// otherwise as long as the programs that it waits for.
 #[test]
 fn what_a_flush_costs() {
     for variant in ["cheap", "detailed,scale=256"] {
@@ -358,7 +360,7 @@ fn what_a_flush_costs() {
         }
         let plain = "s3700-100,plp=no,t_flush=1ms";
         let (few, many) = (after(plain, 1), after(plain, 512));
-        // One page pads a program: its time, the transfer and t_flush.
+        // One page causes a padded program: its time, the transfer and t_flush.
         near(&format!("{variant} one page"), few, 1300.0 + 1013.0, 0.05);
         assert!(
             many > few + 1300.0,
@@ -367,7 +369,7 @@ fn what_a_flush_costs() {
     }
 }
 
-/// On SATA a FLUSH drains the queue and holds up what comes behind it; on NVMe it is one of many.
+/// On SATA, a FLUSH drains the queue and delays later commands; on NVMe, it does neither.
 #[test]
 fn a_flush_blocks_sata_and_not_nvme() {
     for variant in ["cheap", "detailed,scale=512"] {
@@ -435,7 +437,7 @@ fn fua_without_protection_waits_for_the_program() {
     }
 }
 
-/// Depth: never more than the units that balls thrown at random would find, nor the ceiling.
+/// Reads never exceed the ceiling, nor the mean number of units that random reads occupy.
 #[test]
 fn reads_scale_with_depth_until_the_slowest_stage_is_full() {
     for variant in ["cheap", "detailed,scale=256"] {
@@ -457,7 +459,7 @@ fn reads_scale_with_depth_until_the_slowest_stage_is_full() {
                     "{spec} depth {depth}: {iops} of {bound}"
                 );
                 if depth <= 4 {
-                    // Far from any ceiling it is the latency that counts.
+                    // Far below any ceiling, the latency decides.
                     near(
                         &format!("{spec} {depth}"),
                         iops,
@@ -499,13 +501,13 @@ fn a_small_map_cache_costs_a_read_more() {
                 "ssd:s3700-100,variant={variant},map_cache={entries}"
             ));
             let span = pages(&c.device);
-            // One translation page, or all of them.
+            // Use one translation page, or all of them.
             let span = if entries == 4 { 1024 } else { span };
             mixed(&mut c, span, 0, 1, 3_000).mean_ms() * 1e3
         };
         let p = params("ssd:s3700-100");
         let more = (p.read_ns + p.xfer_ns) as f64 / 1e3;
-        // Nearly all of 23 850 translation pages are missed, or of their 64th part.
+        // Nearly all look-ups miss, among 23 850 translation pages or a 64th of that.
         near(&format!("{variant} misses"), read(64), read(0) + more, 0.03);
         near(&format!("{variant} hits"), read(4), read(0), 0.01);
     }
@@ -544,7 +546,7 @@ fn the_fast_region_fills_and_is_emptied_in_idle_time() {
             "ssd:nvme-gen4-tlc-2t,variant={variant},state=fresh,slc_bytes={size},slc_static={size}"
         );
         let mut c = client(&spec);
-        // 1 or 2 GiB of fast region, 64 MiB of buffer.
+        // A fast region of 1 or 2 GiB, and a buffer of 64 MiB.
         let fast = sequential(&mut c, Op::Write, 8, 0, 6_000).mb();
         sequential(&mut c, Op::Write, 8, 6_000, 15_000);
         let slow = sequential(&mut c, Op::Write, 8, 21_000, 2_000).mb();
@@ -573,7 +575,7 @@ fn links_have_their_rates() {
     assert_eq!(typed.link_mb, 200.0);
 }
 
-/// The map of a terabyte of flash takes 2 GiB at most; larger drives are scaled, and say so.
+/// The map of a terabyte of flash takes at most 2 GiB. Larger drives are scaled, and report it.
 #[test]
 fn memory_is_bounded_and_the_scale_is_stated() {
     for d in drives() {
@@ -617,7 +619,7 @@ fn a_scale_that_leaves_no_blocks_is_refused() {
     assert!(e.contains("scale") && e.contains("smaller"), "{e}");
 }
 
-/// Pages are neither lost nor doubled, whatever is done.
+/// No sequence of commands loses or duplicates a page.
 #[test]
 fn the_map_keeps_every_page_once() {
     for more in [
@@ -644,7 +646,7 @@ fn the_map_keeps_every_page_once() {
                 let op = if trim { Op::Discard } else { Op::Write };
                 next.push(command(op, at * 8, n as u32 * 8));
             }
-            // One at a time: the order of completion is the order of the commands.
+            // One command at a time, so the order of completion is the order of the commands.
             c.run(next.len(), 1, Nanos::ZERO, |i| next[i]);
             if round % 20 == 0 {
                 c.one(command(Op::Flush, 0, 0));
@@ -657,7 +659,8 @@ fn the_map_keeps_every_page_once() {
     }
 }
 
-/// How write amplification grows from the filled drive on: the cheap law against the map.
+/// Growth of write amplification from the filled drive on: the cheap variant's formula against the
+/// page map.
 #[test]
 fn the_ramp_of_the_cheap_variant_follows_the_map() {
     for rho in [0.10, 0.28] {
@@ -682,7 +685,7 @@ fn the_ramp_of_the_cheap_variant_follows_the_map() {
                 "rho {rho}, {:.1} times the spare space: {wa:.2}, cheap {now:.2}",
                 0.5 * f64::from(i + 1)
             );
-            // Sums: pages programmed until then.
+            // Sums: pages programmed so far.
             full += wa;
             law += now;
         }

@@ -1,4 +1,5 @@
-//! A device has no favourite century: the same commands take the same times whenever they come.
+//! A device behaves the same at any time: the same commands take the same times whenever they
+//! arrive.
 
 use seekwell_core::{Device, Instant, NSEC_PER_SEC, Nanos, Op};
 use seekwell_device::probe::command;
@@ -18,8 +19,9 @@ const DEVICES: [&str; 11] = [
     "cloud:aws-gp2-100",
 ];
 
-/// Nanoseconds in which a disk's platter turns a whole number of times, exactly: its turn is a
-/// whole number of 1/1024 ns. (Others have none; any number will do.)
+/// Nanoseconds in which a disk's platter makes a whole number of revolutions exactly, because a
+/// revolution is a whole number of 1/1024 ns. Other devices have no revolution, and any number will
+/// do.
 fn whole_turns(spec: &str) -> u64 {
     let preset = match read_preset(spec) {
         Ok(p) if p.kind == "hdd" => p,
@@ -29,7 +31,7 @@ fn whole_turns(spec: &str) -> u64 {
     ClosedForms::new(&p).expect("a disk").geometry().turn()
 }
 
-/// Offsets and latencies of commands in three bursts: at `start`, after `gap`, and after it again.
+/// Ids and latencies of commands in three bursts: at `start`, after `gap`, and after another `gap`.
 fn run(spec: &str, start: u64, gap: u64) -> Vec<(u32, u64)> {
     let mut d = open(spec, 7).expect(spec);
     let capacity = d.facts().capacity.0;
@@ -70,7 +72,7 @@ fn the_same_commands_take_the_same_times_in_every_century() {
         let gap = 2_000 * turn; // five hours
         let near = run(spec, 0, gap);
         assert!(near.len() > 10, "{spec}: {}", near.len());
-        // 2003, 2023, and close to the end of a signed count of nanoseconds.
+        // 2003, 2023, and near the end of the range of signed nanoseconds.
         for at in [
             1 << 53,
             1_700_000_000 * NSEC_PER_SEC,

@@ -1,4 +1,4 @@
-//! Simulated operations a second of the kernel model alone, on one core.
+//! Simulated operations per second of the kernel model alone, on one core.
 
 use seekwell_core::{
     Bio, BioDone, BioSink, Control, Era, Instant, Nanos, OpenFlags, Sector, TaskId,
@@ -6,7 +6,7 @@ use seekwell_core::{
 use seekwell_stack::{Call, Config, Fd, Kernel, Ret, TaskConfig};
 use std::collections::VecDeque;
 
-/// Every bio takes 50 us, any number at once.
+/// A sink on which every bio takes 50 us, any number in parallel.
 #[derive(Default)]
 struct Constant(VecDeque<BioDone>);
 
@@ -42,7 +42,7 @@ fn one(k: &mut Kernel, t: TaskId, c: Call, out: &mut Vec<(TaskId, Ret)>) -> Ret 
     out.pop().expect("just seen").1
 }
 
-/// CPU time of this thread so far, which other work on the machine does not change.
+/// CPU time of this thread, which does not depend on other load.
 fn cpu_secs() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns = text.split(' ').next().and_then(|n| n.parse::<f64>().ok());

@@ -1,4 +1,4 @@
-//! Recounts, for tests: what the model believes beside what is there.
+//! Recounts for tests: compares the model's counts with the actual state.
 
 use crate::calls::Kernel;
 use crate::fs::Kind;
@@ -6,7 +6,7 @@ use crate::machine::Fd;
 use crate::memory::{Find, flag};
 
 impl Kernel {
-    /// Panics if a count is not what a recount says.
+    /// Panics if a count differs from the recount.
     pub(crate) fn check(&self) {
         let w = self.world();
         let (mut dirty, mut wb, mut pages, mut delayed) = (0, 0, 0, 0);
@@ -79,7 +79,7 @@ impl Kernel {
             );
         }
     }
-    /// Who has a call under way, and what the machine looks like.
+    /// Describes the tasks with unfinished calls, and the state of the machine.
     pub(crate) fn stuck(&self) -> String {
         let w = self.world();
         let tasks = w

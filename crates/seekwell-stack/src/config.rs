@@ -1,4 +1,5 @@
-//! What is modelled: kernel, memory, cores, file system, and switches that take a mechanism out.
+//! Configuration of the model: kernel, memory, cores, file system, and switches that disable a
+//! mechanism.
 
 use crate::constants::Constants;
 use seekwell_core::Era;
@@ -8,57 +9,57 @@ use seekwell_core::Era;
 pub enum Fs {
     /// Extents, delayed allocation, jbd2.
     Ext4,
-    /// Blocks chosen at write(), jbd: a commit writes all data of its transaction.
+    /// Blocks allocated in write(), jbd: a commit writes all data of its transaction.
     Ext3,
 }
 
-/// Mechanisms that can be taken out one by one, to see what they were worth.
+/// Switches that disable single mechanisms, to measure their effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ablations {
-    /// No plugs: every bio goes to the queue alone.
+    /// No plugs: every bio goes to the queue immediately.
     pub no_plugging: bool,
     /// No read-ahead.
     pub no_readahead: bool,
-    /// Nobody waits for a page under writeback.
+    /// No task waits for a page under writeback.
     pub no_stable_pages: bool,
     /// Commits do not write or wait for data (data=writeback).
     pub no_ordered_data: bool,
-    /// Logged blocks are never blocked.
+    /// Logged blocks can always be changed.
     pub no_shadows: bool,
-    /// Metadata are always in memory: no reads of directories, inodes, bitmaps.
+    /// Metadata are always in memory: directories, inodes and bitmaps are never read.
     pub metadata_cached: bool,
-    /// Dirtiers are never slowed, whatever is dirty.
+    /// Dirtiers are never throttled.
     pub no_throttling: bool,
-    /// CPU time costs nothing: calls, copies and schedulers are free, computing needs no core.
+    /// CPU time is free: calls, copies and schedulers cost nothing, and computing needs no core.
     pub no_cpu_limit: bool,
-    /// Sync writes carry no NOIDLE.
+    /// Sync writes do not carry NOIDLE.
     pub no_noidle: bool,
-    /// Schedulers cost no CPU time, and nobody waits for their locks. (Both count on flash only.)
+    /// Schedulers cost no CPU time, and no task waits for their locks. (Both matter on flash only.)
     pub no_scheduler_cpu: bool,
 }
 
 impl Ablations {
-    /// Does somebody pay for what schedulers do?
+    /// Whether tasks are charged for the schedulers' CPU time.
     pub fn schedulers_cost(&self) -> bool {
         !self.no_scheduler_cpu && !self.no_cpu_limit
     }
 }
 
-/// A modelled machine above its disk.
+/// Configuration of a modelled machine, without its disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Kernel.
+    /// Kernel version.
     pub era: Era,
-    /// Its constants; changed ones are the caller's business.
+    /// The kernel's constants. The caller is responsible for changed ones.
     pub constants: Constants,
-    /// Cores.
+    /// Number of cores.
     pub cores: u16,
-    /// Speed of a core, thousandths of the one that the constants are of: CPU costs are divided by
-    /// it.
+    /// Speed of a core, in thousandths of the core that the constants refer to. CPU costs are
+    /// divided by it.
     pub cpu_permille: u32,
-    /// vm.dirty_bytes, instead of the constant's share of memory.
+    /// vm.dirty_bytes, which replaces the constant's share of memory.
     pub dirty_bytes: Option<u64>,
-    /// vm.dirty_background_bytes, the same.
+    /// vm.dirty_background_bytes, likewise.
     pub dirty_background_bytes: Option<u64>,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
@@ -66,28 +67,28 @@ pub struct Config {
     pub cache_bytes: Option<u64>,
     /// File system.
     pub fs: Fs,
-    /// Barriers or flushes, if not the era's default.
+    /// Whether barriers or flushes are on; `None`: the kernel's default.
     pub barriers: Option<bool>,
-    /// Blocks of files lie scattered: mean length of a run, blocks (0: a fresh file system).
+    /// Fragmentation of files: mean length of a run in blocks (0: a fresh file system).
     pub aged_run_blocks: u32,
-    /// On a fresh file system directories of the root go to the first group with room, not where
-    /// mke2fs draws it.
+    /// On a fresh file system, directories of the root go to the first group with room instead of a
+    /// random one.
     pub first_placement: bool,
-    /// Mechanisms taken out.
+    /// Disabled mechanisms.
     pub ablations: Ablations,
-    /// Keep [`crate::Mark`]s of throttling.
+    /// Keep the [`crate::Mark`]s of throttling.
     pub marks: bool,
-    /// Keep those of commits and flushes as well: some for each fsync, so that memory grows with the
-    /// length of the run.
+    /// Also keep the marks of commits and flushes. There are several per fsync, so memory grows
+    /// with the length of the run.
     pub commit_marks: bool,
-    /// Keep a sample of the state each second.
+    /// Keep a sample of the state every second.
     pub series: bool,
-    /// Seed of what is random (places of directories, scatter of an aged file system).
+    /// Seed of the random choices (placement of directories, fragmentation of an aged file system).
     pub seed: u64,
 }
 
 impl Config {
-    /// A machine of a kernel's time: four cores, 4 GiB, the usual file system.
+    /// A machine typical of the kernel's time: four cores, 4 GiB, the usual file system.
     pub fn new(era: Era) -> Self {
         let constants = Constants::of(era);
         Config {
@@ -114,15 +115,15 @@ impl Config {
             seed: 1,
         }
     }
-    /// Page cache, pages.
+    /// Size of the page cache in pages.
     pub fn cache_pages(&self) -> u64 {
         let fixed = self.constants.fixed_use_mib << 20;
         let left = self.memory_bytes.saturating_sub(fixed);
-        // A machine with little memory still has a cache.
+        // A machine with little memory has a cache, too.
         let bytes = self.cache_bytes.unwrap_or(left.max(self.memory_bytes / 4));
         (bytes / 4096).max(64)
     }
-    /// Are caches flushed?
+    /// Whether the drive's cache is flushed.
     pub fn flushes(&self) -> bool {
         self.barriers.unwrap_or(self.constants.barriers != 0)
     }

@@ -1,19 +1,21 @@
-//! From system call to block layer: a model of everything between a program and its disk's queue.
+//! The path from system call to block layer: a model of everything between a program and its disk's
+//! queue.
 //!
-//! Programs call ([`Call`]); the model turns that into bios, in the kernel's order, sizes, flags
-//! and io contexts, over any [`seekwell_core::BioSink`]. It moves lengths, never bytes, and knows
-//! no scheduler. Kernels from 2.6.18 to 6.x differ in one table of constants.
+//! Programs make calls ([`Call`]). The model turns these into bios with the kernel's order, sizes,
+//! flags and io contexts, over any [`seekwell_core::BioSink`]. It handles lengths, never contents,
+//! and knows no scheduler. Kernels from 2.6.18 to 6.x differ only in a table of constants.
 //!
-//! Rooms, from the ground up; each has its door, and knows those below it only. `executor`: actors,
-//! timers, cores. `memory`: the page cache. `fs`: what lies where on the disk. `machine`: all that
-//! is remembered, and bios. `journal`: handles and commits. `writeback`: the flusher, the throttle,
-//! allocation. `calls`: system calls.
+//! The modules are layers. Each uses only the layers below it, through their public items. From the
+//! bottom: `executor` has actors, timers and cores. `memory` has the page cache. `fs` has the
+//! layout of the disk. `machine` has all state, and the bios. `journal` has handles and commits.
+//! `writeback` has the flusher, the throttle and allocation. `calls` has the system calls.
 //!
-//! Left out: memory reclaim that writes, swap, cgroup writeback, balance between several devices,
-//! locks other than an inode's, CPU time of the kernel's own threads; that a task's descriptors close
-//! when it exits (its programs close them); that a large folio is dirty as a whole (a store into a
-//! mapping dirties 4 KiB); extents that split where they are converted in part; htree splits, fast
-//! commits.
+//! Left out:
+//! - memory reclaim that writes, swap, cgroup writeback, balance between several devices;
+//! - locks other than an inode's, and CPU time of the kernel's own threads;
+//! - closing a task's descriptors when it exits (its programs close them);
+//! - dirtiness of a large folio as a whole (a store into a mapping dirties 4 KiB);
+//! - splits of extents that are converted in part, htree splits, fast commits.
 
 mod calls;
 #[cfg(test)]

@@ -18,10 +18,10 @@ impl Count {
     }
 }
 
-/// What the kernel model counted since it began.
+/// Counters of the kernel model since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// System calls ended.
+    /// Completed system calls.
     pub calls: u64,
     /// Reads.
     pub reads: Count,
@@ -29,47 +29,47 @@ pub struct Stats {
     pub sync_writes: Count,
     /// Other writes.
     pub async_writes: Count,
-    /// Flushes: empty ones, and writes with a flush before or FUA.
+    /// Flushes: empty ones, and writes with PREFLUSH or FUA.
     pub flushes: u64,
     /// Discards.
     pub discards: Count,
     /// Bios that failed.
     pub bio_errors: u64,
-    /// Journal blocks, commit records among them.
+    /// Journal blocks, including commit records.
     pub journal: Count,
     /// Journal commits.
     pub commits: u64,
     /// Journal writes that failed.
     pub journal_errors: u64,
-    /// Times somebody had to write home locations because the journal was full.
+    /// How often a task had to write home locations because the journal was full.
     pub checkpoints: u64,
     /// Flushes without data.
     pub empty_flushes: u64,
-    /// Calls of fsync and fdatasync, O_SYNC writes too.
+    /// Calls of fsync and fdatasync, and O_SYNC writes.
     pub fsyncs: u64,
     /// Metadata blocks read because they were not in memory.
     pub metadata_reads: u64,
-    /// Pages read because a write covered only a part.
+    /// Pages read because a write covered only a part of them.
     pub partial_reads: u64,
     /// Writes that waited for a page under writeback.
     pub stable_waits: u64,
-    /// Faults that read.
+    /// Page faults that read from the disk.
     pub major_faults: u64,
-    /// Reads of the device through its cache.
+    /// Reads of the block device through its cache.
     pub device_reads: u64,
     /// Clean pages evicted.
     pub evicted: u64,
-    /// Dirty pages dropped for want of blocks.
+    /// Dirty pages dropped because no blocks were free.
     pub lost_pages: u64,
-    /// Allocations of blocks.
+    /// Block allocations.
     pub allocations: u64,
-    /// Files and directories made and removed.
+    /// Files and directories made.
     pub created: u64,
     /// Files and directories removed.
     pub removed: u64,
-    /// Time that dirtiers were held, ns, summed over tasks.
+    /// Time for which dirtiers were throttled, ns, summed over tasks.
     pub throttled_ns: u64,
-    /// Times a submitter slept for want of a request.
+    /// How often a submitter slept because no request was free.
     pub request_waits: u64,
 }
 
@@ -87,36 +87,36 @@ impl Stats {
     }
 }
 
-/// The state at about each second.
+/// The state, about once per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: seekwell_core::Instant,
     /// Pages in memory.
     pub cached_pages: u64,
-    /// Dirty ones, not under writeback.
+    /// Dirty pages that are not under writeback.
     pub dirty_pages: u64,
-    /// Under writeback.
+    /// Pages under writeback.
     pub writeback_pages: u64,
-    /// Bios with the block layer.
+    /// Bios in the block layer.
     pub in_flight: u32,
     /// Tasks held by the throttle.
     pub throttled: u32,
-    /// Cores at work.
+    /// Busy cores.
     pub busy_cores: u32,
 }
 
-/// Something worth a mark on the time axis.
+/// A mark on the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A journal commit begins.
     CommitBegin,
-    /// It is on the medium; metadata blocks it wrote.
+    /// The commit is on the medium; the number of metadata blocks in it.
     CommitEnd(u32),
     /// An empty flush is sent.
     Flush,
-    /// The first dirtier is made to wait.
+    /// The first dirtier starts to wait.
     ThrottleBegin,
-    /// Nobody waits any more.
+    /// The last dirtier stops waiting.
     ThrottleEnd,
 }

@@ -1,8 +1,8 @@
-//! How fast traces are read, and with how much memory: `speed FILE...`, or `speed make FORMAT FILE
-//! RECORDS` to make a file to try it on.
+//! Speed and memory of reading traces: `speed FILE...`, or `speed make FORMAT FILE RECORDS` to make
+//! a file for it.
 //!
-//! The null model is the same file through the same decompressor, its bytes looked at only as far
-//! as it takes to count lines or 32-byte records.
+//! The null model reads the same file through the same decompressor, and examines its bytes only as
+//! far as needed to count lines or 32-byte records.
 
 use seekwell_core::{Op, TaskId};
 use seekwell_trace::input::Input;
@@ -10,7 +10,7 @@ use seekwell_trace::{Limits, Place, ReadOptions, Record, WriteOptions, create, f
 use std::path::Path;
 use std::time::Instant;
 
-/// Counts records or lines without looking into them.
+/// Counts records or lines without parsing them.
 fn null_model(path: &Path, text: bool) -> u64 {
     let mut input = Input::open(path, Limits::default(), true).expect("opened before");
     let mut n = 0;
@@ -26,8 +26,8 @@ fn null_model(path: &Path, text: bool) -> u64 {
     n
 }
 
-/// A stopwatch that counts time on the CPU where the system tells (a loaded machine then gives
-/// nearly the figures of an idle one), else by the clock.
+/// A stopwatch that measures CPU time if the system reports it (a loaded machine then gives nearly
+/// the figures of an idle one), otherwise elapsed time.
 struct Watch(Instant, Option<u64>);
 
 impl Watch {
@@ -40,7 +40,7 @@ impl Watch {
     }
     fn seconds(&self) -> f64 {
         let cpu = self.1.zip(Watch::cpu_ns()).map(|(from, to)| to - from);
-        // The system counts in ticks: below a few of them the clock is the better one.
+        // The system counts in ticks: below a few of them, elapsed time is more precise.
         match cpu.filter(|&ns| ns > 50_000_000) {
             Some(ns) => ns as f64 / 1e9,
             None => self.0.elapsed().as_secs_f64().max(1e-9),
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// Peak resident memory in KiB, where the system tells.
+/// Peak resident memory in KiB, if the system reports it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
@@ -98,7 +98,7 @@ fn measure(path: &Path) -> Result<(), seekwell_trace::TraceError> {
     Ok(())
 }
 
-/// Random reads and writes, eight in flight, of four processes.
+/// Random reads and writes of four processes, with eight in flight.
 fn make(format: &str, path: &str, n: u64) -> Result<(), seekwell_trace::TraceError> {
     let mut w = create(path, find_format(format)?, &WriteOptions::default())?;
     let mut x = 1u64;

@@ -1,14 +1,14 @@
-//! Events of the block layer as blktrace and blkparse both tell them: one struct, the letters and
-//! the numbers of actions, and the RWBS letters.
+//! Events of the block layer as in blktrace and blkparse: a common struct, letters and numbers of
+//! actions, and the RWBS letters.
 //!
-//! Left out: bounces, aborts, driver data and SCSI packet commands, which no replay repeats.
+//! Left out: bounces, aborts, driver data and SCSI packet commands, which no replay can repeat.
 
 use seekwell_core::{Action, Flags, Op};
 
 /// One event of a block trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlkEvent {
-    /// On the trace's clock.
+    /// Time on the trace's clock.
     pub t_ns: u64,
     /// What happened.
     pub action: Action,
@@ -20,21 +20,22 @@ pub struct BlkEvent {
     pub sector: u64,
     /// Length in sectors; for `Unplug` the number of requests.
     pub sectors: u32,
-    /// Who.
+    /// Process.
     pub task: u32,
-    /// Where.
+    /// CPU.
     pub cpu: u32,
     /// `major << 20 | minor`.
     pub device: u32,
-    /// Of a completion.
+    /// Error of a completion.
     pub error: u16,
-    /// A flush that carries the write bit (`FWS`): the submitter's, not the flush machinery's.
+    /// A flush with the write bit (`FWS`), which comes from the submitter and not from the flush
+    /// machinery.
     pub write_bit: bool,
 }
 
 impl BlkEvent {
-    /// The same event with a flush called one: a write of length zero with a leading F. That it
-    /// flushes is then said by the operation, not by a flag.
+    /// The same event, with a write of length zero and a leading F converted to a flush. The
+    /// operation then indicates the flush, and the flag is removed.
     pub fn normal(mut self) -> Self {
         if self.sectors == 0 && self.flags.contains(Flags::PREFLUSH) {
             self.op = Op::Flush;
@@ -45,7 +46,7 @@ impl BlkEvent {
         }
         self
     }
-    /// Does it move nothing: a flush, or a write of length zero that completes one?
+    /// Whether it moves no data: a flush, or a write of length zero that completes one.
     pub fn is_flush(&self) -> bool {
         self.op == Op::Flush || (self.sectors == 0 && self.op == Op::Write)
     }
@@ -69,16 +70,16 @@ const NUMBERS: &[(u16, Action)] = &[
     (15, Action::Remap),
 ];
 
-/// The action of a number; `None` for those left out.
+/// The action of a number; `None` for actions that are left out.
 pub fn action_of_number(n: u16) -> Option<Action> {
     NUMBERS.iter().find(|e| e.0 == n).map(|e| e.1)
 }
-/// The number of an action; `None` for what only Seekwell knows.
+/// The number of an action; `None` for actions that only Seekwell has.
 pub fn number_of_action(a: Action) -> Option<u16> {
     NUMBERS.iter().find(|e| e.1 == a).map(|e| e.0)
 }
 
-/// The action of blkparse's letter or letters; `None` for those left out.
+/// The action of blkparse's letter or letters; `None` for actions that are left out.
 pub fn action_of_letters(s: &[u8]) -> Option<Action> {
     Some(match s {
         b"Q" => Action::Queue,
@@ -99,19 +100,19 @@ pub fn action_of_letters(s: &[u8]) -> Option<Action> {
     })
 }
 
-/// What an RWBS word says.
+/// The contents of an RWBS word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rwbs {
-    /// `None` for `N` without a flush: no data move.
+    /// `None` for `N` without a flush, which moves no data.
     pub op: Option<Op>,
     /// Modifiers; a leading F is [`Flags::PREFLUSH`].
     pub flags: Flags,
-    /// The letter W was there.
+    /// Whether it contains the letter W.
     pub write_bit: bool,
 }
 
-/// Reads an RWBS word. Letters it does not know (zones, atomic writes, what kernels to come add)
-/// change nothing.
+/// Parses an RWBS word. Unknown letters (zones, atomic writes, additions of future kernels) are
+/// ignored.
 pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     let mut op = None;
     let mut main = false;
@@ -120,7 +121,7 @@ pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     for &c in s {
         match c {
             b'F' if !main && !flags.contains(Flags::PREFLUSH) => flags |= Flags::PREFLUSH,
-            // After the direction it is FUA; "FF" is how kernel events spell a flush.
+            // After the direction, F means FUA; "FF" is a flush in kernel events.
             b'F' if main => flags |= Flags::FUA,
             b'R' if !main => (op, main) = (Some(Op::Read), true),
             b'W' if !main => (op, main, write_bit) = (Some(Op::Write), true, true),
@@ -143,7 +144,7 @@ pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     }
 }
 
-/// Writes an RWBS word as blkparse orders it. A flush carries the write bit, as submitters send it.
+/// Writes an RWBS word in blkparse's order. A flush has the write bit, as submitters send it.
 /// Write-zeroes has no letter and becomes a write.
 pub fn rwbs_write(op: Op, flags: Flags, out: &mut Vec<u8>) {
     if op == Op::Flush || flags.contains(Flags::PREFLUSH) {

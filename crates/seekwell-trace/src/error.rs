@@ -1,35 +1,36 @@
-//! What can be wrong with a trace, said once: file, place, what, remedy.
+//! Errors of traces: file, place, fault, remedy.
 
 use std::fmt;
 
-/// What kind of trouble it is, for programs; people read the message.
+/// The kind of an error, for programs; users read the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// The system could not read or write.
+    /// A read or write of the system failed.
     Io,
-    /// Nothing in it.
+    /// The trace is empty.
     Empty,
-    /// No format recognises it, or there is none of that name.
+    /// No format recognises the trace, or no format has the requested name.
     UnknownFormat,
-    /// A version or feature of the format that is not read.
+    /// A version or feature of the format that is not supported.
     Unsupported,
-    /// It ends in the middle of a record or of compressed data.
+    /// The trace ends inside a record or inside compressed data.
     Truncated,
-    /// A record or line does not say what the format asks for.
+    /// A record or line violates the format.
     Broken,
-    /// A value outside its range.
+    /// A value is out of range.
     Range,
     /// One of [`crate::Limits`] was reached.
     Limit,
-    /// Compressed data expand beyond reason.
+    /// The compression ratio of the data is implausible.
     Bomb,
-    /// The trace lacks what a replay mode needs.
+    /// The trace lacks information that a replay mode needs.
     Mode,
-    /// Not the device, volume or process that was asked for, or several where one is wanted.
+    /// The trace does not have the requested device, volume or process, or has several where one is
+    /// needed.
     Device,
 }
 
-/// Where in the file.
+/// A place in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The file as a whole.
@@ -50,7 +51,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One clear message. Small (a pointer), so that a stream of results costs nothing extra.
+/// An error with one clear message. It is one pointer wide, so that streams of results stay small.
 pub struct TraceError(Box<Inner>);
 
 #[derive(Debug)]
@@ -63,7 +64,7 @@ struct Inner {
 }
 
 impl TraceError {
-    /// Makes one. `what` says what is wrong with which value, `remedy` what to do about it.
+    /// Makes an error. `what` describes the fault and the value, `remedy` what to do about it.
     pub fn new(
         kind: ErrorKind,
         file: impl Into<String>,
@@ -79,15 +80,15 @@ impl TraceError {
             remedy: remedy.into(),
         }))
     }
-    /// Kind of trouble.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
-    /// File (or stream) it is in.
+    /// The file or stream with the fault.
     pub fn file(&self) -> &str {
         &self.0.file
     }
-    /// Where in it.
+    /// The place of the fault.
     pub fn place(&self) -> Place {
         self.0.place
     }
@@ -106,7 +107,7 @@ impl fmt::Debug for TraceError {
 }
 impl std::error::Error for TraceError {}
 
-/// At most 60 characters of what was found, printable, for messages.
+/// At most 60 printable characters of the input, for messages.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(240)])
         .chars()

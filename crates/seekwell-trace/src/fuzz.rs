@@ -1,7 +1,7 @@
-//! The entry point of every fuzzer: any bytes, read as any format, must end in records or in an
-//! error, and the records must keep the promises of [`crate::Record`].
+//! The entry point of all fuzzers. Any bytes read as any format must give records or an error, and
+//! the records must keep the guarantees of [`crate::Record`].
 //!
-//! Called by a short deterministic run in the tests and by the targets under `fuzz/`.
+//! A short deterministic run in the tests and the targets under `fuzz/` call it.
 
 use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
 use crate::reader::{Reader, from_reader};
@@ -11,7 +11,7 @@ use crate::replay::ClosedLoop;
 use seekwell_core::Op;
 use std::io::Cursor;
 
-/// Tight bounds, so that a run is short whatever the bytes claim.
+/// Tight limits, so that a run is short for any bytes.
 fn options() -> ReadOptions {
     ReadOptions {
         vscsi_response: Some(TimeUnit::Us),
@@ -29,8 +29,8 @@ fn options() -> ReadOptions {
     }
 }
 
-/// Reads `bytes` as `format` (`None`: as detected), in every way there is, and writes what comes
-/// out in every format. Panics if a promise is broken.
+/// Reads `bytes` as `format` (`None`: as detected) in every way, and writes the records in every
+/// format. Panics if a guarantee is broken.
 pub fn fuzz_one(format: Option<Format>, bytes: &[u8]) {
     for stream in [Stream::Queue, Stream::Issue] {
         for allow_truncated in [false, true] {
@@ -110,7 +110,7 @@ fn write_all(format: Option<Format>, bytes: &[u8]) {
             continue;
         };
         for r in reader.flatten().take(1000) {
-            // A length that a format cannot say is an error, not a panic.
+            // A length that a format cannot represent must give an error, not a panic.
             let _ = writer.write(&r);
         }
         let _ = writer.finish();

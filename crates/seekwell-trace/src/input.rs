@@ -1,8 +1,8 @@
-//! Bytes in: a file or pipe, decompressed on the way, in one buffer of fixed size.
+//! Input: a file or pipe, decompressed while reading, in one buffer of fixed size.
 //!
-//! zstd and gzip are recognised by their first bytes, whatever the file is called. Memory is the
-//! buffer plus the decoder's window (at most 128 MiB for zstd, which is what `zstd -d` accepts
-//! without being asked; 32 KiB for gzip), however long the trace is.
+//! zstd and gzip are recognised by their first bytes, whatever the file's name is. Memory is the
+//! buffer plus the decoder's window (at most 128 MiB for zstd, the default limit of
+//! `zstd -d`; 32 KiB for gzip), for a trace of any length.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::notes::Notes;
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest zstd window accepted, as a power of two: 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// The buffer, unless longer lines are allowed.
+/// Size of the buffer, unless longer lines are allowed.
 const BUFFER_BYTES: usize = 64 << 10;
-/// What formats are recognised by.
+/// Number of bytes used to detect the format.
 pub const SNIFF_BYTES: usize = 16 << 10;
 
 /// A buffered, decompressed stream of bytes with a name.
@@ -31,19 +31,19 @@ pub struct Input {
     at: usize,
     end: usize,
     eof: bool,
-    /// The compressed data ended too early (and that was allowed).
+    /// The compressed data ended too early, which the options allow.
     cut: bool,
     allow_cut: bool,
-    /// The last line given had no end.
+    /// The last returned line had no line end.
     open_line: bool,
     limits: Limits,
-    /// Bytes of the file, as it lies there, that were read so far.
+    /// Number of bytes of the file read so far, before decompression.
     count: Arc<AtomicU64>,
-    /// Of how many, for a regular file.
+    /// Size of a regular file.
     bytes: Option<u64>,
 }
 
-/// Opens a file, a pipe or the terminal; a disk or another device gets told what to do instead.
+/// Opens a file, a pipe or a terminal. A disk or another device gives an error with the remedy.
 pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
     open_stream(path).map_err(|e| {
         let remedy = match &e {
@@ -66,7 +66,7 @@ pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
     })
 }
 
-/// Where a second look comes from.
+/// How to read the input again.
 enum Again {
     Nowhere,
     Path(PathBuf),
@@ -74,7 +74,7 @@ enum Again {
 }
 
 impl Input {
-    /// Reads what a spool keeps, from its beginning.
+    /// Reads the contents of a spool from its beginning.
     pub fn spooled(
         spool: &Arc<Spool>,
         limits: Limits,
@@ -86,7 +86,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Opens a file. A regular file can be looked through twice; see [`Input::again`].
+    /// Opens a file. A regular file can be read a second time; see [`Input::again`].
     pub fn open(path: &Path, limits: Limits, allow_cut: bool) -> Result<Input, TraceError> {
         let name = path.display().to_string();
         let file = open_trace(path)?;
@@ -100,7 +100,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Wraps a reader; `name` is what messages call it.
+    /// Wraps a reader; `name` is its name in messages.
     pub fn new(
         name: String,
         mut raw: Box<dyn Read + Send>,
@@ -160,7 +160,7 @@ impl Input {
         })
     }
 
-    /// A second look at the same file from its start; `None` for a pipe.
+    /// Opens the same file again from its start; `None` for a pipe.
     pub fn again(&self) -> Option<Result<Input, TraceError>> {
         let (limits, cut) = (self.limits, self.allow_cut);
         match &self.again {
@@ -170,7 +170,7 @@ impl Input {
         }
     }
 
-    /// The file once more, from its start, as it lies on the disk; `None` for anything else.
+    /// The uncompressed file, opened again; `None` for anything else.
     pub(crate) fn plain(&self) -> Option<File> {
         match &self.again {
             Again::Path(path) => File::open(path).ok(),
@@ -178,20 +178,20 @@ impl Input {
         }
     }
 
-    /// How far it is read: the counter of bytes as they lie in the file, and their number, if it
-    /// is a regular file.
+    /// Progress: the counter of bytes read before decompression, and the size if it is a regular
+    /// file.
     pub(crate) fn far(&self) -> Option<(Arc<AtomicU64>, u64)> {
         Some((self.count.clone(), self.bytes?))
     }
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Did the trace end too early (where that is allowed)?
+    /// Whether the trace ended too early, where the options allow it.
     pub(crate) fn was_cut(&self) -> bool {
         self.cut
     }
-    /// At the end: says so if the trace was cut off.
+    /// Adds a warning if the trace was cut off.
     pub(crate) fn note_cut(&self, notes: &mut Notes) {
         if self.cut {
             let name = &self.name;
@@ -200,12 +200,12 @@ impl Input {
             ));
         }
     }
-    /// Is a line that cannot be read the cut-off end of a trace, where that is allowed?
+    /// Whether an unreadable line is the cut-off end of a trace, where the options allow it.
     pub(crate) fn forgive_line(&mut self) -> bool {
         self.cut |= self.open_line && self.allow_cut;
         self.cut
     }
-    /// An error at a place in this file.
+    /// Makes an error at a place in this file.
     pub(crate) fn error(
         &self,
         kind: ErrorKind,
@@ -216,7 +216,7 @@ impl Input {
         TraceError::new(kind, &self.name, place, what, remedy)
     }
 
-    /// Reads more behind what is buffered. False at the end, or if the buffer is full.
+    /// Reads more data into the buffer. Returns false at the end, or if the buffer is full.
     fn fill(&mut self, place: Place) -> Result<bool, TraceError> {
         if self.at > 0 {
             self.buf.copy_within(self.at..self.end, 0);
@@ -244,20 +244,21 @@ impl Input {
         Ok(false)
     }
 
-    /// Up to `n` bytes without consuming them; fewer only at the end. `n` is bounded by the buffer.
+    /// Returns up to `n` bytes without consuming them; fewer only at the end. The buffer limits
+    /// `n`.
     pub fn peek(&mut self, n: usize, place: Place) -> Result<&[u8], TraceError> {
         while self.end - self.at < n && self.fill(place)? {}
         let n = n.min(self.end - self.at);
         Ok(&self.buf[self.at..self.at + n])
     }
-    /// Consumes `n` bytes that were peeked.
+    /// Consumes `n` peeked bytes.
     pub fn consume(&mut self, n: usize) {
         debug_assert!(n <= self.end - self.at);
         self.at += n;
     }
 
-    /// A binary record of exactly `N` bytes; `None` at the end. A part of one is an error, or the
-    /// end where a cut-off trace is allowed.
+    /// A binary record of exactly `N` bytes; `None` at the end. An incomplete record is an error,
+    /// or the end if the options allow a cut-off trace.
     #[inline]
     pub fn block<const N: usize>(&mut self, place: Place) -> Result<Option<[u8; N]>, TraceError> {
         if self.end - self.at < N {
@@ -290,8 +291,8 @@ impl Input {
         ))
     }
 
-    /// The data that follow a record, `n` bytes; `None` if the trace was cut there and that is
-    /// allowed.
+    /// The `n` bytes of data that follow a record; `None` if the trace is cut off there and the
+    /// options allow it.
     pub fn bytes(&mut self, n: usize, place: Place) -> Result<Option<&[u8]>, TraceError> {
         if n > self.limits.line_bytes_max {
             return Err(TraceError::new(
@@ -311,7 +312,7 @@ impl Input {
         Ok(Some(&self.buf[self.at - n..self.at]))
     }
 
-    /// The next line without its end; `None` after the last one.
+    /// The next line without its line end; `None` after the last one.
     #[inline]
     pub fn line(&mut self, place: Place) -> Result<Option<&[u8]>, TraceError> {
         let mut seen = 0;
@@ -357,7 +358,7 @@ impl Input {
     }
 }
 
-/// How the bytes are packed, by their first ones.
+/// The compression of the input, by its first bytes.
 enum Packing {
     None,
     Gzip,
@@ -370,7 +371,7 @@ impl Packing {
         match head {
             [0x1f, 0x8b, ..] => Packing::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
-            // A skippable frame: parallel compressors begin with one.
+            // A skippable frame, with which parallel compressors begin.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Foreign("xz"),
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Packing::Foreign("bzip2"),
@@ -381,7 +382,7 @@ impl Packing {
     }
 }
 
-/// Counts the compressed bytes that go in.
+/// Counts the compressed input bytes.
 struct Counted<R> {
     src: R,
     count: Arc<AtomicU64>,
@@ -394,7 +395,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Compares what comes out with what went in, and stops a decompression bomb.
+/// Compares output with input sizes, and stops a decompression bomb.
 struct Guard<R> {
     src: R,
     inside: Arc<AtomicU64>,
@@ -412,7 +413,7 @@ impl<R> Guard<R> {
     }
 }
 
-/// The message of a bomb, carried through `io::Error`.
+/// The message about a bomb, passed through `io::Error`.
 #[derive(Debug)]
 struct Bomb(String);
 impl std::fmt::Display for Bomb {
@@ -439,14 +440,14 @@ impl<R: Read> Read for Guard<R> {
     }
 }
 
-/// An error of the system whose remedy is known, carried through `io::Error`.
+/// A system error with a known remedy, passed through `io::Error`.
 #[derive(Debug)]
 pub(crate) struct Remedied {
     what: String,
     remedy: &'static str,
 }
 impl Remedied {
-    /// As an error of the system.
+    /// Makes a system error.
     pub fn error(what: String, remedy: &'static str) -> io::Error {
         io::Error::other(Remedied { what, remedy })
     }
@@ -477,7 +478,7 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
             "the compressed data end too early: fetch the file again, or use what there is with \
              --allow-truncated",
         ),
-        // zstd's words for a window above ours.
+        // zstd's message for a window above our limit.
         _ if e.to_string().contains("too much memory") => (
             ErrorKind::Io,
             "its window is above 128 MiB: decompress it first (zstd -d --long=31)",

@@ -1,4 +1,4 @@
-//! A trace by the name a user gave it, `-` for standard input, open as often as need be.
+//! A trace by its user-given name, `-` for standard input. It can be opened repeatedly.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::{Input, open_trace};
@@ -12,14 +12,15 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What standard input is called in messages.
+/// Name of standard input in messages.
 pub const STDIN_NAME: &str = "standard input";
-/// Records looked through for the volumes of a trace.
+/// Number of records that are searched for the volumes of a trace.
 const SURVEY_RECORDS: usize = 1_000_000;
-/// Volumes listed.
+/// Number of volumes listed.
 const LISTED: usize = 10;
 
-/// A trace that can be opened more than once. A pipe is kept in a temporary file as it is read.
+/// A trace that can be opened more than once. Data from a pipe are kept in a temporary file as they
+/// are read.
 #[derive(Clone)]
 pub struct Intake {
     path: PathBuf,
@@ -27,7 +28,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Looks what the path is; `-` is standard input.
+    /// Examines the path; `-` is standard input.
     pub fn new(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Intake, TraceError> {
         let path = path.as_ref().to_path_buf();
         let bytes_max = options.limits.spool_bytes_max;
@@ -38,7 +39,7 @@ impl Intake {
         Ok(Intake { path, spool })
     }
 
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> String {
         match &self.spool {
             Some(spool) => spool.name().to_owned(),
@@ -46,7 +47,7 @@ impl Intake {
         }
     }
 
-    /// Opens it from its beginning.
+    /// Opens the trace from its beginning.
     pub fn open(
         &self,
         format: Option<Format>,
@@ -61,8 +62,8 @@ impl Intake {
         }
     }
 
-    /// Refuses a trace of several volumes where none was chosen: their addresses have nothing to
-    /// do with each other. The error lists the busiest of the first million records, and ends with
+    /// Rejects a trace of several volumes if none was chosen, because their addresses are
+    /// unrelated. The error lists the busiest volumes of the first million records, and ends with
     /// how to choose one.
     pub fn one_volume(
         &self,
@@ -74,7 +75,7 @@ impl Intake {
         if reader.format().volumes != Volumes::Named || options.volume.is_some() {
             return Ok(());
         }
-        // What is wrong with a record is told when it is read for good.
+        // Ignore invalid records here: they are reported when the trace is read.
         let looked = reader.by_ref().take(SURVEY_RECORDS).flatten().count();
         let tally: &Tally = reader.devices();
         if tally.kinds() < 2 {
@@ -94,7 +95,7 @@ impl Intake {
     }
 }
 
-/// Opens a trace that is read only once: of a pipe nothing is kept.
+/// Opens a trace that is read only once; the data of a pipe are not kept.
 pub fn open_once(
     path: impl AsRef<Path>,
     format: Option<Format>,
@@ -106,10 +107,10 @@ pub fn open_once(
     }
 }
 
-/// What can be read only once: its name, its bytes.
+/// A stream that can be read only once: its name and its bytes.
 type Once = (String, Box<dyn Read + Send>);
 
-/// Name and bytes of what can be read only once; `None` for a file.
+/// The stream of a path that can be read only once; `None` for a file.
 fn once(path: &Path) -> Result<Option<Once>, TraceError> {
     if path == Path::new("-") {
         return Ok(Some((STDIN_NAME.to_owned(), Box::new(std::io::stdin()))));
@@ -117,7 +118,7 @@ fn once(path: &Path) -> Result<Option<Once>, TraceError> {
     let Ok(meta) = std::fs::metadata(path) else {
         return Ok(None);
     };
-    // What is neither a file nor a pipe is refused where it is opened.
+    // Anything else that is not a file is rejected when it is opened.
     if !meta.file_type().is_fifo() {
         return Ok(None);
     }

@@ -1,19 +1,19 @@
-//! From events to records: the queue (or issue) events are the stream, later events of the same
-//! sectors give their times.
+//! Conversion of events to records. Queue (or issue) events begin records, and later events of the
+//! same sectors give their times.
 //!
 //! A bio may be merged with others (one issue and completion covers several), split (several
-//! completions cover it), or complete in parts. So the ranges that wait are kept in order of
-//! (device, sector), and each later event walks over the range it covers: of equal starts the
-//! oldest counts first. A record is done when all its sectors are.
+//! completions cover it), or complete in parts. So the waiting ranges are kept in order of (device,
+//! sector), and each later event visits the ranges that it covers. Among ranges with the same
+//! start, the oldest comes first. A record is complete when all its sectors are.
 //!
-//! Events a little out of order of time are sorted within a window of [`Limits::reorder_max`]
-//! events first.
+//! Events slightly out of time order are first sorted within a window of [`Limits::reorder_max`]
+//! events.
 //!
-//! A trace without a queue event in its first [`HEAD_MAX`] events has none for us: what was issued to
-//! the driver is taken instead, and a note says so.
+//! If the first [`HEAD_MAX`] events contain no queue event, the trace counts as having none. Issue
+//! events then begin the records, and a warning is given.
 //!
-//! Memory: at most [`Limits::pending_max`] records wait, and none longer than
-//! [`Limits::pending_ns`] of trace time; the oldest is then given without a completion.
+//! Memory: at most [`Limits::pending_max`] records wait, and at most for [`Limits::pending_ns`] of
+//! trace time. After that the oldest is returned without a completion.
 
 use crate::blk::BlkEvent;
 use crate::error::Place;
@@ -24,49 +24,49 @@ use crate::tally::Tally;
 use seekwell_core::{Action, CgroupId, Op, Sector, Sectors, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Counted when a completion finds nothing that waits for it.
+/// Counted when a completion matches no waiting record.
 pub const NOTE_ORPHAN: &str =
     "completions of nothing seen before (the trace began under load, or events were lost)";
-/// Counted when a record never completed within the bounds.
+/// Counted when a record does not complete within the limits.
 pub const NOTE_UNFINISHED: &str = "records without a completion";
 
-/// Counted when an event comes after a later one.
+/// Counted when an event comes after one with a later time.
 pub const NOTE_SORTED: &str = "events out of order of time, put where they belong";
 
-/// Said when a trace has no queue events and the issue events stand for them.
+/// Warning for a trace without queue events, whose issue events begin the records.
 pub const NOTE_ISSUE_STREAM: &str = "no queue events (Q, block_bio_queue): records are the requests \
      issued to the driver (D, block_rq_issue), after merging; how long they waited before that is \
      not known";
-/// Counted when a queue event comes after that.
+/// Counted when a queue event comes after that decision.
 pub const NOTE_LATE_QUEUE: &str =
     "queue events passed over: the trace began without any, so issue events are the records";
 
-/// Events looked at for a queue event before issue events are taken in their place. As many bios may
-/// be in flight when a trace begins.
+/// Number of events searched for a queue event before issue events are used instead. This number of
+/// bios may be in flight when a trace begins.
 const HEAD_MAX: usize = 1 << 16;
 
 /// (device, first sector, id); the value is the end of the range.
 type Key = (u32, u64, u64);
 
-/// Ranges one event may touch: a request of the largest size has 2,560 bios of one sector.
+/// Most ranges that one event visits; a request of the largest size has 2,560 bios of one sector.
 const WALK_MAX: usize = 4096;
-/// Waiting ranges with the same start that are told apart.
+/// Most waiting ranges with the same start that are examined.
 const TWINS_MAX: usize = 16;
 
 struct Pending {
     record: Record,
-    /// Ranges of it in the index.
+    /// Number of its ranges in the index.
     parts: u32,
-    /// A flush with the write bit waits for a completion with the write bit.
+    /// The record is a flush with the write bit, and waits for a completion with the write bit.
     write_bit: bool,
     flush: bool,
     done: bool,
-    /// Taken back by a requeue: never given.
+    /// Removed by a requeue: never returned.
     gone: bool,
 }
 
-/// Puts events in order of time within a window: blkparse fed from several CPUs prints them a
-/// little out of order, and a completion must not come before its submission.
+/// Sorts events by time within a window. blkparse fed from several CPUs prints them slightly out of
+/// order, and a completion must not come before its submission.
 struct Sorter {
     window: VecDeque<BlkEvent>,
     window_max: usize,
@@ -79,14 +79,14 @@ impl Sorter {
             window_max,
         }
     }
-    /// Takes an event; gives the earliest once the window is full.
+    /// Adds an event. Returns the earliest one when the window is full.
     #[inline]
     fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) -> Option<BlkEvent> {
         if self.window.back().is_none_or(|last| last.t_ns <= e.t_ns) {
             self.window.push_back(*e);
         } else {
             notes.count(NOTE_SORTED, place);
-            // Of equal times the earlier in the file goes first.
+            // At equal times, the event that is earlier in the file comes first.
             let at = self.window.partition_point(|w| w.t_ns <= e.t_ns);
             self.window.insert(at, *e);
         }
@@ -97,23 +97,23 @@ impl Sorter {
     }
 }
 
-/// The first events, until it is known which of them are records.
+/// The first events, until it is known which of them begin records.
 #[derive(Default)]
 struct Head {
     events: Vec<(BlkEvent, Place)>,
     issues: bool,
-    /// A queue event was met, of a device that is wanted or not.
+    /// A queue event was found, of any device.
     queues: bool,
-    /// Of the issue events, also those of devices that nobody asked for.
+    /// Devices of the issue events, including devices that were not requested.
     devices: Tally,
 }
 
-/// Turns events into records, in the order of the stream.
+/// Converts events to records, in the order of the stream.
 pub struct Join {
     stream: Stream,
-    /// `None`: it is known whether there are queue events.
+    /// `None` when it is known whether there are queue events.
     head: Option<Head>,
-    /// Issue events stand for queue events.
+    /// Issue events replace queue events.
     stands_in: bool,
     pending_max: usize,
     pending_ns: u64,
@@ -121,18 +121,18 @@ pub struct Join {
     /// Id of the front of `waiting`.
     front: u64,
     index: BTreeMap<Key, u64>,
-    /// Flushes that wait, by id: they have no sectors to find them by.
+    /// Waiting flushes by id, because they have no sectors.
     flushes: BTreeMap<(u32, u64), ()>,
     now_ns: u64,
     saw_completion: bool,
     ended: bool,
     sorter: Sorter,
-    /// Events in order of time that nobody has taken yet, where somebody wants them.
+    /// Events in order of time that have not been taken yet, if the caller wants them.
     kept: Option<Vec<BlkEvent>>,
 }
 
 impl Join {
-    /// Empty.
+    /// A join without events.
     pub fn new(options: &ReadOptions) -> Self {
         let limits = &options.limits;
         Join {
@@ -153,7 +153,7 @@ impl Join {
         }
     }
 
-    /// Takes an event. Take the records that are ready with [`Join::pop`] before the next one.
+    /// Adds an event. Call [`Join::pop`] for all ready records before the next event.
     pub fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         if let Some(head) = &mut self.head {
             head.issues |= e.action == Action::Issue;
@@ -176,7 +176,7 @@ impl Join {
         }
     }
 
-    /// Decides which events are records, and takes those that waited for it.
+    /// Decides which events begin records, and processes the events that waited for this.
     #[cold]
     fn decide(&mut self, notes: &mut Notes) {
         let Some(head) = self.head.take() else { return };
@@ -194,7 +194,7 @@ impl Join {
         }
     }
 
-    /// Counts the device of an event that begins a record, whether that is wanted or not.
+    /// Counts the device of an event that begins a record, whether it was requested or not.
     #[inline]
     pub fn device(&mut self, e: &BlkEvent, notes: &mut Notes) {
         if self.begins(e.action) {
@@ -209,7 +209,7 @@ impl Join {
         }
     }
 
-    /// Does this event begin a record?
+    /// Whether this event begins a record.
     #[inline]
     fn begins(&self, action: Action) -> bool {
         match self.stream {
@@ -236,19 +236,19 @@ impl Join {
         }
     }
 
-    /// Hands over the events taken since the last time, in order of time.
+    /// Moves the events since the last call to `into`, in order of time.
     pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
         if let Some(kept) = &mut self.kept {
             into.append(kept);
         }
     }
 
-    /// No more events will be pushed.
+    /// Marks the end of the events.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// The next record in order, if it is complete or will not be.
+    /// The next record in order, if it is complete or never will be.
     pub fn pop(&mut self, notes: &mut Notes, place: Place) -> Option<Record> {
         if self.ended {
             self.decide(notes);
@@ -311,7 +311,7 @@ impl Join {
             parts,
             write_bit: e.write_bit,
             flush,
-            // Nothing can complete what covers nothing; the reader judges it.
+            // A record that covers no sectors cannot complete; the reader checks it.
             done: !flush && parts == 0,
             gone: false,
         });
@@ -322,7 +322,7 @@ impl Join {
         self.waiting.get_mut(usize::try_from(i).ok()?)
     }
 
-    /// Drops what the index knows of a record that is given up.
+    /// Removes an abandoned record from the index.
     fn forget(&mut self, p: &Pending, id: u64) {
         let r = &p.record;
         if p.flush {
@@ -342,8 +342,8 @@ impl Join {
         }
     }
 
-    /// The first range of the device that starts in `from..to`, with its end; of equal starts the
-    /// oldest that `wants`, else the oldest.
+    /// The first range of the device that starts in `from..to`, with its end. Among equal starts,
+    /// the oldest that `wants` accepts, otherwise the oldest.
     fn first(
         &self,
         device: u32,
@@ -369,7 +369,7 @@ impl Join {
         best
     }
 
-    /// Sets a time of everything that starts inside the event's range.
+    /// Sets a time of all records that start inside the event's range.
     fn stamp(&mut self, e: &BlkEvent, set: impl Fn(&mut Record, u64)) {
         if e.is_flush() {
             self.stamp_flush(e, set);
@@ -456,8 +456,8 @@ impl Join {
         }
     }
 
-    /// A completion that starts inside a waiting range (a bio split by the layer): cuts the range
-    /// there, so that its second part can complete by itself.
+    /// For a completion that starts inside a waiting range (a bio split by the layer): splits the
+    /// range there, so that its second part can complete separately.
     fn cut_before(&mut self, device: u32, sector: u64) {
         let before = self.index.range(..(device, sector, 0)).next_back();
         let Some((&key, &end)) = before.filter(|(k, end)| k.0 == device && **end > sector) else {
@@ -470,8 +470,8 @@ impl Join {
         }
     }
 
-    /// A flush request of the flush machinery (`FN`) ends before the submitter's flush (`FW`):
-    /// its time stands until the submitter's own completion comes.
+    /// A flush request of the flush machinery (`FN`) ends before the submitter's flush (`FW`). Its
+    /// time is kept until the submitter's own completion comes.
     fn complete_flush(&mut self, e: &BlkEvent) {
         let own = e.write_bit || e.op == Op::Write;
         let mut stand_in = None;
@@ -506,8 +506,7 @@ impl Join {
         }
     }
 
-    /// Issue stream: the driver gave the request back, so it was not served; it will be issued
-    /// again.
+    /// Issue stream: the driver returned the request without serving it; it will be issued again.
     fn take_back(&mut self, e: &BlkEvent) {
         let end = e.sector.saturating_add(u64::from(e.sectors));
         let write = e.op.is_write();

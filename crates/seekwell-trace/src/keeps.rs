@@ -1,4 +1,4 @@
-//! What a written trace keeps of its records, and what a conversion lost.
+//! What a written trace keeps of its records, and what a conversion loses.
 
 use crate::record::Record;
 use crate::registry::Format;
@@ -6,10 +6,10 @@ use crate::tally::Tally;
 use seekwell_core::{CgroupId, Flags, Op};
 use std::collections::BTreeMap;
 
-/// What of a record is still there after it was written and read again.
+/// The parts of a record that survive writing and reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeps {
-    /// Times are multiples of so many ns.
+    /// Times are multiples of this number of ns.
     pub time_ns: u64,
     /// Modifiers.
     pub flags: Flags,
@@ -25,14 +25,14 @@ pub struct Keeps {
     pub stages: bool,
     /// Times of completion, and errors.
     pub completions: bool,
-    /// Write-zeroes is not made a write.
+    /// Write-zeroes stays distinct from write.
     pub write_zeroes: bool,
     /// Names of processes.
     pub names: bool,
 }
 
 impl Keeps {
-    /// All of a record, though no names.
+    /// Everything except names.
     pub const ALL: Keeps = Keeps {
         time_ns: 1,
         flags: Flags::all(),
@@ -45,7 +45,7 @@ impl Keeps {
         write_zeroes: true,
         names: false,
     };
-    /// Operation, place and length; times of 1 us.
+    /// Operation, place and length, with times of 1 us.
     pub const NONE: Keeps = Keeps {
         time_ns: 1_000,
         flags: Flags::empty(),
@@ -58,7 +58,7 @@ impl Keeps {
         write_zeroes: false,
         names: false,
     };
-    /// What events of the block layer tell.
+    /// The information in events of the block layer.
     pub const EVENTS: Keeps = Keeps {
         flags: Flags::SYNC
             .union(Flags::META)
@@ -71,7 +71,7 @@ impl Keeps {
         ..Keeps::ALL
     };
 
-    /// The record as it is read again.
+    /// The record after writing and reading.
     pub fn of(&self, r: &Record) -> Record {
         let mut k = *r;
         k.t_ns -= r.t_ns % self.time_ns;
@@ -80,7 +80,7 @@ impl Keeps {
             k.op = Op::Write;
         }
         if r.op == Op::Flush {
-            // That it flushes is said by the operation.
+            // The operation indicates the flush.
             k.flags -= Flags::PREFLUSH;
         }
         if !self.tasks {
@@ -108,7 +108,7 @@ impl Keeps {
     }
 }
 
-/// What a conversion drops, counted record by record.
+/// The losses of a conversion, counted per record.
 pub struct Losses {
     to: Format,
     counts: BTreeMap<&'static str, u64>,
@@ -116,7 +116,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Nothing yet.
+    /// No losses.
     pub fn new(to: Format) -> Self {
         Losses {
             to,
@@ -125,7 +125,7 @@ impl Losses {
         }
     }
 
-    /// Takes note of what is lost of a record.
+    /// Counts the losses of a record.
     pub fn see(&mut self, r: &Record) {
         let k = self.to.keeps.of(r);
         if k == *r {
@@ -165,7 +165,7 @@ impl Losses {
     }
 
     /// "csv -> vscsi drops pids (400 records), completions (400)"; `None` if nothing was lost.
-    /// `names`: the trace knew names of processes.
+    /// `names`: the trace has process names.
     pub fn line(&self, from: Format, names: bool) -> Option<String> {
         let counts = self.counts.iter();
         let mut words: Vec<String> = counts.map(|(what, n)| format!("{what} ({n})")).collect();

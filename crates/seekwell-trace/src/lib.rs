@@ -1,12 +1,12 @@
-//! Block traces in and out, streaming.
+//! Streaming readers and writers of block traces.
 //!
-//! [`open`] reads any format of the [`formats`] registry, through zstd or gzip, with memory that
-//! does not grow with the trace, and gives one [`Record`] after the other. [`create`] writes.
-//! [`ReplayMode`] says how a trace may be replayed and what each way can and cannot show;
-//! [`ClosedLoop`] prepares the one way that keeps what processes waited for. [`survey::survey`] tells
-//! what a trace holds.
+//! [`open`] reads any format of the [`formats`] registry, also from zstd or gzip, in memory that
+//! does not grow with the trace, and returns one [`Record`] after the other. [`create`] writes.
+//! [`ReplayMode`] lists the ways to replay a trace and what each can and cannot show.
+//! [`ClosedLoop`] prepares the mode that preserves the dependencies of processes.
+//! [`survey::survey`] describes the contents of a trace.
 //!
-//! To add a format: a file under `formats/` and a line in `registry.rs`.
+//! To add a format, add a file under `formats/` and a line in `registry.rs`.
 
 pub mod blk;
 pub mod error;
@@ -47,7 +47,7 @@ pub use registry::{
 pub use replay::{ClosedLoop, Factor, ReplayMode, Step};
 pub use writer::{EventWriter, Packed, Writer, create, create_file, write_to};
 
-/// Nanoseconds of seconds in decimal ("12", "0.25"); `None` if the text is none, or too large.
+/// Decimal seconds ("12", "0.25") in nanoseconds; `None` if the text is not a number, or too large.
 pub fn seconds_text(text: &str) -> Option<u64> {
     text::decimal_ns(text.as_bytes(), 1_000_000_000)
 }

@@ -1,7 +1,7 @@
 //! Several traces as one: records in order of time, by the traces' own clocks.
 //!
-//! Traces whose clocks count from somewhere in common (Unix time, one machine's uptime) come out
-//! beside or behind each other as they were recorded; those that each begin at zero run at once.
+//! Traces whose clocks have a common origin (Unix time, one machine's uptime) keep their recorded
+//! relative times; traces that each begin at zero run in parallel.
 
 use crate::error::TraceError;
 use crate::reader::Reader;
@@ -9,20 +9,20 @@ use crate::record::Record;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An iterator over the records of several traces. After an error, or the end, it gives `None`.
+/// An iterator over the records of several traces. After an error or the end it returns `None`.
 pub struct Merge {
     readers: Vec<Reader>,
     ahead: Vec<Option<Record>>,
-    /// What is added to the times of each.
+    /// Offset added to the times of each trace.
     shift_ns: Vec<u64>,
-    /// (time, trace): of equal times the trace named first.
+    /// (time, trace); at equal times, the trace that was named first.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     at: usize,
     done: bool,
 }
 
 impl Merge {
-    /// Looks at the first record of each.
+    /// Reads the first record of each trace.
     pub fn new(mut readers: Vec<Reader>) -> Result<Merge, TraceError> {
         let mut ahead = Vec::new();
         for r in &mut readers {
@@ -55,7 +55,7 @@ impl Merge {
         }
     }
 
-    /// The trace that the record given last is from.
+    /// The trace of the last returned record.
     pub fn source(&self) -> &Reader {
         &self.readers[self.at]
     }

@@ -1,10 +1,10 @@
-//! Warnings: what a reader tolerated, how often, and where it first met it. Bounded.
+//! Warnings of a reader: what it tolerated, how often, and where first. Their number is limited.
 
 use crate::error::Place;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 
-/// Free texts kept; more are only counted.
+/// Number of texts that are kept; more are only counted.
 const TEXTS_MAX: usize = 256;
 
 /// The warnings of one reader.
@@ -17,7 +17,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Says something once.
+    /// Adds a text.
     pub(crate) fn say(&mut self, text: String) {
         if self.texts.len() < TEXTS_MAX {
             self.texts.push(text);
@@ -25,20 +25,21 @@ impl Notes {
             self.texts_lost += 1;
         }
     }
-    /// Counts one more case of `what`, which reads on from a number: "records without data skipped".
+    /// Counts a case of `what`, whose text follows a number: "records without data skipped".
     pub(crate) fn count(&mut self, what: &'static str, place: Place) {
         self.counts.entry(what).or_insert((0, place)).0 += 1;
     }
-    /// One more record (or event that begins one) of this device, whether it is wanted or not.
+    /// Counts a record (or an event that begins one) of this device, whether it was requested or
+    /// not.
     #[inline]
     pub(crate) fn device(&mut self, device: u32) {
         self.devices.add(device);
     }
-    /// The same of many.
+    /// Counts the devices of many records.
     pub(crate) fn all_devices(&mut self, devices: &Tally) {
         self.devices.join(devices);
     }
-    /// The devices met.
+    /// The devices found.
     pub(crate) fn devices(&self) -> &Tally {
         &self.devices
     }

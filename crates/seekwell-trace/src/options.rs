@@ -1,19 +1,19 @@
-//! How to read and how to write: everything a caller may choose, with defaults that suit most.
+//! Options of reading and writing, with defaults for most uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which event of a block trace becomes a record.
+/// The event of a block trace that becomes a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stream {
-    /// Q: bios as they were submitted, before merging. Right for replay through a scheduler. Of a
-    /// trace without them D, and a note says so.
+    /// Q: bios as submitted, before merging. The right choice for replay through a scheduler. For a
+    /// trace without Q events, D is used with a warning.
     #[default]
     Queue,
-    /// D: requests as the recorded scheduler sent them to the driver. Shows the device's view.
+    /// D: requests as the recorded scheduler sent them to the driver, which is the device's view.
     Issue,
 }
 
-/// Unit of a time stamp whose unit a format leaves open.
+/// Unit of time stamps in formats that do not define it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
     /// Nanoseconds.
@@ -25,7 +25,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Nanoseconds in one.
+    /// Nanoseconds per unit.
     pub const fn ns(self) -> u64 {
         match self {
             TimeUnit::Ns => 1,
@@ -35,25 +35,25 @@ impl TimeUnit {
     }
 }
 
-/// Bounds that keep a broken or hostile file from taking the machine along.
+/// Limits that protect the machine from broken or malicious files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Records of one trace.
+    /// Records per trace.
     pub records_max: u64,
-    /// Bytes of one line of text, or of the data attached to one binary record.
+    /// Bytes of a line of text, or of the data attached to a binary record.
     pub line_bytes_max: usize,
-    /// Decompressed bytes per compressed byte, once `ratio_floor_bytes` have come out.
+    /// Decompressed bytes per compressed byte, after `ratio_floor_bytes` of output.
     pub ratio_max: u64,
-    /// Decompressed bytes below which the ratio is not looked at.
+    /// Decompressed bytes below which the ratio is not checked.
     pub ratio_floor_bytes: u64,
-    /// Records waiting for their completion at one time; the oldest is given up beyond it.
+    /// Records that wait for completion at the same time; beyond this, the oldest is abandoned.
     pub pending_max: usize,
-    /// Events of a block trace within which they are sorted by time. Farther out of order, a
-    /// time is raised to its predecessor's.
+    /// Number of events of a block trace within which they are sorted by time. An event that is
+    /// farther out of order gets the time of its predecessor.
     pub reorder_max: usize,
-    /// Trace time a record waits for its completion, in ns.
+    /// Trace time for which a record waits for its completion, in ns.
     pub pending_ns: u64,
-    /// File names in one iolog, process names in one block trace, volumes of a collection.
+    /// File names in an iolog, process names in a block trace, volumes of a collection.
     pub names_max: usize,
     /// Bytes of a stream that are kept in a temporary file.
     pub spool_bytes_max: u64,
@@ -75,35 +75,34 @@ impl Default for Limits {
     }
 }
 
-/// How to read.
+/// Options of reading.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Event that becomes a record (blktrace, blkparse, ftrace).
+    /// The event that becomes a record (blktrace, blkparse, ftrace).
     pub stream: Stream,
     /// Only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
     pub device: Option<u32>,
-    /// Only this volume, as the trace names it (collections of many volumes).
+    /// Only this volume, by its name in the trace (collections of many volumes).
     pub volume: Option<String>,
-    /// Only records submitted so long after the first of the trace, in ns; their times then count
-    /// from here.
+    /// Only records submitted at least this time after the first of the trace, in ns; their times
+    /// then count from here.
     pub from_ns: u64,
     /// Only records submitted before this time after the first of the trace, in ns.
     pub until_ns: Option<u64>,
-    /// Only records of these processes; empty: of all.
+    /// Only records of these processes; empty: all.
     pub pids: BTreeSet<u32>,
-    /// A trace cut off in the middle (recorder killed) ends with a warning, not an error.
+    /// A trace that is cut off (recorder killed) ends with a warning instead of an error.
     pub allow_truncated: bool,
     /// Unit of the time stamps of fio iolog version 3. fio writes microseconds.
     pub iolog_unit: TimeUnit,
-    /// Address range given to each file of an iolog that comes through a pipe and so cannot be
-    /// looked through first, in sectors.
+    /// Address range of each file of an iolog from a pipe, which cannot be read twice, in sectors.
     pub iolog_span_sectors: u64,
-    /// Unit of the response time of vscsi version 2. No public text says it, so completions are
-    /// taken from it only if you name the unit.
+    /// Unit of the response time of vscsi version 2. No public text defines it, so completions are
+    /// used only if you set the unit.
     pub vscsi_response: Option<TimeUnit>,
     /// Keep the events of block traces for [`crate::Reader::take_events`].
     pub keep_events: bool,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 
@@ -126,14 +125,14 @@ impl Default for ReadOptions {
     }
 }
 
-/// How to write.
+/// Options of writing.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Name of the stream for error messages.
+    /// Name of the stream in error messages.
     pub name: String,
-    /// Device number for records and events that know none.
+    /// Device number for records and events without one.
     pub device: u32,
-    /// File name to write into an iolog: at most 256 bytes, no blanks.
+    /// File name in an iolog: at most 256 bytes, no blanks.
     pub iolog_file: String,
     /// Process names by pid.
     pub tasks: BTreeMap<u32, String>,

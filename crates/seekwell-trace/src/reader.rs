@@ -1,9 +1,9 @@
-//! The reader every trace comes through: finds the format, keeps the promises of [`Record`].
+//! The reader of all traces: detects the format and keeps the guarantees of [`Record`].
 //!
-//! Out-of-order times: events of block traces are sorted within a window first (see
-//! [`crate::join`]). What is still out of order, and the records of all other formats, keep the
-//! order of the file, and a time before its predecessor's is raised to it; how often, and by how
-//! much, is a warning.
+//! Out-of-order times: events of block traces are first sorted within a window (see
+//! [`crate::join`]). Remaining out-of-order records, and those of all other formats, keep the order
+//! of the file, and a time before its predecessor's is raised to it. A warning tells how often, and
+//! by how much.
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -20,44 +20,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One format at work. Times are in ns on the trace's own clock; the reader makes them relative.
+/// The reader of one format. Times are in ns on the trace's own clock; [`Reader`] makes them
+/// relative.
 pub trait Source: Send {
     /// The next record; `None` after the last. Not called again after `None` or an error.
     fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError>;
-    /// File name and place of what `next` looked at last, for messages.
+    /// File name and place of the last input of `next`, for messages.
     fn place(&self) -> (&str, Place);
-    /// Process names met so far, by pid.
+    /// Process names so far, by pid.
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         None
     }
-    /// The version of the format that was found, if it has versions.
+    /// The detected version of the format, if it has versions.
     fn version(&self) -> Option<u32> {
         None
     }
-    /// Does it tell of events, of which records are made?
+    /// Whether the format has events, from which records are made.
     fn tells_events(&self) -> bool {
         false
     }
-    /// Hands over the events of the chosen device since the last time, if they are kept.
+    /// Moves the events of the chosen device since the last call to `into`, if they are kept.
     fn take_events(&mut self, _into: &mut Vec<BlkEvent>) {}
-    /// What the trace calls a device.
+    /// The trace's name of a device.
     fn device_name(&self, device: u32) -> String {
         format!("{},{}", device >> 20, device & 0xf_ffff)
     }
 }
 
-/// Counted when a record's time lies before its predecessor's.
+/// Counted when a record's time is before its predecessor's.
 pub const NOTE_BACKWARDS: &str = "records with a time before their predecessor's, raised to it";
-/// Of 365.25 days.
+/// A year of 365.25 days.
 const NSEC_PER_YEAR: u64 = 31_557_600 * seekwell_core::NSEC_PER_SEC;
-/// Counted when a record moves nothing.
+/// Counted when a record moves no data.
 pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
-/// Counted when a place in bytes is no whole number of sectors.
+/// Counted when a place in bytes is not a multiple of a sector.
 pub(crate) const NOTE_UNALIGNED: &str = "ranges not aligned to 512 bytes widened to whole sectors";
-/// Devices or processes listed in a message.
+/// Number of devices or processes listed in a message.
 const LISTED: usize = 10;
 
-/// An iterator over the records of a trace. After an error, or the end, it gives `None`.
+/// An iterator over the records of a trace. After an error or the end it returns `None`.
 pub struct Reader {
     format: Format,
     name: String,
@@ -68,22 +69,22 @@ pub struct Reader {
     last_ns: u64,
     back_max_ns: u64,
     records: u64,
-    /// A device or volume was asked for.
+    /// The requested device or volume.
     chosen: Option<String>,
     from_ns: u64,
     until_ns: u64,
     pids: BTreeSet<u32>,
-    /// Processes of the records that were passed over for it.
+    /// Processes of the skipped records, if processes were requested.
     other_pids: Tally,
     done: bool,
-    /// Of each file: the bytes read so far, and all.
+    /// For each file, the number of bytes read so far, and its size.
     far: Vec<(Arc<AtomicU64>, u64)>,
 }
 
-/// Opens a trace by its path; `None` detects the format by the first (decompressed) bytes.
+/// Opens a trace by its path; `None` detects the format from the first (decompressed) bytes.
 ///
-/// A path that names one part of a trace spread over several files (`sdb.blktrace.0`), or the base
-/// name of them (`sdb`), opens all parts.
+/// A path to one part of a trace that consists of several files (`sdb.blktrace.0`), or their base
+/// name (`sdb`), opens all parts.
 pub fn open(
     path: impl AsRef<Path>,
     format: Option<Format>,
@@ -104,7 +105,7 @@ pub fn open(
     Reader::detect(input, format, options)
 }
 
-/// Reads a trace from any stream; `name` is what messages call it.
+/// Reads a trace from any stream; `name` is its name in messages.
 pub fn from_reader(
     name: &str,
     reader: impl Read + Send + 'static,
@@ -203,7 +204,7 @@ impl Reader {
             return refuse(what, "leave --pid out");
         }
         let mut notes = Notes::default();
-        // Without the size of one of several files the share of all is not known.
+        // If the size of any file is unknown, the total progress is unknown.
         let far: Option<Vec<_>> = inputs.iter().map(Input::far).collect();
         let src = (format.open)(inputs, options, &mut notes)?;
         Ok(Reader {
@@ -226,59 +227,59 @@ impl Reader {
         })
     }
 
-    /// The format it reads.
+    /// The format of the trace.
     pub fn format(&self) -> Format {
         self.format
     }
-    /// The version of the format it found, if it has versions.
+    /// The detected version of the format, if it has versions.
     pub fn version(&self) -> Option<u32> {
         self.src.version()
     }
-    /// What the trace was opened as.
+    /// The name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// What the format can tell.
+    /// The information that the format has.
     pub fn carries(&self) -> Carries {
         self.format.carries
     }
-    /// Records given so far.
+    /// Number of records returned so far.
     pub fn records(&self) -> u64 {
         self.records
     }
-    /// Bytes read of the trace's files as they lie there, and their size; `None` for a pipe. A
-    /// buffer ahead of the records given.
+    /// Bytes read from the trace's files before decompression, and their size; `None` for a pipe.
+    /// The number is ahead of the returned records by a buffer.
     pub fn far(&self) -> Option<(u64, u64)> {
         let read = self.far.iter().map(|f| f.0.load(Ordering::Relaxed)).sum();
         let all = self.far.iter().map(|f| f.1).sum();
         (all > 0).then_some((read, all))
     }
-    /// Process names met so far, by pid.
+    /// Process names so far, by pid.
     pub fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         self.src.tasks()
     }
-    /// Time of the first record on the trace's own clock, in ns; `None` before it was read.
+    /// Time of the first record on the trace's own clock, in ns; `None` before it is read.
     pub fn base_ns(&self) -> Option<u64> {
         self.base_ns
     }
-    /// Does the trace tell of events (blktrace, blkparse, ftrace), of which records are made?
+    /// Whether the trace has events (blktrace, blkparse, ftrace), from which records are made.
     pub fn tells_events(&self) -> bool {
         self.src.tells_events()
     }
-    /// Adds the events read since the last time, in order of time on the trace's own clock; none
-    /// unless [`ReadOptions::keep_events`] is set. They are kept until they are taken, so this
-    /// belongs behind every record.
+    /// Moves the events read since the last call to `into`, in order of time on the trace's own
+    /// clock; none unless [`ReadOptions::keep_events`] is set. They are kept until they are taken,
+    /// so call this after every record.
     pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
         self.src.take_events(into);
     }
-    /// What the trace calls a device.
+    /// The trace's name of a device.
     pub fn device_name(&self, device: u32) -> String {
         self.src.device_name(device)
     }
     pub(crate) fn devices(&self) -> &Tally {
         self.notes.devices()
     }
-    /// Warnings so far, ready to print; complete once the iterator has ended.
+    /// Warnings so far as text; complete after the end of the iterator.
     pub fn warnings(&self) -> Vec<String> {
         let mut out = self.notes.lines();
         let devices = self.notes.devices();
@@ -380,7 +381,7 @@ impl Reader {
         Ok(Some(r))
     }
 
-    /// At the end: an error if something was asked for and nothing was found.
+    /// At the end: an error if the requested device, volume or processes were not found.
     fn none_such(&self) -> Option<TraceError> {
         if self.records > 0 {
             return None;
@@ -418,7 +419,7 @@ impl Reader {
     }
 }
 
-/// The device or volume that was asked for, in words.
+/// The requested device or volume, as text.
 fn chosen(options: &ReadOptions) -> Option<String> {
     let number = options
         .device

@@ -1,6 +1,6 @@
-//! The one list of formats that the command line, the documentation and the tests read.
+//! The list of formats, which the command line, the documentation and the tests use.
 //!
-//! To add a format is to add a file under `formats/` and a line here.
+//! To add a format, add a file under `formats/` and a line here.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::Input;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Does a format tell it?
+/// Whether a format has a kind of information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Has {
     /// Never.
@@ -35,7 +35,7 @@ impl fmt::Display for Has {
     }
 }
 
-/// What a format tells beside operation and place.
+/// The information that a format has in addition to operation and place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carries {
     /// Submitting process.
@@ -48,54 +48,54 @@ pub struct Carries {
     pub ioprio: Has,
     /// Flags (sync, metadata, FUA ...).
     pub flags: Has,
-    /// Resolution of its times, for people.
+    /// Resolution of its times, as text for users.
     pub time: &'static str,
 }
 
-/// Does a format tell of several devices, and how are they named?
+/// Whether a format has several devices, and how they are named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volumes {
     /// One device.
     One,
-    /// By major and minor number.
+    /// Several devices, by major and minor number.
     Numbered,
-    /// By names or numbers of the collection.
+    /// Several devices, by names or numbers of the collection.
     Named,
 }
 
-/// Opens inputs of the format; several only where [`FormatInfo::parts`] gave several.
+/// Opens inputs of the format; several only if [`FormatInfo::parts`] returned several.
 pub type Open = fn(Vec<Input>, &ReadOptions, &mut Notes) -> Result<Box<dyn Source>, TraceError>;
-/// Starts a trace of the format.
+/// Starts writing a trace of the format.
 pub type Create = fn(Box<dyn Write + Send>, &WriteOptions) -> Result<Box<dyn Writer>, TraceError>;
 
-/// The files of one trace by the path a user names; `None` if that is just one file.
+/// The files of a trace, by a user-given path; `None` if it is a single file.
 pub type Parts = fn(&Path) -> Option<Vec<PathBuf>>;
 
-/// What the registry knows of a format.
+/// The registry entry of a format.
 pub struct FormatInfo {
-    /// Name to ask for it by.
+    /// Name of the format.
     pub name: &'static str,
-    /// One line.
+    /// One-line description.
     pub summary: &'static str,
-    /// Usual endings of its file names (compression comes on top).
+    /// Usual extensions of its file names (without compression).
     pub extensions: &'static [&'static str],
-    /// What it is, where it comes from, what is lost, in a few sentences.
+    /// What it is, its origin and what is lost, in a few sentences.
     pub help: &'static str,
-    /// What it tells.
+    /// The information that it has.
     pub carries: Carries,
-    /// What it keeps of records that are written in it.
+    /// The parts of a record that it keeps.
     pub keeps: Keeps,
     /// How its devices are named.
     pub volumes: Volumes,
-    /// Lines of text?
+    /// Whether it consists of lines of text.
     pub text: bool,
-    /// Do these first bytes look like it? Called with at most [`crate::input::SNIFF_BYTES`].
+    /// Whether these first bytes look like it. Called with at most [`crate::input::SNIFF_BYTES`].
     pub detect: fn(&[u8]) -> bool,
-    /// The files that make up the trace at this path, where one trace may be several files.
+    /// The files of the trace at this path, if a trace of this format can have several files.
     pub parts: Option<Parts>,
-    /// Reads it.
+    /// Its reader.
     pub open: Open,
-    /// Writes it, if it is written.
+    /// Its writer, if it has one.
     pub create: Option<Create>,
 }
 
@@ -108,7 +108,7 @@ impl fmt::Debug for FormatInfo {
     }
 }
 
-/// All formats, in the order in which they are asked whether they recognise a file.
+/// All formats, in the order of detection.
 pub fn formats() -> &'static [FormatInfo] {
     static ALL: &[FormatInfo] = &[
         crate::formats::blktrace::INFO,
@@ -127,7 +127,7 @@ pub fn formats() -> &'static [FormatInfo] {
     ALL
 }
 
-/// Other names people know formats by.
+/// Other names of formats.
 const ALSO: &[(&str, &str)] = &[
     ("iolog", "fio-iolog-v3"),
     ("fio", "fio-iolog-v3"),
@@ -145,7 +145,7 @@ const ALSO: &[(&str, &str)] = &[
     ("pq", "parquet"),
 ];
 
-/// The format of that name; the error suggests the nearest, or lists the names there are.
+/// The format of this name; the error suggests the nearest names, or lists all.
 pub fn find_format(name: &str) -> Result<Format, TraceError> {
     formats().iter().find(|f| f.name == name).ok_or_else(|| {
         let known: Vec<_> = formats().iter().map(|f| f.name).collect();
@@ -159,7 +159,7 @@ pub fn find_format(name: &str) -> Result<Format, TraceError> {
     })
 }
 
-/// The format whose files usually end so (compression left off); the first of several.
+/// The first format with this file extension (without compression).
 pub fn format_of_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?;
     let name = name

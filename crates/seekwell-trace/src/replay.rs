@@ -1,7 +1,7 @@
-//! Ways to replay a trace, and the dependencies of the closed loop.
+//! Replay modes, and the dependencies of the closed loop.
 //!
-//! The driver that submits lives with the simulator; here is what it needs to know: when a record
-//! is due, or what it waits for.
+//! The simulator contains the driver that submits. This module provides its information: when a
+//! record is due, or what it waits for.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::reader::Reader;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A positive rational that stretches (above 1) or squeezes (below 1) time.
+/// A positive rational factor on time: it stretches above 1 and compresses below 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Factor {
     num: NonZeroU32,
@@ -26,12 +26,12 @@ impl Factor {
     pub const fn new(num: NonZeroU32, den: NonZeroU32) -> Self {
         Factor { num, den }
     }
-    /// Time `t_ns` of the trace, scaled, rounded down; saturates.
+    /// The scaled time `t_ns`, rounded down; saturates.
     pub fn apply(self, t_ns: u64) -> u64 {
         let scaled = u128::from(t_ns) * u128::from(self.num.get()) / u128::from(self.den.get());
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
-    /// From "2", "0.25" or "1/3".
+    /// Parses "2", "0.25" or "1/3".
     fn parse(s: &str) -> Option<Factor> {
         let (num, den) = if let Some((num, den)) = s.split_once('/') {
             (num.parse().ok()?, den.parse().ok()?)
@@ -65,16 +65,17 @@ impl fmt::Display for Factor {
 pub enum ReplayMode {
     /// At the recorded times.
     AsTimed,
-    /// At the recorded times, stretched or squeezed.
+    /// At the recorded times, multiplied by a factor.
     Scaled(Factor),
-    /// In recorded order, always so many in flight.
+    /// In recorded order, with a constant number in flight.
     FixedDepth(NonZeroU32),
-    /// Each process waits for what it waited for, and thinks as long as it thought.
+    /// Each process waits for the completions that it waited for in the recording, then pauses for
+    /// its recorded think time.
     ClosedLoop,
 }
 
 impl ReplayMode {
-    /// Each mode once, as an example, for help texts.
+    /// An example of each mode, for help texts.
     pub const EXAMPLES: [(&'static str, ReplayMode); 4] = {
         const fn n(n: u32) -> NonZeroU32 {
             NonZeroU32::new(n).unwrap()
@@ -87,7 +88,7 @@ impl ReplayMode {
         ]
     };
 
-    /// One paragraph: what it does, what it can show, what it cannot.
+    /// A paragraph about what the mode does, can show and cannot show.
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
@@ -122,7 +123,8 @@ impl ReplayMode {
         }
     }
 
-    /// Can a trace of this format be replayed so? The error names what is missing.
+    /// Whether a trace of this format can be replayed in this mode. The error names what is
+    /// missing.
     pub fn check(&self, format: Format, name: &str) -> Result<(), TraceError> {
         if *self != ReplayMode::ClosedLoop {
             return Ok(());
@@ -140,7 +142,7 @@ impl ReplayMode {
         ))
     }
 
-    /// When a record is due, in ns since the start of the replay, where time decides it.
+    /// When a record is due, in ns since the start of the replay, in modes that depend on time.
     pub fn due_ns(&self, record: &Record) -> Option<u64> {
         match self {
             ReplayMode::AsTimed => Some(record.t_ns),
@@ -204,38 +206,38 @@ pub struct Step {
     pub record: Record,
     /// Its process.
     pub task: TaskId,
-    /// The record of the same process whose completion it waited for: the one that completed last
-    /// before this was submitted. Always smaller than `index`. `None` if the process had seen no
-    /// completion yet.
+    /// The record of the same process whose completion it waited for: the last one to complete
+    /// before this submission. Always smaller than `index`. `None` if no I/O of the process had
+    /// completed yet.
     pub after: Option<u64>,
-    /// How many I/Os of the process had completed before: on a device that completes in another
-    /// order, a driver may wait for so many completions of any of them instead.
+    /// How many I/Os of the process had completed before. On a device that completes in another
+    /// order, a driver may instead wait for this number of completions of any of them.
     pub completed_before: u64,
-    /// Time from that completion to this submission, in ns; with `after` of `None`, from the start
-    /// of the trace.
+    /// Time from that completion to this submission, in ns; if `after` is `None`, from the start of
+    /// the trace.
     pub think_ns: u64,
 }
 
-/// Records looked through for a first one with pid and completion.
+/// Number of records searched for one with pid and completion.
 const PROBE_MAX: usize = 4096;
-/// Processes remembered; beyond it the half of the idle ones that was idle longest is forgotten,
-/// and starts anew if it comes back.
+/// Number of processes remembered. Beyond it, the half of the idle processes that has been idle
+/// longest is forgotten, and counts as new if it returns.
 const TASKS_MAX: usize = 1 << 16;
-/// I/Os in flight remembered; the completions of more count as never seen.
+/// Number of I/Os in flight remembered; completions of more are treated as unknown.
 const IN_FLIGHT_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 struct Task {
-    /// (completion, index) of what is in flight.
+    /// (completion, index) of the I/Os in flight.
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Completion and index of what completed last.
+    /// Completion and index of the last completed I/O.
     last: Option<(u64, u64)>,
     completed: u64,
     active_ns: u64,
 }
 
 impl Task {
-    /// Takes note of what has completed up to `t_ns`; how many that were.
+    /// Processes the completions up to `t_ns`. Returns their number.
     fn see(&mut self, t_ns: u64) -> usize {
         let before = self.in_flight.len();
         while let Some(&Reverse(done)) = self.in_flight.peek()
@@ -249,23 +251,23 @@ impl Task {
     }
 }
 
-/// Gives each record what it waited for. Memory is bounded by processes and I/Os in flight.
+/// Determines what each record waited for. Memory is bounded by processes and I/Os in flight.
 pub struct ClosedLoop<I> {
     records: I,
     name: String,
     ahead: VecDeque<Record>,
-    /// An error met while looking ahead, given after the records before it.
+    /// An error found while reading ahead, which is returned after the records before it.
     failed: Option<TraceError>,
     tasks: BTreeMap<TaskId, Task>,
     in_flight: usize,
-    /// Processes at which idle ones are forgotten.
+    /// Number of processes at which idle ones are forgotten.
     forget_at: usize,
     index: u64,
     done: bool,
 }
 
 impl ClosedLoop<Reader> {
-    /// Closes the loop of a trace, if its format and its first records allow it.
+    /// Makes the closed loop of a trace, if its format and its first records allow it.
     pub fn of(reader: Reader) -> Result<Self, TraceError> {
         let name = reader.name().to_string();
         ReplayMode::ClosedLoop.check(reader.format(), &name)?;
@@ -274,8 +276,9 @@ impl ClosedLoop<Reader> {
 }
 
 impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
-    /// Closes the loop of any stream of records in order of time. Looks at up to 4,096 records
-    /// for one that has a pid and a completion; without one it is an error that says what lacks.
+    /// Makes the closed loop of any stream of records in order of time. Searches up to 4,096
+    /// records for one with a pid and a completion. If there is none, the error says what is
+    /// missing.
     pub fn new(mut records: I, name: String) -> Result<Self, TraceError> {
         let mut ahead = VecDeque::new();
         let mut failed = None;
@@ -315,7 +318,7 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         })
     }
 
-    /// The stream of records below: warnings, names of processes.
+    /// The underlying stream of records, for warnings and process names.
     pub fn inner(&self) -> &I {
         &self.records
     }
@@ -369,11 +372,11 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         let idlers = self.tasks.values().filter(|t| idle(t));
         let mut times: Vec<u64> = idlers.map(|t| t.active_ns).collect();
         times.sort_unstable();
-        // At least half of them: those up to the upper of the middle ones.
+        // At least half of them: those up to the upper median.
         if let Some(&until_ns) = times.get(times.len() / 2) {
             self.tasks.retain(|_, t| !idle(t) || t.active_ns > until_ns);
         }
-        // Where all have something in flight, look again when there are twice as many.
+        // If all have I/O in flight, check again when their number has doubled.
         self.forget_at = TASKS_MAX.max(self.tasks.len() * 2);
     }
 }

@@ -1,8 +1,8 @@
-//! A stream that can be read only once (standard input, a pipe), made readable again and again:
-//! what has come so far is in a temporary file without a name, and comes from there.
+//! Makes a stream that can be read only once (standard input, a pipe) readable repeatedly. Its data
+//! so far are kept in a temporary file without a name.
 //!
-//! Only what somebody reads is taken from the stream: a replay of the first thousand records of an
-//! endless one ends.
+//! Data are taken from the stream only when a reader needs them, so a replay of the first thousand
+//! records of an endless stream ends.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::Remedied;
@@ -11,10 +11,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes taken from the stream at a time.
+/// Number of bytes taken from the stream at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The stream and what was read of it.
+/// A stream and the data read from it.
 pub struct Spool {
     name: String,
     file: File,
@@ -24,14 +24,14 @@ pub struct Spool {
 
 struct State {
     src: Box<dyn Read + Send>,
-    /// Bytes in the file.
+    /// Number of bytes in the file.
     len: u64,
     ended: bool,
 }
 
 impl Spool {
-    /// Makes the temporary file, in TMPDIR or /tmp. `name` is what messages call the stream;
-    /// `bytes_max` is how large the file may become.
+    /// Makes the temporary file in TMPDIR or /tmp. `name` is the stream's name in messages;
+    /// `bytes_max` is the largest size of the file.
     pub fn new(
         name: &str,
         src: Box<dyn Read + Send>,
@@ -59,7 +59,7 @@ impl Spool {
         }))
     }
 
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -83,7 +83,7 @@ impl Spool {
         self.file.read_at(&mut buf[..n], at)
     }
 
-    /// One more piece of the stream goes into the file.
+    /// Appends another piece of the stream to the file.
     fn take(&self, s: &mut State) -> io::Result<()> {
         let mut piece = vec![0; PIECE_BYTES];
         let n = loop {
@@ -114,7 +114,7 @@ impl Spool {
     }
 }
 
-/// Reads a [`Spool`] from its beginning, at a pace of its own.
+/// Reads a [`Spool`] from its beginning, independently of other readers.
 pub struct SpoolReader {
     spool: Arc<Spool>,
     at: u64,

@@ -1,20 +1,20 @@
-//! How often each of many was met: devices, processes. Bounded.
+//! Counts of many keys, such as devices and processes, with a limit on their number.
 
 use std::collections::BTreeMap;
 
-/// Different ones that are told apart.
+/// Largest number of different keys.
 const KEYS_MAX: usize = 1 << 16;
 
-/// Counts by number.
+/// Counts by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<u32, u64>,
-    /// Of those beyond [`KEYS_MAX`].
+    /// Count of all keys beyond [`KEYS_MAX`].
     others: u64,
 }
 
 impl Tally {
-    /// Counts one more.
+    /// Counts a key.
     #[inline]
     pub fn add(&mut self, key: u32) {
         if let Some(n) = self.counts.get_mut(&key) {
@@ -25,7 +25,7 @@ impl Tally {
             self.others += 1;
         }
     }
-    /// Adds what another has counted.
+    /// Adds the counts of another tally.
     pub fn join(&mut self, other: &Tally) {
         for (key, n) in &other.counts {
             if let Some(own) = self.counts.get_mut(key) {
@@ -38,14 +38,14 @@ impl Tally {
         }
         self.others += other.others;
     }
-    /// Different ones met; at least so many.
+    /// Number of different keys; a lower bound beyond the limit.
     pub fn kinds(&self) -> usize {
         self.counts.len()
     }
-    /// "8,0 (120), 8,16 (7), 3 more": the most frequent `n`, named by `name`.
+    /// "8,0 (120), 8,16 (7), 3 more": the `n` most frequent keys, with names from `name`.
     pub fn busiest(&self, n: usize, name: impl Fn(u32) -> String) -> String {
         let mut all: Vec<(u64, u32)> = self.counts.iter().map(|(k, n)| (*n, *k)).collect();
-        // Of equal counts the lowest number first.
+        // At equal counts the lowest number comes first.
         all.sort_by_key(|&(count, key)| (std::cmp::Reverse(count), key));
         let shown = all.iter().take(n);
         let mut words: Vec<String> = shown.map(|(n, k)| format!("{} ({n})", name(*k))).collect();

@@ -1,4 +1,4 @@
-//! Words and numbers out of a line of bytes.
+//! Parses words and numbers from a line of bytes.
 
 /// The next word (no blanks or tabs in it) of `line` from `*at` on; empty at the end.
 #[inline]
@@ -15,7 +15,7 @@ pub fn word<'a>(line: &'a [u8], at: &mut usize) -> &'a [u8] {
     &line[from..i]
 }
 
-/// A decimal number: digits only, all of them, and it fits.
+/// A decimal number of digits only that fits into 64 bits.
 #[inline]
 pub fn number(word: &[u8]) -> Option<u64> {
     if word.is_empty() || word.len() > 20 {
@@ -49,8 +49,8 @@ pub fn seconds_ns(word: &[u8]) -> Option<u64> {
         .checked_add(ns)
 }
 
-/// A decimal number, with a fraction or without, of units of `unit_ns`, in nanoseconds; what is
-/// below one is cut. No sign, no exponent; at most 18 digits of fraction.
+/// A decimal number of units of `unit_ns`, with or without a fraction, in nanoseconds, rounded
+/// down. No sign, no exponent; at most 18 digits of fraction.
 #[inline]
 pub fn decimal_ns(word: &[u8], unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = match memchr::memchr(b'.', word) {
@@ -69,7 +69,7 @@ pub fn decimal_ns(word: &[u8], unit_ns: u64) -> Option<u64> {
     ns.checked_add(u64::try_from(part).ok()?)
 }
 
-/// Appends a decimal number, at least `width` wide, filled up with `fill` on the left.
+/// Appends a decimal number, padded on the left with `fill` to `width`.
 pub fn push_number(out: &mut Vec<u8>, mut n: u64, width: usize, fill: u8) {
     let mut digits = [0u8; 20];
     let mut i = digits.len();
@@ -87,7 +87,7 @@ pub fn push_number(out: &mut Vec<u8>, mut n: u64, width: usize, fill: u8) {
     out.extend_from_slice(&digits[i..]);
 }
 
-/// Appends a word, at least `width` wide, filled up with blanks on the left.
+/// Appends a word, padded on the left with blanks to `width`.
 pub fn push_right(out: &mut Vec<u8>, word: &[u8], width: usize) {
     for _ in word.len()..width {
         out.push(b' ');

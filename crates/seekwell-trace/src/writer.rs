@@ -1,4 +1,5 @@
-//! Writing traces: the trait, buffered output, and from records back to events in time order.
+//! Writers of traces: the trait, buffered output, and the conversion of records to events in order
+//! of time.
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError};
@@ -12,23 +13,24 @@ use std::collections::BinaryHeap;
 use std::io::Write;
 use std::path::Path;
 
-/// Takes records, in order of time. Without [`Writer::finish`] the end may be missing.
+/// Writes records, which must be in order of time. Without [`Writer::finish`] the end may be
+/// missing.
 pub trait Writer: Send {
     /// Adds a record.
     fn write(&mut self, r: &Record) -> Result<(), TraceError>;
-    /// Says what a process is called, before its first record; formats without names forget it.
+    /// Sets the name of a process before its first record; formats without names ignore it.
     fn name(&mut self, _pid: u32, _name: &str) {}
-    /// Writes what is still held back and flushes. Nothing may be written after it.
+    /// Writes the remaining data and flushes. Nothing may be written afterwards.
     fn finish(&mut self) -> Result<(), TraceError>;
 }
 
-/// Takes the event stream of a block layer.
+/// Writes the event stream of a block layer.
 pub trait EventWriter {
-    /// Adds an event; times must not decrease.
+    /// Writes an event; times must not decrease.
     fn event(&mut self, e: &Event) -> Result<(), TraceError>;
 }
 
-/// Starts a trace file of the format. `.zst` and `.gz` at the end of the name compress it.
+/// Creates a trace file of the format. The file extensions `.zst` and `.gz` select compression.
 pub fn create(
     path: impl AsRef<Path>,
     format: Format,
@@ -39,13 +41,13 @@ pub fn create(
         name: path.display().to_string(),
         ..options.clone()
     };
-    // Before the file is made.
+    // Check the options before creating the file.
     starter(format, &options)?;
     write_to(create_file(path)?, format, &options)
 }
 
-/// Starts a trace of the format on something that takes bytes: what must be there as it comes, such
-/// as a log. Messages call it by the name among the options.
+/// Starts a trace of the format on a byte sink, for output that must appear as it is written, such
+/// as a log. Its name in messages is in the options.
 pub fn write_to(
     out: Box<dyn Write + Send>,
     format: Format,
@@ -66,8 +68,8 @@ fn starter(format: Format, options: &WriteOptions) -> Result<Create, TraceError>
     })
 }
 
-/// Opens a file for writing, compressed if its name asks for it. It appears whole, at the first
-/// `flush`, which ends it; a file that was there keeps its owner and mode.
+/// Creates a file for writing, compressed according to its name. The file appears as a whole at the
+/// first `flush`, which ends it. An existing file keeps its owner and mode.
 pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
     let fail = |e: std::io::Error| {
         TraceError::new(
@@ -93,10 +95,10 @@ pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
     })
 }
 
-/// How a written trace is compressed.
+/// Compression of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packed {
-    /// Not.
+    /// No compression.
     No,
     /// zstd.
     Zstd,
@@ -105,7 +107,7 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// As a file name asks for: `.zst`, `.gz`.
+    /// The compression for a file name: `.zst`, `.gz`.
     pub fn of_name(path: &Path) -> Packed {
         match path.extension().and_then(|e| e.to_str()) {
             Some("zst") => Packed::Zstd,
@@ -113,7 +115,7 @@ impl Packed {
             _ => Packed::No,
         }
     }
-    /// A writer whose bytes arrive in `out` so compressed; its `flush` ends the stream.
+    /// Wraps `out` in a compressor, whose `flush` ends the stream.
     pub fn wrap(self, out: impl Write + Send + 'static) -> std::io::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Packed::No => Box::new(out),
@@ -130,7 +132,7 @@ impl Packed {
     }
 }
 
-/// A file whose `flush` ends its compressed stream and gives it its name, so that
+/// A file whose `flush` ends its compressed stream and renames the file into place, so that
 /// [`Output::finish`] sees every error.
 struct EndOnFlush<T> {
     open: Option<T>,
@@ -158,7 +160,7 @@ impl<T: Write> Write for EndOnFlush<T> {
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Collects bytes and writes them in large pieces.
+/// Buffers bytes and writes them in large pieces.
 pub(crate) struct Output {
     out: Option<Box<dyn Write + Send>>,
     buf: Vec<u8>,
@@ -175,11 +177,11 @@ impl Output {
             records: 0,
         }
     }
-    /// Where the next record goes.
+    /// The buffer for the next record.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buf
     }
-    /// A record is in the buffer.
+    /// Ends a record in the buffer.
     pub fn done_one(&mut self) -> Result<(), TraceError> {
         self.records += 1;
         if self.buf.len() >= BUFFER_BYTES {
@@ -225,11 +227,11 @@ impl Output {
     }
 }
 
-/// Records that may wait to have their later events written.
+/// Number of records whose later events can be pending.
 const HELD_MAX: usize = 1 << 20;
 
-/// From records to events in order of time: a record's completion belongs behind the submissions
-/// that come before it.
+/// Converts records to events in order of time: a record's completion comes after the submissions
+/// that precede it.
 #[derive(Default)]
 pub(crate) struct Expand {
     held: BinaryHeap<Reverse<Held>>,
@@ -259,7 +261,7 @@ impl Ord for Held {
 }
 
 impl Expand {
-    /// Takes a record and gives its submission to `put`, after all that happened before it.
+    /// Passes a record's submission to `put`, after all earlier events.
     pub fn record<E>(
         &mut self,
         r: &Record,
@@ -314,7 +316,7 @@ impl Expand {
             None => Ok(()),
         }
     }
-    /// Gives everything held up to and including `t_ns`.
+    /// Passes all pending events up to and including `t_ns`.
     pub fn until<E>(
         &mut self,
         t_ns: u64,
@@ -327,7 +329,8 @@ impl Expand {
     }
 }
 
-/// An event of our own stream as a block trace tells it; `None` for what has no place there.
+/// Converts an event of our own stream to one of a block trace; `None` if block traces have no such
+/// event.
 pub(crate) fn blk_event(e: &Event, device: u32) -> BlkEvent {
     BlkEvent {
         t_ns: e.at.since_start(),

@@ -1,8 +1,8 @@
-//! The survey against btt, which is another program by other people: the same trace, the same
-//! figures. Left out with a word where btt is not installed (Debian: blktrace).
+//! Compares the survey with btt, an independent program: the same trace must give the same figures.
+//! Skipped with a message if btt is not installed (Debian: blktrace).
 //!
-//! Not held against it: its median of distances, which it gets wrong for traces of a few events (0
-//! of seven different distances), and its #Q, which counts requeues.
+//! Not compared: btt's median of distances, which is wrong for traces of a few events (0 of seven
+//! different distances), and its #Q, which counts requeues.
 
 mod common;
 
@@ -27,9 +27,9 @@ fn surveyed(path: &Path) -> Survey {
     survey(&mut reader, &options, None, |_| true).expect("it is read")
 }
 
-/// What btt prints of a trace; `None`: there is none.
+/// The output of btt for a trace; `None` if btt is not installed.
 fn btt(path: &Path) -> Option<String> {
-    // It writes files of its own where it stands.
+    // btt writes files into its working directory.
     let out = Command::new("btt")
         .arg("-i")
         .arg(path)
@@ -39,7 +39,7 @@ fn btt(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// The words of the line that begins so, below the heading.
+/// The words of the line that begins with `begins`, below `heading`.
 fn line<'a>(text: &'a str, heading: &str, begins: &str) -> Option<Vec<&'a str>> {
     let below = text.split_once(heading)?.1;
     let own = below.split("\n====").next()?;
@@ -47,7 +47,7 @@ fn line<'a>(text: &'a str, heading: &str, begins: &str) -> Option<Vec<&'a str>> 
     Some(found.split_whitespace().collect())
 }
 
-/// Holds all phases, merges and distances against btt's; gives how many figures.
+/// Compares all phases, merges and distances with btt's. Returns the number of figures.
 fn agree(s: &Survey, text: &str) -> usize {
     let mut figures = 0;
     for name in ["Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C"] {
@@ -62,14 +62,14 @@ fn agree(s: &Survey, text: &str) -> usize {
         };
         let of = |ns: f64| format!("{:.9}", ns / 1e9);
         let p = &own.spread;
-        // btt gives what takes no time a nanosecond.
+        // btt reports at least one nanosecond.
         let ours = [
             of(p.min_ns.max(1) as f64),
             of(p.max_ns as f64),
             p.n.to_string(),
         ];
         assert_eq!([theirs[1], theirs[3], theirs[4]], ours, "{name}");
-        // Half a nanosecond goes either way.
+        // Allow a rounding error of half a nanosecond.
         let mean: f64 = theirs[2].parse().expect("a mean");
         let off_ns = (mean * 1e9 - p.mean_ns).abs();
         assert!(off_ns < 0.51, "{name}: {mean} {}", p.mean_ns);
@@ -111,15 +111,16 @@ fn agree(s: &Survey, text: &str) -> usize {
     figures + 1
 }
 
-/// A request of the block layer below.
+/// A request of the generated block layer.
 struct Request {
     sector: u64,
     sectors: u64,
     write: bool,
 }
 
-/// A block layer of a few rules, driven at random: plugged and late merges at both ends, requests of
-/// two directions, a driver that takes up to four at a time and completes them in any order.
+/// A block layer with a few rules, driven at random: plugged and late merges at both ends, requests
+/// of two directions, a driver that takes up to four requests at a time and completes them in any
+/// order.
 fn events(seed: u64, n: usize) -> Vec<Event> {
     let mut rng = seekwell_core::rng::stream(seed, "btt");
     let (mut out, mut t_ns) = (Vec::new(), 0);
@@ -144,7 +145,7 @@ fn events(seed: u64, n: usize) -> Vec<Event> {
         let sectors = 8 << rng.random_range(0..3);
         let place = &mut at[usize::from(write)];
         if rng.random_range(0..4) == 0 {
-            // Never where something waits already: each place once, rising.
+            // Use each place only once, in ascending order, so that no two requests meet.
             *place += rng.random_range(1..1 << 14) * 64;
         }
         let sector = *place;
@@ -184,7 +185,7 @@ fn events(seed: u64, n: usize) -> Vec<Event> {
                 sectors,
                 write,
             };
-            // Merged while plugged, before it is inserted.
+            // Merged while plugged, before insertion.
             if rng.random_range(0..3) == 0 {
                 let place = &mut at[usize::from(write)];
                 let (sector, sectors) = (*place, 8);
@@ -297,7 +298,7 @@ fn the_figures_are_btts() {
     assert!(figures > 200, "{figures}");
 }
 
-/// What a kernel wrote: jbd2, merges, flushes, writes of several sizes on a loop device.
+/// A trace of a real kernel: jbd2, merges, flushes, writes of several sizes on a loop device.
 #[test]
 fn the_figures_of_a_kernels_own_trace_are_btts() {
     let text = include_bytes!("data/ftrace-6.18.txt");
@@ -313,8 +314,8 @@ fn the_figures_of_a_kernels_own_trace_are_btts() {
     }
     reader.take_events(&mut all);
     let base = reader.base_ns().expect("a record");
-    // btt passes flushes over, and loses a bio that was split: it goes to the driver in parts, none
-    // of which holds all of it.
+    // btt skips flushes, and loses a split bio, which goes to the driver in parts, none of which
+    // covers it completely.
     let as_event = |e: &seekwell_trace::blk::BlkEvent| Event {
         task: Some(TaskId(e.task)),
         op: e.op,

@@ -1,4 +1,4 @@
-//! The public collections: lines as published, read to the last digit; and what of several volumes.
+//! The public collections: published lines, read exactly; and the handling of several volumes.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn systor_times_are_seconds_with_a_fraction() {
         told.contains("1 lines without an operation") && told.contains("line 3"),
         "{told}"
     );
-    // A part without its header is read if the format is named.
+    // A part without its header can be read if the format is named.
     let whole = sample("systor");
     let from = whole.iter().position(|&c| c == b'\n').unwrap() + 1;
     let named = reader(
@@ -180,7 +180,7 @@ fn several_volumes_are_refused_until_one_is_chosen() {
                 .count(),
             1
         );
-        // Without a choice all are given, and that is told.
+        // Without a choice all volumes are read, with a warning.
         let mut all = intake.open(None, &ReadOptions::default()).unwrap();
         assert_eq!(all.by_ref().flatten().count(), 4);
         assert!(all.warnings().iter().any(|w| w.contains("taken as one")));
@@ -192,7 +192,7 @@ fn several_volumes_are_refused_until_one_is_chosen() {
         .unwrap();
 }
 
-/// Disks of several hosts in one file: by number, in order of appearance, and by name.
+/// Disks of several hosts in one file: numbers in order of appearance, and names.
 #[test]
 fn disks_are_named_by_host_and_number() {
     let text = "100,usr,0,Read,0,512,9\n200,src1,2,Write,512,512,9\n300,usr,0,Read,512,512,9\n";
@@ -265,7 +265,7 @@ fn a_window_and_processes_are_taken_out() {
         .map(|r| r.unwrap())
         .map(|r| (r.t_ns, r.complete_ns))
         .collect();
-    // 10, 13, 16 and 19 are the records of process 1 in there; times count from the window.
+    // Records 10, 13, 16 and 19 are those of process 1 in the window; times count from its start.
     let want = [0, 3_000_000, 6_000_000, 9_000_000].map(|t| (t, Some(t + 500)));
     assert_eq!(got, want);
 }

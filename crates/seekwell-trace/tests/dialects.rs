@@ -1,4 +1,4 @@
-//! CSV in every spelling, what a conversion keeps, and several traces as one.
+//! CSV in every spelling, the losses of conversions, and several traces as one.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn every_spelling_says_the_same() {
     ] {
         assert_eq!(read(text.as_bytes()), want, "{text}");
     }
-    // The list of `explain`, with its header and without; ids are for people.
+    // The list of `explain`, with and without its header; ids are for users.
     let with_pids = want.map(|r| Record {
         task: Some(TaskId(7)),
         ..r
@@ -186,7 +186,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What a format says it keeps is what comes back, and what it does not is told.
+    /// A format keeps what it declares, and other losses are reported.
     #[test]
     fn losses_are_what_is_lost(records in records()) {
         for f in formats().iter().filter(|f| f.create.is_some()) {
@@ -197,7 +197,7 @@ proptest! {
                 losses.see(r);
                 let mut kept = f.keeps.of(r);
                 if f.name == "fio-iolog-v2" {
-                    // Waits below 100 us add up: never off by more.
+                    // Waits below 100 us accumulate, so the error stays below that.
                     prop_assert!(b.t_ns.abs_diff(r.t_ns) < 101_000);
                     kept.t_ns = b.t_ns;
                 }
@@ -241,7 +241,7 @@ fn several_traces_run_by_their_own_clocks() {
         let systor = find_format("systor").ok();
         reader(text.as_bytes(), systor, &ReadOptions::default()).unwrap()
     };
-    // Named in any order.
+    // The order of the names does not matter.
     for readers in [vec![open(a), open(b)], vec![open(b), open(a)]] {
         let got: Vec<_> = Merge::new(readers).unwrap().map(|r| r.unwrap()).collect();
         let at: Vec<_> = got.iter().map(|r| (r.t_ns / 1_000_000, r.device)).collect();

@@ -1,5 +1,5 @@
-//! Block traces as kernels write them: merges, splits, partial completions, flush sequences,
-//! requeues; and our own event stream written and read back.
+//! Block traces of real kernels: merges, splits, partial completions, flush sequences, requeues;
+//! and our own event stream written and read.
 
 mod common;
 
@@ -14,7 +14,7 @@ use seekwell_trace::{
     WriteOptions, Writer, find_format, open,
 };
 
-/// Lines of `us ACTION RWBS rest`, as blkparse text of one device.
+/// Lines of `us ACTION RWBS rest` as blkparse text of one device.
 fn text(lines: &str) -> Vec<u8> {
     let mut out = String::new();
     for (i, line) in lines
@@ -61,7 +61,7 @@ fn merged_bios_complete_with_their_request() {
     for r in &got {
         assert_eq!(times(r), [Some(8), Some(9), Some(20)]);
     }
-    // Merged on the plug list, so all came in with the request. A later one came in by merging.
+    // Merged on the plug list, so all entered with the request. A later one entered by merging.
     assert!(got.iter().all(|r| r.insert_ns == Some(8_000)));
     let late = read(&text(
         "0 Q R 100 + 8 [fio]
@@ -143,7 +143,7 @@ fn the_flush_machinery_does_not_end_the_submitters_flush() {
     let all = Flags::PREFLUSH | Flags::FUA | Flags::SYNC | Flags::META;
     assert_eq!((got[1].op, got[1].flags), (Op::Write, all));
     assert_eq!(got[1].complete_ns, Some(40_000));
-    // An old kernel says FN only: better than nothing.
+    // An old kernel has only FN, which is used instead.
     let old = read(&text("0 Q FWS [jbd2]\n 10 C FN 0 [0]"));
     assert_eq!(old[0].complete_ns, Some(10_000));
 }
@@ -184,14 +184,14 @@ fn waiting_is_bounded_and_counted() {
     };
     let mut r = reader(&text(&lines), None, &options).unwrap();
     let got: Vec<_> = r.by_ref().flatten().collect();
-    // The first had to go without its completion, the last had it.
+    // The first was returned without its completion; the last has it.
     assert_eq!(
         (got[0].complete_ns, got[99].complete_ns),
         (None, Some(201_000))
     );
     assert_eq!(r.counted(NOTE_ORPHAN), 2);
     assert_eq!(r.counted(NOTE_UNFINISHED), 9);
-    // A minute of trace time is enough, too.
+    // A minute of trace time also exceeds the limit.
     let late = text("0 Q R 0 + 8 [a]\n70000000 Q R 8 + 8 [a]\n70000001 C R 0 + 8 [0]");
     assert_eq!(read(&late)[0].complete_ns, None);
 }
@@ -232,7 +232,7 @@ fn event(us: u64, action: Action, sector: u64, n: u32) -> Event {
     }
 }
 
-/// The life of two bios in one request, with everything our layers say about it.
+/// All events of two bios in one request.
 fn life() -> Vec<Event> {
     use Action::*;
     let all = [
@@ -301,7 +301,7 @@ fn text_looks_as_blkparse_prints_it() {
     assert_eq!(text, want);
 }
 
-/// Splits a merged trace by CPU: what blktrace leaves in a folder.
+/// Splits a merged trace by CPU, into the files that blktrace writes.
 fn by_cpu(merged: &[u8], cpus: u32) -> Vec<Vec<u8>> {
     let mut out = vec![Vec::new(); cpus as usize];
     let mut at = 0;
@@ -343,7 +343,7 @@ fn files_of_all_cpus_are_merged_by_time() {
         let got: Vec<_> = r.collect::<Result<_, _>>().unwrap();
         assert_eq!(got, records, "{name}");
     }
-    // Another CPU's file is taken for what it is.
+    // A file of another CPU is opened alone.
     let alone = open(
         folder.0.join("sdb.blktrace.1"),
         None,
@@ -374,8 +374,8 @@ fn other_versions_and_lost_bytes_are_refused() {
     assert_eq!(e.kind(), ErrorKind::Broken);
 }
 
-/// The bytes of an event need not be whole sectors, and what moves none says by its kinds what it
-/// is: a flush, which has no place, or nothing that a record comes from.
+/// The bytes of an event need not be whole sectors. The category bits of an event without bytes
+/// determine what it is: a flush, which has no place, or an event that is irrelevant for records.
 #[test]
 fn events_of_odd_lengths_and_of_none() {
     let records: Vec<_> = (0..7)
@@ -403,7 +403,7 @@ fn events_of_odd_lengths_and_of_none() {
         event.truncate(48 + usize::from(u16::from_le_bytes([event[46], event[47]])));
         at += event.len();
         let mut action = u32::from_le_bytes([event[28], event[29], event[30], event[31]]);
-        // The other events are names of processes.
+        // The other events are process names.
         if action & 0xffff == 1 {
             let (length, kinds) = change[i];
             i += 1;
@@ -440,14 +440,14 @@ fn events_a_little_out_of_order_are_sorted() {
         .collect();
     let sorted = written(find_format("blkparse").unwrap(), &records);
     let mut lines: Vec<_> = sorted.split_inclusive(|&c| c == b'\n').collect();
-    // Blocks of 40 lines backwards: completions come before their submissions. The first line
-    // stays, since it is where time begins.
+    // Blocks of 40 lines in reverse order: completions come before their submissions. The first
+    // line stays, because it defines the start of time.
     lines[1..].chunks_mut(40).for_each(<[_]>::reverse);
     let mut r = reader(&lines.concat(), None, &ReadOptions::default()).unwrap();
     assert_eq!(r.by_ref().collect::<Result<Vec<_>, _>>().unwrap(), records);
     assert!(r.counted(NOTE_SORTED) > 500);
     assert_eq!(r.counted(NOTE_BACKWARDS), 0);
-    // Farther than the window reaches, times are raised and it is said.
+    // Beyond the window, times are raised, with a warning.
     let options = ReadOptions {
         limits: Limits {
             reorder_max: 3,
@@ -462,7 +462,7 @@ fn events_a_little_out_of_order_are_sorted() {
     assert!(r.counted(NOTE_BACKWARDS) > 100);
 }
 
-/// Of equal times the order of the file counts, also for events that come late.
+/// At equal times the order of the file counts, even for late events.
 #[test]
 fn sorted_events_of_one_instant_keep_their_order() {
     let got = read(&text(
@@ -484,7 +484,7 @@ fn a_kernels_own_text() {
     let mut r = reader(text, None, &ReadOptions::default()).expect("detected");
     assert_eq!(r.format().name, "ftrace");
     let got: Vec<Record> = r.by_ref().collect::<Result<_, _>>().expect("read");
-    // Data, six journal blocks, the commit, and two reads; all done.
+    // Data, six journal blocks, the commit, and two reads, all complete.
     let of = |op, f: Flags| {
         got.iter()
             .filter(|r| r.op == op && r.flags.contains(f))
@@ -503,7 +503,7 @@ fn a_kernels_own_text() {
         r.tasks().and_then(|t| t.get(&8735)).map(String::as_str),
         Some("jbd2/loop0-8")
     );
-    // The journal's six bios went as one request of 48 sectors.
+    // The journal's six bios were one request of 48 sectors.
     let issue = ReadOptions {
         stream: Stream::Issue,
         ..ReadOptions::default()
@@ -513,7 +513,7 @@ fn a_kernels_own_text() {
     assert_eq!(sizes, [8, 48, 0, 8, 0, 1024, 1024, 512]);
 }
 
-/// What tracefs prints where only the request events were recorded.
+/// Output of tracefs if only request events were recorded.
 const ISSUE_ONLY: &[u8] = b"# tracer: nop
      app-300  [002] d..1  8018.233161: block_rq_issue: 8,0 WS 8192 () 1000000 + 16 [app]
   <idle>-0     [004] d.h1  8018.243833: block_rq_complete: 8,0 WS () 1000000 + 16 [0]
@@ -537,7 +537,7 @@ fn a_trace_without_queue_events_is_read_by_its_issue_events_and_says_so() {
         ]
     );
     assert_eq!(r.warnings(), [NOTE_ISSUE_STREAM]);
-    // Asked for, it is no surprise.
+    // No warning if it was requested.
     let issue = ReadOptions {
         stream: Stream::Issue,
         ..ReadOptions::default()
@@ -547,7 +547,7 @@ fn a_trace_without_queue_events_is_read_by_its_issue_events_and_says_so() {
     assert_eq!((same, r.warnings()), (got, Vec::new()));
 }
 
-/// A trace that begins under load has issue events first; its queue events are the records.
+/// A trace that begins under load has issue events first; its queue events still begin the records.
 #[test]
 fn one_queue_event_decides() {
     let lines = "0 D R 900 + 8 [a]\n 5 C R 900 + 8 [0]\n 7 Q R 100 + 8 [a]\n 8 D R 100 + 8 [a]\n 9 C R 100 + 8 [0]";
@@ -561,7 +561,7 @@ fn one_queue_event_decides() {
     assert_eq!((r.counted(NOTE_ORPHAN), r.counted(NOTE_LATE_QUEUE)), (1, 0));
 }
 
-/// Behind 65,536 events without one it is too late for a queue event to be a record.
+/// After 65,536 events without one, it is too late for a queue event to begin a record.
 #[test]
 fn a_late_queue_event_is_counted() {
     let mut lines: String = (0..(1 << 16))
@@ -574,7 +574,7 @@ fn a_late_queue_event_is_counted() {
     assert!(r.warnings().contains(&NOTE_ISSUE_STREAM.to_owned()));
 }
 
-/// Devices are counted by whatever the records come from, also those that were not asked for.
+/// Devices are counted by the events that begin records, including devices that were not requested.
 #[test]
 fn devices_of_a_trace_without_queue_events_are_told() {
     let two = String::from_utf8(ISSUE_ONLY.to_vec()).expect("text");

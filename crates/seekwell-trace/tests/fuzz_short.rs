@@ -1,6 +1,6 @@
 //! A short, deterministic run of the fuzz entry points: valid traces of every format, mutated.
 //!
-//! A failure prints the round; the same round fails again. The long run is in `fuzz/`.
+//! A failure prints the round, which fails again when repeated. The long run is in `fuzz/`.
 
 mod common;
 

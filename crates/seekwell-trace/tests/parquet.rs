@@ -1,4 +1,4 @@
-//! Parquet of another writer: tables made by pyarrow 26.0.1, one of each way to pack columns.
+//! Parquet files of another writer: tables made by pyarrow 26.0.1, one per compression codec.
 
 mod common;
 
@@ -7,9 +7,9 @@ use seekwell_core::Op;
 use seekwell_trace::{ErrorKind, ReadOptions};
 
 const PLAIN: &[u8] = include_bytes!("data/parquet/none.parquet");
-/// What pandas, DuckDB and Spark write if nothing is said.
+/// The default of pandas, DuckDB and Spark.
 const SNAPPY: &[u8] = include_bytes!("data/parquet/snappy.parquet");
-/// With pages of the second version.
+/// With data pages of version 2.
 const GZIP: &[u8] = include_bytes!("data/parquet/gzip.parquet");
 const LZ4: &[u8] = include_bytes!("data/parquet/lz4.parquet");
 const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
@@ -17,7 +17,7 @@ const BROTLI: &[u8] = include_bytes!("data/parquet/brotli.parquet");
 #[test]
 fn columns_are_read_however_they_are_packed() {
     let plain = read(PLAIN);
-    // A request each 125.5 us, every third a write, from sector 4096 on.
+    // A request every 125.5 us, every third a write, from sector 4096 on.
     assert_eq!(plain.len(), 64);
     for (i, r) in (0..).zip(&plain) {
         let op = if i % 3 == 0 { Op::Write } else { Op::Read };
@@ -47,8 +47,8 @@ fn what_is_packed_otherwise_is_told_what_is_read() {
 
 #[test]
 fn a_column_of_negative_bytes_is_an_error() {
-    // Found by a fuzzer: the size of the first column's bytes, told in the table of contents by a
-    // number whose last bit is its sign.
+    // Found by a fuzzer: the size of the first column's bytes, which the table of contents stores
+    // as a number whose last bit is its sign.
     let contents = u32::from_le_bytes(SNAPPY[SNAPPY.len() - 8..][..4].try_into().unwrap()) as usize;
     let table = SNAPPY.len() - 8 - contents;
     let mut refused = 0;

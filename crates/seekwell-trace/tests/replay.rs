@@ -68,7 +68,7 @@ fn the_closed_loop_needs_pids_and_completions() {
         ReplayMode::AsTimed.check(f, "trace").unwrap();
         ReplayMode::FixedDepth(n(1)).check(f, "trace").unwrap();
     }
-    // A format that could carry them, in a trace that does not.
+    // A format that could have them, but a trace that does not.
     let bare: Vec<_> = (0..10)
         .map(|i| Record::new(i, Op::Read, i * 8, 8))
         .collect();
@@ -110,15 +110,15 @@ fn facts(records: &[Record]) -> Vec<(Option<u64>, u64, u64)> {
 fn a_process_waits_for_what_it_saw_complete() {
     let got = facts(&[
         record(0, 1, 100),
-        // Before anything completed: at its own time.
+        // Before any completion: at its own time.
         record(50, 1, 300),
         // After record 0, which completed at 100.
         record(130, 1, 200),
-        // Another process knows nothing of these.
+        // The completions of another process do not matter.
         record(140, 2, 250),
         // After record 2, which overtook record 1.
         record(260, 1, 400),
-        // A completion at this very instant has been seen.
+        // A completion at exactly this time counts as seen.
         record(300, 1, 310),
         record(1000, 2, 1100),
         record(1000, 1, 1200),
@@ -158,7 +158,7 @@ fn a_record_without_pid_ends_the_loop() {
     assert!(steps.next().is_none());
 }
 
-/// Run on a device just as fast, the loop gives back the recorded times exactly.
+/// On a device of the same speed, the closed loop reproduces the recorded times exactly.
 #[test]
 fn replayed_on_the_same_device_nothing_changes() {
     let mut x = 7u64;
@@ -181,7 +181,7 @@ fn replayed_on_the_same_device_nothing_changes() {
         assert_eq!(at, s.record.t_ns);
         done.push(at + s.record.latency_ns().unwrap());
     }
-    // And through a file it is the same.
+    // The result is the same through a file.
     let bytes = written(find_format("csv").unwrap(), &records);
     assert_eq!(steps(&read(&bytes)).len(), records.len());
     let first = records[0].t_ns;
@@ -196,7 +196,7 @@ fn replayed_on_the_same_device_nothing_changes() {
     }
 }
 
-/// More processes than are remembered: those that come back late start anew, nothing else breaks.
+/// More processes than are remembered: late ones count as new, and nothing else changes.
 #[test]
 fn processes_without_number() {
     let all = (0..200_000u64).map(|i| Ok(record(i * 10, (i % 150_000) as u32, i * 10 + 5)));

@@ -1,4 +1,4 @@
-//! Whatever the file: records or one clear message, and bounded memory.
+//! Any file gives records or one clear message, in bounded memory.
 
 mod common;
 
@@ -75,7 +75,7 @@ fn other_compressors_are_named() {
     assert!(e.to_string().contains("xz -d"), "{e}");
 }
 
-/// Cut at every byte: whole records come, then the cut is an error, or a warning if allowed.
+/// Cut at every byte: whole records are read, then the cut is an error, or a warning if allowed.
 #[test]
 fn truncated_at_every_byte() {
     let records = some_records(3);
@@ -99,7 +99,7 @@ fn truncated_at_every_byte() {
                         }
                     }
                 }
-                // The last line of a text may be cut inside a number and still be one.
+                // The last line of a text may be cut inside a number and remain valid.
                 let n = got.len();
                 assert!(n <= whole.len());
                 for (g, w) in got.iter().zip(&whole).take(n.saturating_sub(1)) {
@@ -146,13 +146,13 @@ fn damaged_compression() {
         let n = packed.len();
         packed[n / 2..n / 2 + 8].copy_from_slice(b"xxxxxxxx");
         let e = error_of(&packed, None, &default());
-        // Without a checksum (zstd's habit) the damage shows in what comes out.
+        // Without a checksum (the default of zstd) the damage shows in the output.
         use ErrorKind::{Broken, Io, Range, Truncated};
         assert!(matches!(e.kind(), Io | Broken | Truncated | Range), "{e:?}");
     }
 }
 
-/// 300 MiB of one vscsi record, again and again, in a few KiB.
+/// 300 MiB of one repeated vscsi record, compressed to a few KiB.
 #[test]
 fn decompression_bombs() {
     let one = written(find_format("vscsi").unwrap(), &some_records(1));
@@ -177,7 +177,7 @@ fn decompression_bombs() {
         n < 5 << 20,
         "{n} records, of 9.8 million, before it was noticed"
     );
-    // Who knows better can say so.
+    // A user who trusts the file can raise the limit.
     let trusting = ReadOptions {
         limits: Limits {
             ratio_max: u64::MAX,
@@ -191,7 +191,7 @@ fn decompression_bombs() {
     assert!(e.to_string().contains("3145728 records"), "{e}");
 }
 
-/// So many bytes of one record, again and again.
+/// A number of bytes of one repeated record.
 struct Repeat {
     block: Vec<u8>,
     at: usize,
@@ -217,7 +217,7 @@ fn endless_lines() {
         (ErrorKind::Limit, Place::Line(2)),
         "{e}"
     );
-    // The longest line allowed is read, with and without an end.
+    // The longest allowed line is read, with and without a line end.
     let name = "n".repeat((64 << 10) - head.len() + 2);
     let line = String::from_utf8_lossy(head).replace("[a]\n", &format!("[{name}]"));
     assert_eq!(line.len(), 64 << 10);
@@ -402,7 +402,7 @@ fn several_files_lie_one_behind_the_other() {
         let path = folder.file("two.iolog", &packed);
         let mut r = open(&path, None, &default()).unwrap();
         let got: Vec<_> = r.by_ref().map(Result::unwrap).collect();
-        // /a ends at 1,052,672 bytes, which two MiB hold; /b begins behind them.
+        // /a ends at 1,052,672 bytes, which take two MiB; /b begins after them.
         let at: Vec<_> = got
             .iter()
             .map(|r| (r.t_ns, r.sector.0, r.sectors.0))
@@ -508,7 +508,7 @@ fn writers_refuse_what_they_cannot_say() {
             "{e}"
         );
     }
-    // fio's lengths have 32 bits, too, but a range may be written in pieces.
+    // fio's lengths also have 32 bits, but a range may be written in pieces.
     let pieces = read(&written(find_format("fio-iolog-v3").unwrap(), &[huge]));
     assert_eq!(
         pieces.iter().map(|r| u64::from(r.sectors.0)).sum::<u64>(),
@@ -525,7 +525,7 @@ fn writers_refuse_what_they_cannot_say() {
     assert_eq!(e.unwrap().kind(), ErrorKind::Io);
 }
 
-/// A reader that fails says so once, with what had been read before.
+/// A reader that fails reports it once, after the records before the failure.
 #[test]
 fn a_failing_disk() {
     struct Fails(Cursor<Vec<u8>>);
@@ -554,7 +554,7 @@ fn a_failing_disk() {
     );
 }
 
-/// Headers that claim a window or a content of gigabytes: nothing is allocated for them.
+/// Headers that claim windows or contents of gigabytes: no memory is allocated for them.
 #[test]
 fn compressed_headers_that_claim_too_much() {
     let ten_gb = 10_000_000_000u64.to_le_bytes();

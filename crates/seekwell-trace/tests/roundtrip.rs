@@ -1,4 +1,4 @@
-//! What a writer writes, the reader reads back: for every format, all that the format can say.
+//! For every format, the reader returns all written information that the format can express.
 
 mod common;
 
@@ -11,8 +11,8 @@ use seekwell_trace::{
 
 const OPS: [Op; 5] = [Op::Read, Op::Write, Op::Flush, Op::Discard, Op::WriteZeroes];
 
-/// Records in order of time. Extents do not overlap, so that a completion has one meaning;
-/// flushes take one time each, so that they complete in order.
+/// Records in order of time. Extents do not overlap, so that a completion is unambiguous; flushes
+/// take a constant time, so that they complete in order.
 fn records() -> impl Strategy<Value = Vec<Record>> {
     let one = (
         0u64..3_000_000,
@@ -61,7 +61,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     })
 }
 
-/// What is left of a record in blktrace's and blkparse's words.
+/// The record as blktrace and blkparse can express it.
 fn as_block_trace(r: &Record, flags: Flags) -> Record {
     let (op, mut kept) = match r.op {
         Op::WriteZeroes => (Op::Write, r.flags & flags),
@@ -89,7 +89,7 @@ fn format(name: &str) -> Format {
     find_format(name).unwrap()
 }
 
-/// Place and kind only, with the time cut to `unit`.
+/// Only place and kind, with the time rounded down to `unit`.
 fn bare(r: &Record, op: Op, unit_ns: u64) -> Record {
     Record::new(r.t_ns / unit_ns * unit_ns, op, r.sector.0, r.sectors.0)
 }

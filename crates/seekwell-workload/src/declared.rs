@@ -1,10 +1,10 @@
-//! What the workloads of the tree give, known before they run: metrics and kinds of operations. An
-//! experiment that asks for one of them by a wrong name is refused at once, not after an hour.
+//! The metrics and kinds of operations of the built-in workloads, known before a run. An experiment
+//! that asks for a wrong name is rejected at once, not after an hour.
 //!
-//! A test runs every workload and holds what it gave against this list. Of workloads from outside
-//! the tree, and of fio job files, nothing is known.
+//! A test runs every workload and compares its results with this list. The results of workloads
+//! from other crates and of fio job files are not known before a run.
 
-/// A metric that a workload gives.
+/// A metric of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Given {
     /// Name.
@@ -13,34 +13,34 @@ pub struct Given {
     pub unit: &'static str,
     /// Larger is better.
     pub higher_is_better: bool,
-    /// It comes in whole steps of that size, as its original prints it.
+    /// The metric is a multiple of this value, because the original prints it so.
     pub step: Option<f64>,
 }
 
-/// What a workload gives.
+/// The results of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
     /// Its name.
     pub workload: &'static str,
-    /// Metrics, in the order they are given; which of them a run gives may depend on parameters.
+    /// Metrics in order. Parameters can determine which of them a run has.
     pub metrics: &'static [Given],
-    /// A parameter whose value is the name of the first metric; `all`, as without one: the first of
-    /// the list.
+    /// A parameter whose value is the name of the first metric. The value `all`, or no such
+    /// parameter, means the first of the list.
     pub named_by: Option<&'static str>,
-    /// Kinds of operations; which of them a run has may depend on parameters.
+    /// Kinds of operations. Parameters can determine which of them a run has.
     pub operations: &'static [&'static str],
-    /// How it is timed; `None`: its work is given, or it prints the figure of a program that measures
-    /// its start, too (hdparm, seeker, Blogbench).
+    /// How the run is timed. `None`: it does a given amount of work, or it reproduces a program
+    /// that includes the start in its figure (hdparm, seeker, Blogbench).
     pub timed: Option<Timed>,
 }
 
-/// A workload that goes on for a given time, so that its start can be left out of its figures.
+/// A workload with a given duration, whose start can be excluded from its figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// The parameter that says for how long.
+    /// The parameter that sets the duration.
     pub time: &'static str,
-    /// Metrics that are a rate or a mean latency of operations, with the kinds of these; a run has
-    /// some of them.
+    /// Metrics that are rates or mean latencies of operations, with the kinds of these operations.
+    /// A run has some of them.
     pub metrics: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -85,7 +85,7 @@ const fn of(
     }
 }
 
-/// It goes on for so many `seconds`.
+/// Declares that the workload runs for its parameter `seconds`.
 const fn timed(
     mut d: Declared,
     metrics: &'static [(&'static str, &'static [&'static str])],
@@ -97,7 +97,7 @@ const fn timed(
     d
 }
 
-/// A metric's name is the value of a parameter.
+/// Declares that the value of a parameter names the first metric.
 const fn by(mut d: Declared, param: &'static str) -> Declared {
     d.named_by = Some(param);
     d
@@ -302,9 +302,9 @@ const ALL: &[Declared] = &[
     ),
 ];
 
-/// Figures that decide beside the first metric, by workload: the other kinds of operations that its
-/// users wait for, and their tails. Names are those of an experiment's `metric`. Workloads that are
-/// not listed are decided by their first metric alone.
+/// Figures that decide in addition to the first metric, by workload: other operations that the
+/// users wait for, and tail latencies. Names are those of an experiment's `metric`. All other
+/// workloads are decided by their first metric alone.
 const ALSO_DECIDE: &[(&str, &[&str])] = &[
     ("blogbench", &["final score for reads"]),
     (
@@ -326,13 +326,13 @@ const ALSO_DECIDE: &[(&str, &[&str])] = &[
     ("fsync-latency", &["99th percentile", "bulk write"]),
 ];
 
-/// Figures that decide beside the first metric of a workload.
+/// The figures that decide in addition to the first metric of a workload.
 pub fn also_decide(workload: &str) -> &'static [&'static str] {
     let found = ALSO_DECIDE.iter().find(|d| d.0 == workload);
     found.map_or(&[], |d| d.1)
 }
 
-/// What the workload of a name gives; `None`: nobody knows before it ran.
+/// The results of a workload by name; `None`: not known before a run.
 pub fn declared(workload: &str) -> Option<&'static Declared> {
     ALL.iter().find(|d| d.workload == workload)
 }

@@ -1,21 +1,21 @@
-//! How a script says that it cannot go on.
+//! Errors of scripts.
 
 use seekwell_core::Errno;
 use std::fmt;
 
-/// A call failed that the script cannot do without.
+/// A call failed and the script cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fail {
-    /// What was being done, with the file and, where it has one, the place in it: "write 16384
-    /// bytes at 1048576 of w0/f17".
+    /// The failed action, with the file and, if known, the offset: "write 16384 bytes at 1048576 of
+    /// w0/f17".
     pub what: String,
-    /// What the machine answered.
+    /// The error from the machine.
     pub errno: Errno,
 }
 
 impl Fail {
-    /// The run was stopped from outside (signal, time limit, another task's failure): not this
-    /// task's fault.
+    /// Whether the run was stopped from outside (signal, time limit, failure of another task), so
+    /// that this task is not the cause.
     pub fn stopped(&self) -> bool {
         self.errno == Errno::ECANCELED
     }
@@ -29,12 +29,12 @@ impl fmt::Display for Fail {
 
 impl std::error::Error for Fail {}
 
-/// What a task ends with.
+/// The result of a task.
 pub type Outcome<T = ()> = Result<T, Fail>;
 
-/// Says what was being done when a call failed.
+/// Adds the action to the error of a failed call.
 pub trait Context<T> {
-    /// Adds the words; they are made only on failure.
+    /// Adds the text of `what`, which is called only on failure.
     fn doing<S: Into<String>>(self, what: impl FnOnce() -> S) -> Outcome<T>;
 }
 

@@ -1,10 +1,10 @@
-//! Workload scripts: programs written once, as async functions over [`Machine`], and run unchanged
-//! in two worlds, the simulated one on a virtual clock and the real one on files of the host.
+//! Workload scripts: programs written once as async functions over [`Machine`], and run unchanged
+//! in two worlds. The simulated world has a virtual clock, and the real one uses files of the host.
 //!
-//! A script sees lengths, never bytes, and knows neither the clock nor the substrate: time, random
-//! numbers, tasks, locks and files come from its machine. What a run measured is collected from the
-//! [`Note`]s that scripts leave, in [`Measures`]. [`workloads`] lists the scripts; a [`Plan`] is
-//! one of them with checked parameters, ready to run on any machine.
+//! A script sees lengths, never bytes, and knows neither clock nor world: time, random numbers,
+//! tasks, locks and files come from its machine. The measures of a run are collected from the
+//! [`Note`]s of its scripts, in [`Measures`]. [`workloads`] lists the scripts. A [`Plan`] is a
+//! script with checked parameters, ready to run on any machine.
 
 pub mod declared;
 pub mod fail;

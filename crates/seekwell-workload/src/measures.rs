@@ -1,21 +1,21 @@
-//! What a run measured: filled by either world from the notes of its scripts, read from the result
-//! record.
+//! The measures of a run. Both worlds fill them from the notes of their scripts, and the result
+//! record contains them.
 //!
-//! Latencies by kind of operation, operations second by second, marks on the time axis, the
-//! metrics a script computed, and each task's part.
+//! They contain latencies by kind of operation, operations per second of the run, marks on the time
+//! axis, the metrics of the script, and the part of each task.
 //!
-//! What the metric is about lies between the start of the script's clock and its stop: operations
-//! and calls that ended before or after are in the series only. Notes of tasks may come late and
-//! out of order, so their times decide.
+//! The metric covers the time between the start and the stop of the script's clock. Operations and
+//! calls that ended before or after are only in the series. Notes may arrive late and out of order,
+//! so their times determine what they belong to.
 
 use crate::note::{Mark, Note};
 use seekwell_core::result::{Latency, MarkAt, Metric, OpSecond, Operation, Record, TaskPart};
 use seekwell_core::{Instant, NSEC_PER_SEC};
 
-/// Seconds kept of each series; a run of over a day goes on without.
+/// Greatest length of each series in seconds; a run of over a day continues without series.
 const LONGEST_S: u64 = 86_400;
 
-/// Collects.
+/// Collects the measures of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     ops: Vec<Op>,
@@ -28,20 +28,20 @@ pub struct Measures {
     stopped: Option<Instant>,
 }
 
-/// How far the script's clock is.
+/// State of the script's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Clock {
-    /// It has not started; a script without one is measured whole.
+    /// The clock has not started. A script without a clock is measured as a whole.
     #[default]
     Before,
-    /// It runs.
+    /// The clock is running.
     Running,
-    /// It has stopped.
+    /// The clock has stopped.
     Stopped,
 }
 
-/// Counts the calls of one task between the start of the clock and its stop.
+/// Counts the calls of a task between the start and the stop of the clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     moved: Moved,
@@ -49,7 +49,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A call read so many bytes.
+    /// Counts a call that read `bytes`.
     #[inline]
     pub fn read(&mut self, clock: Clock, bytes: u64) {
         if self.counts(clock) {
@@ -57,7 +57,7 @@ impl Tally {
             self.moved.read_bytes += bytes;
         }
     }
-    /// A call wrote so many.
+    /// Counts a call that wrote `bytes`.
     #[inline]
     pub fn written(&mut self, clock: Clock, bytes: u64) {
         if self.counts(clock) {
@@ -65,20 +65,20 @@ impl Tally {
             self.moved.written_bytes += bytes;
         }
     }
-    /// Adds calls.
+    /// Adds counted calls.
     pub fn add(&mut self, clock: Clock, moved: Moved) {
         if self.counts(clock) {
             self.moved += moved;
         }
     }
-    /// What was counted.
+    /// The counted calls.
     pub fn moved(mut self, clock: Clock) -> Moved {
         self.counts(clock);
         self.moved
     }
     fn counts(&mut self, clock: Clock) -> bool {
         if self.clock == Clock::Before && clock != Clock::Before {
-            // All that was before the clock started.
+            // Everything so far happened before the clock started.
             self.moved = Moved::default();
         }
         self.clock = clock;
@@ -96,16 +96,16 @@ struct Op {
     ended_ns: u64,
 }
 
-/// Calls a task made that moved data, beside its operations.
+/// Calls of a task that moved data, counted separately from its operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Calls that read.
     pub reads: u64,
-    /// Bytes they read.
+    /// Bytes read by them.
     pub read_bytes: u64,
     /// Calls that wrote.
     pub writes: u64,
-    /// Bytes they wrote.
+    /// Bytes written by them.
     pub written_bytes: u64,
 }
 
@@ -119,7 +119,7 @@ impl std::ops::AddAssign for Moved {
 }
 
 impl Measures {
-    /// A task begins; the number names it in the other calls.
+    /// Begins a task. The returned number identifies it in the other calls.
     pub fn begin(&mut self, path: &str, at: Instant) -> usize {
         self.tasks.push(TaskPart {
             path: path.to_owned(),
@@ -129,18 +129,18 @@ impl Measures {
         });
         self.tasks.len() - 1
     }
-    /// Its I/O priority and cgroup, in words; empty: neither was set.
+    /// Sets the description of a task's I/O priority and cgroup; empty if neither was set.
     pub fn set_priority(&mut self, task: usize, priority: String) {
         self.tasks[task].priority = priority;
     }
-    /// It ends, having moved so much.
+    /// Ends a task, with its counted calls.
     pub fn end(&mut self, task: usize, at: Instant, moved: Moved) {
         let t = &mut self.tasks[task];
         t.ended_ns = at.since_start();
         (t.reads, t.read_bytes) = (moved.reads, moved.read_bytes);
         (t.writes, t.written_bytes) = (moved.writes, moved.written_bytes);
     }
-    /// A note of a task.
+    /// Processes a note of a task.
     #[inline]
     pub fn note(&mut self, task: usize, note: &Note) {
         match *note {
@@ -183,7 +183,7 @@ impl Measures {
             }),
         }
     }
-    /// What came before belongs to no measure.
+    /// Starts the clock. Earlier operations belong to no measure.
     fn start(&mut self, at: Instant) {
         (self.started, self.stopped) = (Some(at), None);
         for o in &mut self.ops {
@@ -194,15 +194,15 @@ impl Measures {
             t.ops = 0;
         }
     }
-    /// The clock of another program starts, by which this one is measured.
+    /// Starts the clock of an external program, which determines the measures.
     pub fn start_at(&mut self, at: Instant) {
         self.start(at);
     }
-    /// It stops.
+    /// Stops the clock of an external program.
     pub fn stop_at(&mut self, at: Instant) {
         self.stopped = Some(at);
     }
-    /// How far the script's clock is.
+    /// The state of the script's clock.
     pub fn clock(&self) -> Clock {
         match (self.started, self.stopped) {
             (None, _) => Clock::Before,
@@ -210,17 +210,17 @@ impl Measures {
             _ => Clock::Stopped,
         }
     }
-    /// Does what ended then belong to the measure?
+    /// Whether an operation that ended at this time belongs to the measures.
     fn covers(&self, end: Instant) -> bool {
         let Some(start) = self.started else {
             return true;
         };
         start <= end && self.stopped.is_none_or(|stop| end <= stop)
     }
-    /// Counts an operation: true if the clock ran when it ended.
+    /// Counts an operation. Returns true if the clock was running when it ended.
     fn op(&mut self, kind: &'static str, start: Instant, end: Instant, bytes: u64) -> bool {
         let covered = self.covers(end);
-        // A handful of kinds, most often the same word of the same script.
+        // There are few kinds, usually with the same string of the same script.
         let same = |o: &Op| std::ptr::eq(o.kind, kind);
         let at = self.ops.iter().position(same);
         let at = at.or_else(|| self.ops.iter().position(|o| o.kind == kind));
@@ -252,7 +252,7 @@ impl Measures {
         }
         covered
     }
-    /// The first metric a script gave: what the run is about.
+    /// The first metric of the script, which is the principal one.
     pub fn metric(&self) -> Option<&Metric> {
         self.metrics.first()
     }
@@ -260,20 +260,20 @@ impl Measures {
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
-    /// Marks, in the order they came.
+    /// Marks, in order of arrival.
     pub fn marks(&self) -> &[MarkAt] {
         &self.marks
     }
-    /// How many operations of a kind have ended in the time that counts.
+    /// Number of operations of a kind that ended while the clock ran.
     pub fn count(&self, kind: &str) -> u64 {
         let of = self.ops.iter().find(|o| o.kind == kind);
         of.map_or(0, |o| o.latency.count())
     }
-    /// All operations ended so far, for a progress line.
+    /// Number of all operations so far, for a progress line.
     pub fn operations(&self) -> u64 {
         self.tasks.iter().map(|t| t.ops).sum()
     }
-    /// Moves everything into the record.
+    /// Moves all measures into the record.
     pub fn fill(mut self, r: &mut Record) {
         r.clock_start_ns = self.started.map(Instant::since_start);
         let stop = self.stopped.filter(|_| self.started.is_some());
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!((f.began_ns, f.ended_ns), (0, 1_010_000_000));
         assert!((f.rate(2.0) - 2.0 / 1.01).abs() < 1e-12);
         assert_eq!(f.deviation(), None, "one whole second");
-        // Three seconds, of which the last holds the only write.
+        // Three seconds; the only write is in the last one.
         let (mean, sd) = r
             .operation("write")
             .map(|o| o.per_second(3))
@@ -381,7 +381,8 @@ mod tests {
     fn rates_and_deviations_are_of_the_span_in_which_an_operation_was_done() {
         let mut m = Measures::default();
         let main = m.begin("main", Instant::START);
-        // From 2.5 s on: 3 in seconds 3 and 5, 6 in second 4, one more at 6.25 s.
+        // The clock starts at 2.5 s: 3 operations in seconds 3 and 5, 6 in second 4, one more at
+        // 6.25 s.
         for at_ms in [
             2500, 3100, 3400, 3700, 4100, 4200, 4300, 4400, 4500, 4600, 5100, 5400, 5700, 6250,
         ] {

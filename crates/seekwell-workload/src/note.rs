@@ -1,41 +1,42 @@
-//! What scripts leave for the measures: operations with their times, marks, metrics.
+//! Notes of scripts for the measures: operations with their times, marks, metrics.
 
 use seekwell_core::Instant;
 use std::borrow::Cow;
 
-/// An operation that has begun; hand it to [`crate::Machine::op_end`].
+/// A running operation; pass it to [`crate::Machine::op_end`].
 #[must_use = "an operation that is never ended is not counted"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Its kind ("fsync", "transaction"): one histogram each.
+    /// Its kind ("fsync", "transaction"), which has its own histogram.
     pub kind: &'static str,
     /// When it began.
     pub since: Instant,
 }
 
-/// Something that happened at one instant, for the time axis.
+/// An event for the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
     /// A phase of the script begins ("create", "random write").
     Phase(&'static str),
     /// A database checkpoint begins.
     CheckpointStart,
-    /// It has ended: every file it wrote is on disk.
+    /// A database checkpoint has ended: all its files are on disk.
     CheckpointEnd,
-    /// The script asked for everything to be written (sync).
+    /// The script requested that everything be written (sync).
     Flush,
-    /// A task was held back because too much is dirty (from the world, not from scripts).
+    /// A task was throttled because too much memory is dirty. Recorded by the world, not by
+    /// scripts.
     Throttled,
-    /// What the metric is about begins: the clock of the original starts.
+    /// The measured time begins: the clock of the original starts.
     ClockStart,
-    /// It has ended; what follows (removal of files) belongs to no measure.
+    /// The measured time has ended. Later work (removal of files) belongs to no measure.
     ClockStop,
     /// Anything else.
     Other(&'static str),
 }
 
 impl Mark {
-    /// As the time axis shows it.
+    /// The text on the time axis.
     pub fn name(self) -> &'static str {
         match self {
             Mark::Phase(name) | Mark::Other(name) => name,
@@ -60,20 +61,20 @@ pub enum Note {
         start: Instant,
         /// When it ended.
         end: Instant,
-        /// Bytes it moved; 0 if it moves none.
+        /// Bytes that it moved, or 0.
         bytes: u64,
     },
     /// A mark at an instant.
     Mark(Instant, Mark),
-    /// The principal metric counts operations of this kind, or is their mean; once for each kind.
+    /// The principal metric counts operations of this kind, or is their mean. One note per kind.
     Counts(&'static str),
-    /// The metric of the original, or a further one. The first of a run is the one it is about.
+    /// A metric. The first of a run is the principal one, which the original prints.
     Metric {
-        /// What it is ("files/s").
+        /// Name ("files/s").
         name: Cow<'static, str>,
-        /// Its unit as the original prints it.
+        /// Unit, as the original prints it.
         unit: &'static str,
-        /// Its value, rounded as the original rounds.
+        /// Value, rounded like the original's.
         value: f64,
         /// Larger is better.
         higher_is_better: bool,

@@ -1,18 +1,18 @@
-//! Parameters of workloads: names, units, ranges, defaults, and messages when a value does not fit.
+//! Parameters of workloads: names, units, ranges, defaults, and error messages.
 
 use seekwell_core::{Nanos, suggest};
 use std::collections::BTreeMap;
 use std::fmt;
 use thiserror::Error;
 
-/// What a parameter's value is.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A whole number between two bounds; k, m, g multiply by 1000, 10^6, 10^9.
+    /// A whole number in a range; the suffixes k, m, g multiply by 1000, 10^6, 10^9.
     Count(u64, u64),
-    /// Bytes; k, m, g, t (also KiB, MiB, ...) multiply by powers of 1024.
+    /// A number of bytes in a range; k, m, g, t (also KiB, MiB, ...) multiply by powers of 1024.
     Bytes(u64, u64),
-    /// A time, given with its unit (ns, us, ms, s, min, h); bounds in nanoseconds.
+    /// A time with its unit (ns, us, ms, s, min, h); the range is in nanoseconds.
     Time(u64, u64),
     /// A number with a fraction.
     Ratio(f64, f64),
@@ -27,11 +27,11 @@ pub enum Kind {
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// What it is, with the range.
+    /// Type and range.
     pub kind: Kind,
-    /// The original's default, as one would type it.
+    /// The original's default, as a user would type it.
     pub default: &'static str,
-    /// What it does.
+    /// Its effect.
     pub summary: &'static str,
 }
 
@@ -59,14 +59,14 @@ pub(crate) const fn profile(
     Profile { name, summary, set }
 }
 
-/// A named set of parameter values, as a published profile used them.
+/// A named set of parameter values, for example of a published benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// Given as `profile=NAME`.
+    /// Name, used as `profile=NAME`.
     pub name: &'static str,
-    /// Where it is from, and what it is.
+    /// Source and description.
     pub summary: &'static str,
-    /// The values it sets; others keep their defaults.
+    /// The values that it sets; the other parameters keep their defaults.
     pub set: &'static [(&'static str, &'static str)],
 }
 
@@ -78,50 +78,50 @@ enum Value {
     Word(&'static str),
 }
 
-/// Why parameters were not accepted.
+/// Why parameters were rejected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
-    /// No workload of that name.
+    /// No workload has this name.
     #[error("no workload is called `{name}`; {remedy}")]
     NoWorkload {
-        /// As asked for.
+        /// The name that the user typed.
         name: String,
-        /// The names that may be meant, or all.
+        /// Similar names, or all names.
         remedy: String,
     },
-    /// No parameter of that name.
+    /// No parameter has this name.
     #[error("workload {workload} has no parameter '{name}'; {remedy}")]
     Unknown {
-        /// Of which workload.
+        /// The workload.
         workload: String,
-        /// As asked for.
+        /// The name that the user typed.
         name: String,
-        /// All names, with those that may be meant in front.
+        /// All names, similar ones first.
         remedy: String,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("parameter {name}={value} of {workload}: expected {expected}")]
     Bad {
-        /// Of which workload.
+        /// The workload.
         workload: String,
         /// Parameter.
         name: String,
-        /// As given.
+        /// The value that the user typed.
         value: String,
-        /// What would fit, with the range.
+        /// Valid values, with the range.
         expected: String,
     },
-    /// Values that are each possible, but not together.
+    /// Values that are valid separately, but not together.
     #[error("parameters of {workload}: {why}")]
     Clash {
-        /// Of which workload.
+        /// The workload.
         workload: String,
-        /// Which, why, and the remedy.
+        /// The conflict, its reason and the remedy.
         why: String,
     },
 }
 
-/// Parameters of one run, all there and all in range.
+/// The checked parameters of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     table: &'static [Param],
@@ -130,7 +130,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// Defaults, then the profile's values if `profile=NAME` is among the given, then the given.
+    /// Starts with the defaults, applies the profile if `given` contains `profile=NAME`, and then
+    /// the values in `given`.
     pub fn new(
         workload: &str,
         table: &'static [Param],
@@ -169,7 +170,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Of what has none.
+    /// The parameters of a workload without any.
     pub fn none() -> Params {
         Params {
             table: &[],
@@ -201,11 +202,11 @@ impl Params {
 
     fn get(&self, name: &str) -> Value {
         let i = self.table.iter().position(|p| p.name == name);
-        // A script asks for its own parameters only; each is run by a test.
+        // A script reads only its own parameters; tests run every script.
         self.values
             [i.unwrap_or_else(|| panic!("a script asks for '{name}', which it does not declare"))]
     }
-    /// A count, or bytes.
+    /// The value of a count or of bytes.
     pub fn int(&self, name: &str) -> u64 {
         match self.get(name) {
             Value::Int(n) => n,
@@ -213,15 +214,15 @@ impl Params {
             Value::Word(_) => 0,
         }
     }
-    /// A count that fits 32 bits (its range says so).
+    /// The value of a count whose range fits into 32 bits.
     pub fn small(&self, name: &str) -> u32 {
         u32::try_from(self.int(name)).unwrap_or(u32::MAX)
     }
-    /// A time.
+    /// The value of a time.
     pub fn time(&self, name: &str) -> Nanos {
         Nanos(self.int(name))
     }
-    /// A number with a fraction.
+    /// The value of a ratio.
     pub fn ratio(&self, name: &str) -> f64 {
         match self.get(name) {
             Value::Int(n) => n as f64,
@@ -229,18 +230,18 @@ impl Params {
             Value::Word(_) => 0.0,
         }
     }
-    /// A yes or no.
+    /// The value of a flag.
     pub fn flag(&self, name: &str) -> bool {
         self.int(name) != 0
     }
-    /// A word.
+    /// The value of a choice.
     pub fn word(&self, name: &str) -> &'static str {
         match self.get(name) {
             Value::Word(w) => w,
             _ => "",
         }
     }
-    /// All of them as text, by name, for the record.
+    /// All parameters as text, by name, for the record.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for (p, v) in self.table.iter().zip(&self.values) {
@@ -295,11 +296,11 @@ fn bad(workload: &str, p: &Param, text: &str) -> ParamError {
     }
 }
 
-/// A value that fits, for messages: the default, where words do not say it all.
+/// A valid value for messages: usually the default.
 fn example(p: &Param) -> String {
     let typical = match p.kind {
         Kind::Flag | Kind::Choice(_) => return String::new(),
-        // 0 needs no unit, which is what is forgotten.
+        // 0 needs no unit, so it would be a bad example.
         Kind::Time(lo, hi) if p.default == "0" => time_text(30_000_000_000.clamp(lo, hi)),
         _ => p.default.to_owned(),
     };
@@ -353,7 +354,8 @@ const TIMES: &[(&str, u64)] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// Digits, perhaps with a fraction, then one of the suffixes in any case; `None` for anything else.
+/// Parses digits with an optional fraction, then one of the suffixes in any case; `None` for
+/// anything else.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
@@ -363,7 +365,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
         None => number.parse::<u64>().ok()?.checked_mul(factor),
         Some((whole, part)) => {
             let whole: u64 = whole.parse().ok()?;
-            // Nine digits are more than any unit here needs.
+            // Nine digits are sufficient for every unit here.
             let part = part.get(..part.len().min(9))?;
             let digits: u64 = part.parse().ok()?;
             let scale = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
@@ -375,12 +377,12 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     }
 }
 
-/// "64k", "1.5MiB", "4096": bytes, in powers of 1024.
+/// Parses bytes: "64k", "1.5MiB", "4096", with powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     scaled(text, BYTES)
 }
 
-/// "30s", "1.5ms", "2min": nanoseconds. A bare 0 is no time; any other number needs its unit.
+/// Parses a time to nanoseconds: "30s", "1.5ms", "2min". Every number except 0 needs its unit.
 pub fn parse_time(text: &str) -> Option<u64> {
     if text == "0" {
         Some(0)
@@ -389,7 +391,7 @@ pub fn parse_time(text: &str) -> Option<u64> {
     }
 }
 
-/// Bytes in the largest unit that divides them.
+/// Bytes in the largest unit that divides the number.
 pub fn bytes_text(n: u64) -> String {
     for (unit, f) in [
         ("TiB", 1u64 << 40),

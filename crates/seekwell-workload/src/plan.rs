@@ -11,22 +11,22 @@ use seekwell_core::{Errno, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a world runs. Plain data: it can go to another thread and be run many times.
+/// A workload for a world. Plain data: it can be sent to another thread and run repeatedly.
 #[derive(Clone, Debug)]
 pub struct Plan(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Of the registry.
+    /// A workload of the registry.
     Script(&'static Workload, Params),
     /// A fio job file, its text for the record, and no parameters.
     Fio(Arc<JobFile>, String, Params),
 }
 
 impl Plan {
-    /// A workload of the registry with some parameters given, the others as in the original.
-    /// The name may hold them too: `fs-mark:profile=4-threads,files=100`, each once; of the others
-    /// a later one changes an earlier.
+    /// A workload of the registry with given parameters; the others have the original's values. The
+    /// name may also contain parameters, each at most once: `fs-mark:profile=4-threads,files=100`.
+    /// In `given` a later value replaces an earlier one.
     pub fn new(name: &str, given: &[(String, String)]) -> Result<Plan, ParamError> {
         let (name, inline) = name.split_once(':').unwrap_or((name, ""));
         let workload = registry::workload(name).ok_or_else(|| ParamError::NoWorkload {
@@ -58,7 +58,7 @@ impl Plan {
         Ok(Plan(Kind::Script(workload, params)))
     }
 
-    /// A fio job file; `outside` gives values of variables and included files.
+    /// A fio job file. `outside` resolves variables and included files.
     pub fn fio(name: &str, text: &str, outside: &dyn Outside) -> Result<Plan, FioError> {
         let file = fio::parse(name, text, outside)?;
         Ok(Plan(Kind::Fio(
@@ -68,7 +68,7 @@ impl Plan {
         )))
     }
 
-    /// Name of the workload; of a fio job file "fio".
+    /// Name of the workload; "fio" for a fio job file.
     pub fn name(&self) -> &str {
         match &self.0 {
             Kind::Script(w, _) => w.name,
@@ -85,13 +85,13 @@ impl Plan {
             ]),
         }
     }
-    /// The parameters' values; a job file has none.
+    /// The values of the parameters; a job file has none.
     pub fn values(&self) -> &Params {
         match &self.0 {
             Kind::Script(_, p) | Kind::Fio(_, _, p) => p,
         }
     }
-    /// What tables call it: the workload's name, or the job file's without folders and suffix.
+    /// Name in tables: the workload's, or the job file's without directories and suffix.
     pub fn label(&self) -> &str {
         self.job_file().map_or(self.name(), |file| &file.name)
     }
@@ -102,8 +102,8 @@ impl Plan {
             Kind::Script(..) => None,
         }
     }
-    /// How long it measures, from the start of its clock, if that is given: by its parameter
-    /// `seconds`, or by `time_based` and `runtime` of every job.
+    /// The duration of the measurement from the start of its clock, if it is given: by the
+    /// parameter `seconds`, or by `time_based` and `runtime` of every job.
     pub fn span(&self) -> Option<Nanos> {
         let ns = match &self.0 {
             Kind::Script(w, p) if w.params.iter().any(|q| q.name == "seconds") => p.time("seconds"),
@@ -116,28 +116,28 @@ impl Plan {
         };
         (ns.0 > 0).then_some(ns)
     }
-    /// What to keep in mind: options of a job file that change nothing here.
+    /// Warnings, for example about options of a job file that have no effect here.
     pub fn warnings(&self) -> &[String] {
         match &self.0 {
             Kind::Script(..) => &[],
             Kind::Fio(file, ..) => &file.warnings,
         }
     }
-    /// Name, summary, and the parameters that are not the original's.
+    /// Name, summary, and the parameters that differ from the original's.
     pub fn title(&self) -> String {
         match &self.0 {
             Kind::Script(w, _) => format!("{}: {}{}", w.name, w.summary, self.changed()),
             Kind::Fio(file, ..) => format!("fio job file {}", file.name),
         }
     }
-    /// Name and the parameters that are not the original's.
+    /// Name, and the parameters that differ from the original's.
     pub fn short(&self) -> String {
         match &self.0 {
             Kind::Script(w, _) => format!("{}{}", w.name, self.changed()),
             Kind::Fio(file, ..) => file.name.clone(),
         }
     }
-    /// " (size=4KiB)"; nothing where all are the original's.
+    /// " (size=4KiB)"; empty if all parameters are the original's.
     fn changed(&self) -> String {
         let Kind::Script(w, p) = &self.0 else {
             return String::new();
@@ -156,7 +156,7 @@ impl Plan {
             format!(" ({})", changed.join(", "))
         }
     }
-    /// On what it runs.
+    /// What the workload runs on.
     pub fn needs(&self) -> Needs {
         match &self.0 {
             Kind::Script(w, _) => w.needs,
@@ -164,37 +164,37 @@ impl Plan {
             Kind::Fio(..) => Needs::Directory,
         }
     }
-    /// Writes to the raw device, or trims it: what is on it is lost.
+    /// Whether it writes to the raw device or trims it, which destroys the contents.
     pub fn destroys(&self) -> bool {
         let changes = |j: &fio::Job| j.raw && (j.pattern.writes || j.pattern.trims);
         match &self.0 {
-            // The scripts that work on a device read it.
+            // The scripts for a raw device only read it.
             Kind::Script(..) => false,
             Kind::Fio(file, ..) => file.jobs.iter().any(changes),
         }
     }
-    /// Bytes its files hold at most, roughly.
+    /// Approximate upper bound of the bytes in its files.
     pub fn space(&self) -> u64 {
         match &self.0 {
             Kind::Script(w, p) => (w.space)(p),
             Kind::Fio(file, ..) => file.space(),
         }
     }
-    /// The directory it makes and removes, in the directory of the run.
+    /// The directory that it makes and removes inside the run's directory.
     pub fn directory(&self) -> String {
         format!("seekwell-{}", self.name())
     }
 
-    /// Runs it as the first task of a run. Its files are removed at the end, also when it fails
-    /// or is stopped, unless the file system goes with the run.
+    /// Runs it as the first task of a run. Removes its files at the end, even if it fails or is
+    /// stopped, unless the file system disappears with the run.
     pub async fn run<M: Machine>(self, m: M) -> Outcome {
         let dir = self.directory();
         let keep = m.disposable();
         self.run_in(m, dir, keep).await
     }
 
-    /// The same in a directory of this name, which is made, and removed at the end unless it is to
-    /// be kept.
+    /// The same as [`Plan::run`] in a directory of this name, which is made first. It is removed at
+    /// the end unless `keep` is set.
     pub async fn run_in<M: Machine>(self, mut m: M, dir: String, keep: bool) -> Outcome {
         let files = self.needs() == Needs::Directory;
         if files {
@@ -215,8 +215,8 @@ impl Plan {
     }
 }
 
-/// Removes a directory with everything in it. Tasks that were stopped may still be leaving: what
-/// appears meanwhile is removed in a further round.
+/// Removes a directory with its contents. Stopped tasks may still be finishing; files that appear
+/// during the removal are removed in another pass.
 async fn remove<M: Machine>(m: &mut M, dir: &str) -> Outcome {
     let mut last = Ok(());
     for _ in 0..3 {
@@ -233,7 +233,7 @@ async fn remove_once<M: Machine>(m: &mut M, dir: &str) -> Outcome {
         Err(Errno::ENOENT) => Ok(()),
         r => r,
     };
-    // Directories found, each after its parent: removed from the back.
+    // Directories found so far, each after its parent, so they are removed in reverse order.
     let mut dirs = vec![dir.to_owned()];
     let mut next = 0;
     while next < dirs.len() {

@@ -1,8 +1,8 @@
-//! The list of workloads: what `seekwell workloads` documents and `seekwell run` finds.
+//! The list of workloads, for the documentation of `seekwell workloads` and for `seekwell run`.
 //!
-//! A script from outside the tree joins it while the program runs ([`register`]). It is written
-//! once for any machine as those in the tree are, and registered for each kind of machine it is to
-//! run on, for a type that is not known here cannot be made for it later.
+//! A script from another crate joins it while the program runs ([`register`]). Like the built-in
+//! scripts, it is written once for any machine. It must be registered for each kind of machine that
+//! it will run on, because it cannot be instantiated later for a type that is unknown here.
 
 use crate::fail::{Fail, Outcome};
 use crate::machine::Machine;
@@ -17,38 +17,38 @@ use thiserror::Error;
 /// What a workload runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// A directory of a file system; it makes its own directory there and removes it.
+    /// A directory of a file system, in which it makes and later removes its own directory.
     Directory,
-    /// The raw device, read only.
+    /// The raw device, which it only reads.
     Device,
 }
 
-/// A workload: what it is, and what can be set.
+/// A workload and its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// As it is asked for.
+    /// Its name.
     pub name: &'static str,
-    /// One line.
+    /// One-line description.
     pub summary: &'static str,
-    /// What the original prints, with unit and direction.
+    /// The original's metric, with unit and direction.
     pub metric: &'static str,
-    /// What part of the machine it stresses, and how.
+    /// The part of the machine that it stresses, and how.
     pub stresses: &'static str,
     /// The original: program, version, published profile.
     pub source: &'static str,
-    /// All parameters with the original's defaults.
+    /// All parameters, with the original's defaults.
     pub params: &'static [Param],
     /// Published sets of parameters.
     pub profiles: &'static [Profile],
-    /// On what it runs.
+    /// What it runs on.
     pub needs: Needs,
-    /// Bytes its files hold at most, roughly.
+    /// Approximate upper bound of the bytes in its files.
     pub space: fn(&Params) -> u64,
-    /// Values that do not go together: why, and the remedy.
+    /// Checks combinations of values; the error has the reason and the remedy.
     pub check: fn(&Params) -> Result<(), String>,
 }
 
-/// For [`Workload::check`] where any values go together.
+/// A [`Workload::check`] that accepts all combinations.
 pub(crate) fn any(_: &Params) -> Result<(), String> {
     Ok(())
 }
@@ -64,7 +64,7 @@ macro_rules! registry {
             p: &Params,
             dir: &str,
         ) -> Outcome {
-            // Boxed, or the future would hold the largest script's state in every run.
+            // Boxed; otherwise the future would always contain the state of the largest script.
             $(if w.name == scripts::$module::WORKLOAD.name {
                 return Box::pin(scripts::$module::run(m, p, dir)).await;
             })*
@@ -87,31 +87,31 @@ registry! {
 static ALL: OpenList<&Workload> = OpenList::new(BUILT_IN);
 static OUTSIDE: OpenList<&Script> = OpenList::new(&[]);
 
-/// All workloads, in the order of the documentation; behind those of the tree the registered ones.
+/// All workloads in the order of the documentation: the built-in ones, then the registered ones.
 pub fn workloads() -> &'static [&'static Workload] {
     ALL.all()
 }
 
-/// A script for machines of one kind.
+/// A script for one kind of machine.
 pub type ScriptFn<M> =
     for<'a> fn(&'a mut M, &'a Params, &'a str) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
-/// A workload from outside the tree: what it is, and its script for each kind of machine.
+/// A workload from another crate, with its script for each kind of machine.
 pub struct Script {
     workload: &'static Workload,
-    /// By machine: a [`ScriptFn`] of it.
+    /// For each machine type, its [`ScriptFn`].
     machines: Vec<(TypeId, Box<dyn Any + Send + Sync>)>,
 }
 
 impl Script {
-    /// Of a workload, for no machine yet.
+    /// A script of a workload, for no machine yet.
     pub fn new(workload: &'static Workload) -> Self {
         Script {
             workload,
             machines: Vec::new(),
         }
     }
-    /// Also for machines of this kind: `.on::<SimMachine>(|m, p, dir| Box::pin(run(m, p, dir)))`.
+    /// Adds a kind of machine: `.on::<SimMachine>(|m, p, dir| Box::pin(run(m, p, dir)))`.
     #[must_use]
     pub fn on<M: Machine>(mut self, script: ScriptFn<M>) -> Self {
         self.machines.push((TypeId::of::<M>(), Box::new(script)));
@@ -129,24 +129,24 @@ fn outside<M: Machine>(w: &Workload) -> Option<ScriptFn<M>> {
 /// Why a workload was not registered.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum RegisterError {
-    /// A name that the notations of the command line could not take apart.
+    /// A name that cannot be parsed on the command line.
     #[error("workload `{0}`: a name has small letters, digits, `-` and `_`, and is not fio")]
     Name(String),
-    /// Somebody has that name already.
+    /// The name is taken.
     #[error("workload `{0}` is registered already: choose another name")]
     Taken(String),
-    /// A default or a profile that its own table of parameters refuses.
+    /// A default or a profile that is out of range.
     #[error("workload `{0}`: {1}")]
     Params(String, ParamError),
-    /// A script for no machine runs nowhere.
+    /// The script has no machine.
     #[error("workload `{0}` is for no machine: add one with `on`")]
     Nowhere(String),
 }
 
-/// Adds a workload from outside the tree, for the rest of the process.
+/// Adds a workload from another crate, for the rest of the process.
 ///
 /// # Errors
-/// A name that is taken or cannot be typed, defaults out of their ranges, no machine.
+/// The name is taken or cannot be typed, a default is out of its range, or there is no machine.
 pub fn register(script: Script) -> Result<(), RegisterError> {
     let w = script.workload;
     let name = || w.name.to_owned();
@@ -162,7 +162,7 @@ pub fn register(script: Script) -> Result<(), RegisterError> {
         Params::new(w.name, w.params, w.profiles, &given)
             .map_err(|e| RegisterError::Params(name(), e))?;
     }
-    // First the script: whoever finds the workload finds that, too.
+    // Add the script first, so that every listed workload has one.
     let mut script = Some(script);
     ALL.add(w, |all| {
         if all.iter().any(|o| o.name == w.name) {
@@ -180,7 +180,7 @@ pub fn workload(name: &str) -> Option<&'static Workload> {
     workloads().iter().find(|w| w.name == name).copied()
 }
 
-/// Other names people know the programs by.
+/// Other names of the programs.
 const ALSO: &[(&str, &str)] = &[
     ("androbench2", "androbench-io"),
     ("sqlite3", "sqlite"),
@@ -202,7 +202,7 @@ const ALSO: &[(&str, &str)] = &[
     ("browser", "web"),
 ];
 
-/// What to say behind "no workload is called NAME; ": the names that may be meant, or all.
+/// The end of the message "no workload is called NAME; ": similar names, or all.
 pub fn unknown_workload(name: &str) -> String {
     let known: Vec<_> = workloads().iter().map(|w| w.name).collect();
     suggest::remedy(name, &known, ALSO, "`seekwell workloads`")

@@ -1,11 +1,11 @@
-//! What holds for every workload of the registry.
+//! Properties of every workload of the registry.
 
 use seekwell_core::{Errno, Instant, Nanos};
 use seekwell_workload::declared::declared;
 use seekwell_workload::testing::{Fault, Trial, World};
 use seekwell_workload::{Kind, Needs, ParamError, Plan, workloads};
 
-/// Parameters that make a run short, the rest being defaults.
+/// Parameters that make a run short; the rest are defaults.
 const SHORT: &[(&str, &[(&str, &str)])] = &[
     ("fs-mark", &[("files", "5"), ("workers", "2")]),
     (
@@ -120,7 +120,7 @@ fn equal_seeds_give_equal_calls() {
     }
 }
 
-/// What a run leaves when something is wrong: an error that says what, and no files.
+/// Runs a workload in a faulty world, checks that no files are left, and returns the error's text.
 fn broken(name: &str, change: impl FnOnce(&mut World)) -> Option<String> {
     let t = Trial::with(name, short(name), change);
     assert_eq!(t.left_over(), 0, "{name}: files are left");
@@ -200,7 +200,7 @@ fn a_directory_that_is_in_the_way_is_left_alone() {
     assert_eq!(t.world.left_over(), 1);
 }
 
-/// Values of a kind that must be refused, and the least that may be accepted.
+/// Invalid values of a kind, and the least valid one.
 fn bad_and_least(kind: Kind) -> (Vec<String>, String) {
     let mut bad: Vec<String> = ["", "-1", "x", "1x", "1.2.3", "nan", "99999999999999999999"]
         .map(str::to_owned)
@@ -214,7 +214,7 @@ fn bad_and_least(kind: Kind) -> (Vec<String>, String) {
     let (more, least) = match kind {
         Kind::Count(lo, hi) | Kind::Bytes(lo, hi) => around(lo, hi, ""),
         Kind::Time(lo, hi) => {
-            // Without its unit a time says nothing.
+            // A time without a unit is ambiguous.
             bad.push("5".to_owned());
             around(lo, hi, "ns")
         }
@@ -272,7 +272,7 @@ fn the_ends_of_every_range_are_taken_or_refused_with_a_reason() {
         }
         for given in sets {
             match Plan::new(w.name, &given) {
-                // A sum that does not fit would be a small one.
+                // A sum that overflows would be small.
                 Ok(plan) => assert!(plan.space() < u64::MAX || w.needs == Needs::Directory),
                 Err(e) => {
                     assert!(matches!(e, ParamError::Clash { .. }), "{given:?}: {e}");
@@ -307,7 +307,7 @@ fn the_least_of_every_parameter_runs_to_its_end() {
     }
 }
 
-/// Runs that together show every metric and operation of a workload.
+/// Runs that together have all metrics and operations of a workload.
 const SIDES: &[(&str, &[(&str, &str)])] = &[
     (
         "iozone",
@@ -371,8 +371,8 @@ const SIDES: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// What workloads are said to give before they run is what they give: name, unit, direction, and
-/// which metric comes first.
+/// The declared results of workloads agree with the actual ones: name, unit, direction, and which
+/// metric comes first.
 #[test]
 fn what_is_declared_is_given_and_nothing_else() {
     let mut bad = Vec::new();

@@ -1,4 +1,4 @@
-//! A workload from outside the tree joins the list while the program runs, and runs.
+//! A workload from another crate joins the list while the program runs, and runs.
 
 use seekwell_workload::testing::{TestMachine, Trial};
 use seekwell_workload::{
@@ -59,7 +59,7 @@ fn it_is_found_checked_and_run() {
     assert_eq!(register(script(&MINE)), Ok(()));
     assert_eq!(workloads().len(), before + 1);
     let trial = Trial::run("from-outside", &[("files", "5")]);
-    // Its own directory, and five in it.
+    // Its own directory and five inside it.
     assert_eq!(trial.calls("mkdir"), 6);
     assert_eq!(
         trial.left_over(),

@@ -1,28 +1,28 @@
-//! From a range of the array to commands for its disks: the mapping, copies, parity.
+//! Maps a range of the array to commands for its disks, with copies and parity.
 
 use super::Controller;
 use crate::raid::Level;
 use seekwell_core::{Command, Op, Sector, Sectors};
 
-/// What an operation is for.
+/// The purpose of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A command of the host.
     Host(u32),
-    /// Writing the cache back: how many sectors.
+    /// Writing back the cache, and the number of sectors.
     Destage(u64),
-    /// A strip to be read ahead.
+    /// Reading a strip ahead.
     Ahead(u64),
 }
 
-/// A set of disk commands that belong together; after reads come writes.
+/// A set of related disk commands; its writes follow its reads.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub owner: Owner,
     pub left: u32,
     pub error: bool,
     pub lazy: bool,
-    /// (disk, sector, sectors) to write when the reads are back.
+    /// (disk, sector, sectors) to write after the reads have completed.
     pub then: Vec<(usize, u64, u32)>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Part {
     pub sectors: u32,
 }
 
-/// A piece of a row of parity RAID: index of the data chunk, sectors of it.
+/// A piece of a row of parity RAID: index of the data chunk, start and end of the range in it.
 type Piece = (usize, u64, u64);
 
 impl Controller {
@@ -89,7 +89,7 @@ impl Controller {
             false => d.urgent.push_back(id),
         }
     }
-    /// The command of a part.
+    /// The disk command of a part.
     pub(super) fn command(&self, id: u32) -> Command {
         let p = self.parts[id as usize];
         Command {
@@ -114,7 +114,8 @@ impl Controller {
         }
         self.close(o, false);
     }
-    /// The copy with the fewest commands pending; the nearest head decides between equals.
+    /// The copy whose disk has the fewest pending commands; on a tie, the one with the nearest
+    /// head.
     fn copy_to_read(&self, at: u64) -> Option<(usize, u64)> {
         let all = (0..self.layout.copies()).map(|k| self.layout.copy(at, k));
         let alive = all.filter(|s| !self.disks[s.member].failed);
@@ -124,7 +125,8 @@ impl Controller {
         });
         best.map(|s| (s.member, s.sector))
     }
-    /// A lost piece, from all other data of its row and as much parity as is lost.
+    /// Reconstructs a lost piece from all other data of its row and as many parity chunks as are
+    /// lost.
     fn read_around(&mut self, o: u32, at: u64, n: u64) {
         let spot = self.layout.copy(at, 0);
         let row = self.layout.row(spot.sector);
@@ -146,7 +148,7 @@ impl Controller {
         }
     }
 
-    /// Writes extents, ascending and disjoint; `owner` hears of each operation.
+    /// Writes extents, which are ascending and disjoint. `owner` is informed of each operation.
     pub(super) fn write(&mut self, owner: Owner, extents: &[(u64, u64)], lazy: bool) -> u32 {
         if matches!(self.layout.level(), Level::Raid5 | Level::Raid6) {
             return self.write_rows(owner, extents, lazy);
@@ -195,8 +197,8 @@ impl Controller {
         self.pieces = pieces;
         made
     }
-    /// One row: whole without reads, else the way with fewer reads, modification on a tie. A lost
-    /// disk decides where only one way is left.
+    /// Writes one row. A whole row needs no reads. Otherwise it uses the method with fewer reads,
+    /// and read-modify-write on a tie. A lost disk may leave only one method.
     fn write_row(&mut self, owner: Owner, row: u64, pieces: &[Piece], lazy: bool) {
         let o = self.operation(owner, lazy);
         let base = row * self.layout.chunk();
@@ -218,7 +220,7 @@ impl Controller {
         let all: Vec<Piece> = pieces.to_vec();
         let mut reads: Vec<(usize, u64, u64)> = Vec::new();
         if parity.is_empty() {
-            // Nothing guards the row: the data alone.
+            // No parity disk is left: write only the data.
         } else if lost_written && lost_kept {
             let others = (0..width).map(member).chain(parity.iter().copied());
             reads.extend(
@@ -251,8 +253,8 @@ impl Controller {
         self.close(o, false);
     }
 
-    /// One command of an operation is done (or its list is complete): writes follow reads, and
-    /// then the owner hears.
+    /// One command of an operation is done, or its list is complete. After the reads it starts the
+    /// writes, and after the writes it informs the owner.
     pub(super) fn close(&mut self, o: u32, error: bool) {
         let op = &mut self.operations[o as usize];
         op.left -= 1;

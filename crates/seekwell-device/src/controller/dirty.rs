@@ -1,4 +1,4 @@
-//! What a write-back cache holds: extents of the array, joined where they touch.
+//! The contents of a write-back cache: extents of the array, merged where they touch.
 
 use std::collections::BTreeMap;
 
@@ -31,12 +31,12 @@ impl Extents {
         self.map.insert(from, to);
         self.sectors += to - from;
     }
-    /// Are all of `from..to` in it?
+    /// Whether the set contains all of `from..to`.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let last = self.map.range(..=from).next_back();
         last.is_some_and(|(_, e)| *e >= to)
     }
-    /// The first sector at or behind `cursor`, or the first of all.
+    /// The first sector at or after `cursor`; if there is none, the first of all.
     pub fn next(&self, cursor: u64) -> Option<u64> {
         if let Some((_, e)) = self.map.range(..=cursor).next_back()
             && *e > cursor
@@ -46,7 +46,7 @@ impl Extents {
         let after = self.map.range(cursor..).next();
         after.or_else(|| self.map.iter().next()).map(|(s, _)| *s)
     }
-    /// Takes what lies in `from..to` out, in ascending order.
+    /// Removes the part in `from..to`, in ascending order.
     pub fn take(&mut self, from: u64, to: u64, out: &mut Vec<(u64, u64)>) {
         let first = self.map.range(..from).next_back().map(|(s, e)| (*s, *e));
         if let Some((s, e)) = first.filter(|x| x.1 > from) {
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain set of sectors.
+        /// Comparison with a plain set of sectors.
         #[test]
         fn like_a_set(ops in proptest::collection::vec((any::<bool>(), 0u64..80, 1u64..30), 1..60)) {
             let (mut fast, mut slow) = (Extents::default(), vec![false; 128]);

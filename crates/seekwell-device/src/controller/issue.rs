@@ -1,4 +1,5 @@
-//! The controller's side of its disks: what each gets next, and what they tell.
+//! The controller's side of its disks: which command each disk gets next, and the events and
+//! snapshots of the disks.
 
 use super::Controller;
 use seekwell_core::{Accept, Action, Event, Instant, MemberKind, Snapshot, Tap};
@@ -39,7 +40,7 @@ impl Controller {
             }
         }
     }
-    /// The controller and its disks write into a stream.
+    /// The controller and its disks log their events to `tap`.
     pub(super) fn join(&mut self, tap: Option<&Tap>) {
         self.log.join(tap.cloned());
         for (i, d) in self.disks.iter_mut().enumerate() {
@@ -51,7 +52,8 @@ impl Controller {
             d.device.listen(own.as_ref());
         }
     }
-    /// The disks, of which the controller alone knows what they hold.
+    /// Snapshots of the disks. They are taken here because the disks are visible only to the
+    /// controller.
     pub(super) fn disks_inside(&self, now: Instant, out: &mut Vec<Snapshot>) {
         for d in &self.disks {
             let mut own = Snapshot {

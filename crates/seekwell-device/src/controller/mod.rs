@@ -1,17 +1,18 @@
-//! A hardware RAID controller: a device over bare devices, with no scheduler of the host below it.
+//! A hardware RAID controller: a device over bare devices, without a host scheduler below it.
 //!
 //! ```text
 //! host queue -> firmware (serial engines) -> cache (read, write) -> queue of each disk -> disk
 //! ```
 //!
-//! The host sees one virtual drive of a certain depth: what it keeps inside is all a scheduler
-//! above has lost. Writes are cached (and done) or go through; the cache is written back when a
-//! timer runs out or a share of it is dirty, in one direction over the array, rows of parity RAID
-//! in one piece. Reads go before write-back until the cache is full, then they take turns.
+//! The host sees one virtual drive of a certain depth. A scheduler of the host has no influence on
+//! the commands inside the drive. Writes are cached (and done) or written through. The cache is
+//! written back when a timer expires or when a share of it is dirty. Write-back moves in one
+//! direction over the array, and writes each row of parity RAID in one piece. Reads precede
+//! write-back until the cache is full; then they alternate.
 //!
-//! No maker publishes firmware order, write-back policy or times: the parameters are estimates,
-//! and what follows from them should be tried with another value too. Left out: locks between
-//! writes to the same row, patrol reads, rebuilding, cache protection times.
+//! No maker publishes firmware order, write-back policy or times. The parameters are estimates, so
+//! check conclusions with other values. Left out: locks between writes to the same row, patrol
+//! reads, rebuilding, cache protection times.
 
 mod array;
 mod dirty;
@@ -37,7 +38,7 @@ use strips::{Held, Strips};
 
 type Member = Box<dyn Device + Send>;
 
-/// A disk and what waits for it.
+/// A disk and its queues.
 struct Disk {
     device: Member,
     failed: bool,
@@ -46,9 +47,9 @@ struct Disk {
     in_flight: u32,
     /// Queued or in flight.
     pending: u32,
-    /// Behind the last command queued.
+    /// End of the last queued command.
     head: u64,
-    /// Write-back had the last turn.
+    /// Whether write-back had the last turn.
     turn: bool,
     log: EventLog,
 }
@@ -63,7 +64,7 @@ struct Inside {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// The firmware has looked at a command.
+    /// The firmware has processed a command.
     Looked(u32),
     /// A command is done.
     Done(u32),
@@ -84,17 +85,17 @@ pub struct Controller {
     sequence: u64,
     now: Instant,
     dirty: Extents,
-    /// On their way to the disks: (from, to), sectors.
+    /// Extents on their way to the disks: (from, to), sectors.
     flying: Vec<(u64, u64)>,
     flying_sectors: u64,
     flying_units: u32,
     cursor: u64,
-    /// Where writes went, oldest first, for write-back in that order.
+    /// Addresses of writes, oldest first, for write-back in order of age.
     ages: VecDeque<u64>,
     forced: bool,
     draining: bool,
     timer: Option<Instant>,
-    /// Writes that wait for room, flushes that wait for the cache to empty.
+    /// Writes that wait for room; then flushes that wait for the cache to empty.
     waiting: VecDeque<u32>,
     flushes: VecDeque<u32>,
     strips: Strips,
@@ -112,7 +113,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Over members of equal size.
+    /// A controller over members of equal size.
     pub fn new(p: ControllerParams, members: Vec<Member>) -> Result<Self, ParamError> {
         let sizes = members.iter().map(|m| m.facts().capacity);
         let size = sizes.min().unwrap_or_default();
@@ -198,11 +199,11 @@ impl Controller {
             p,
         })
     }
-    /// Sectors in the write cache, on their way to the disks or not.
+    /// Sectors in the write cache, including those on their way to the disks.
     pub fn dirty_sectors(&self) -> u64 {
         self.dirty.sectors() + self.flying_sectors
     }
-    /// The mapping.
+    /// The mapping of the array.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -211,7 +212,7 @@ impl Controller {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
-    /// The command is done once its data have crossed the link.
+    /// Completes a command when its data have crossed the link.
     fn transfer(&mut self, id: u32) {
         let c = self.inside[id as usize].command;
         let mut at = self.now;
@@ -227,7 +228,7 @@ impl Controller {
         (at / strip, (end - 1) / strip)
     }
 
-    /// The firmware has looked at a command: what becomes of it.
+    /// Decides what to do with a command that the firmware has processed.
     fn looked(&mut self, id: u32) {
         let c = self.inside[id as usize].command;
         let (at, end) = (c.sector.0, c.sector.0 + u64::from(c.sectors.0));
@@ -309,7 +310,7 @@ impl Controller {
         }
     }
 
-    /// Lets waiting writes into the cache while there is room.
+    /// Moves waiting writes into the cache while it has room.
     fn admit(&mut self) {
         while let Some(id) = self.waiting.front().copied() {
             let c = self.inside[id as usize].command;
@@ -330,7 +331,7 @@ impl Controller {
             self.transfer(id);
         }
     }
-    /// A flush is done when nothing it covers is left where it could be lost.
+    /// Completes flushes when the data that they cover can no longer be lost.
     fn flush_if_empty(&mut self) {
         let drain = self.p.write_back() && !self.p.battery;
         if drain && self.dirty_sectors() > 0 {
@@ -363,7 +364,7 @@ impl Controller {
         }
         self.dirty.next(0)
     }
-    /// Picks what is written back next, in one direction over the array.
+    /// Picks the next extents to write back, in one direction over the array.
     fn write_back(&mut self) {
         let drain = !self.flushes.is_empty() && !self.p.battery;
         let most = self.disks.len() as u32 * self.p.disk_depth;
@@ -390,9 +391,9 @@ impl Controller {
             self.forced &= self.dirty.sectors() > self.p.lo_sectors();
         }
     }
-    /// What was written back from `start` on is out of the cache.
+    /// Removes the extents written back from `start` on from the cache.
     fn destaged(&mut self, start: u64) {
-        // A unit never reaches beyond its chunk or row.
+        // A unit never crosses the end of its chunk or row.
         let row = self.layout.chunk() * self.layout.width();
         let end = match self.p.level.parities() {
             0 => start + self.layout.rest(start),
@@ -414,7 +415,7 @@ impl Controller {
         self.flush_if_empty();
     }
 
-    /// Everything that came back, and what follows from it at the same instant.
+    /// Processes completions, and everything that follows from them at the same instant.
     fn settle(&mut self) {
         loop {
             while let Some((owner, error)) = self.closed.pop() {
@@ -565,7 +566,7 @@ impl Device for Controller {
     }
 }
 
-/// Sectors of a size, for parameters.
+/// Converts bytes to sectors, for parameters.
 fn sectors(bytes: f64) -> Sectors {
     Sectors((bytes / 512.0) as u32)
 }

@@ -70,60 +70,60 @@ pub enum Ahead {
     None,
     /// Always.
     Always,
-    /// After sequential reads.
+    /// After sequential reads only.
     Adaptive,
 }
 
-/// A controller, typed.
+/// The parameters of a controller, in typed form.
 #[derive(Debug, Clone)]
 pub struct ControllerParams {
     /// Preset name.
     pub name: String,
-    /// Level.
+    /// RAID level.
     pub level: Level,
     /// Specifications of the disks.
     pub members: Vec<String>,
-    /// Disks that are gone.
+    /// Indices of the failed disks.
     pub failed: Vec<usize>,
-    /// Chunk.
+    /// Chunk size.
     pub strip: Sectors,
-    /// Commands taken.
+    /// Number of commands that the controller accepts.
     pub depth: u32,
-    /// Firmware time.
+    /// Firmware time per command.
     pub firmware: Nanos,
-    /// Commands the firmware works on.
+    /// Commands that the firmware processes at the same time.
     pub engines: u32,
     /// Time of a sector on the link, in picoseconds.
     pub sector_ps: u64,
-    /// Write policy is write-back (with or without a condition).
+    /// The write policy is write-back, with or without a condition.
     pub wants_write_back: bool,
-    /// Even without a battery.
+    /// Write-back even without a battery.
     pub always: bool,
-    /// The battery is good.
+    /// The battery works.
     pub battery: bool,
-    /// Read-ahead.
+    /// Read-ahead policy.
     pub ahead: Ahead,
-    /// Strips of it.
+    /// Read-ahead length in strips.
     pub ahead_strips: u32,
-    /// Memory, sectors.
+    /// Cache memory in sectors.
     pub cache: u64,
-    /// Part for reads.
+    /// Share of the cache for reads.
     pub read_share: f64,
-    /// Marks of the dirty share (high, low).
+    /// Dirty shares at which write-back starts and stops (high, low).
     pub marks: (f64, f64),
-    /// Write-back timer.
+    /// Time of the write-back timer.
     pub timer: Nanos,
-    /// Write-back in one direction, else the oldest first.
+    /// Write-back in one direction; if false, the oldest first.
     pub in_order: bool,
-    /// Reads before write-back.
+    /// Reads precede write-back.
     pub reads_first: bool,
-    /// Commands to each disk.
+    /// Commands outstanding at each disk.
     pub disk_depth: u32,
-    /// Disks cache writes.
+    /// The disks' own write caches are on.
     pub disk_cache: bool,
-    /// Largest command.
+    /// Largest command for a disk.
     pub max_transfer: Sectors,
-    /// Reported rotation; `None`: as the disks.
+    /// Reported rotation; `None`: as the disks report.
     pub rotational: Option<bool>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn nanos(ms: f64) -> Nanos {
 }
 
 impl ControllerParams {
-    /// Types the values of a preset of kind `controller`.
+    /// Converts a preset of kind `controller`.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let (hi, lo) = (p.num("hi")?, p.num("lo")?);
         if lo > hi || hi <= 0.0 {
@@ -180,7 +180,7 @@ impl ControllerParams {
             },
         })
     }
-    /// Are writes cached?
+    /// Whether writes are cached.
     pub fn write_back(&self) -> bool {
         self.wants_write_back && (self.battery || self.always) && self.hi_sectors() > 0
     }

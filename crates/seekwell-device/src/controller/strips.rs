@@ -1,29 +1,29 @@
-//! The read cache: strips of the array, the least recently used given up first, and the streams
-//! that read-ahead looks for.
+//! The read cache, which keeps strips of the array and evicts the least recently used, and the
+//! detection of streams for read-ahead.
 
 use std::collections::BTreeMap;
 
-/// Streams remembered.
+/// Number of streams that are tracked.
 const STREAMS: usize = 32;
-/// Reads in a row that make a stream.
+/// Consecutive reads that make a stream.
 const SEQUENTIAL: u32 = 2;
 
 #[derive(Debug)]
 struct Strip {
     used: u64,
-    /// Commands that wait for it; it is on its way while this is set.
+    /// The strip is being read.
     loading: bool,
     waiters: Vec<u32>,
 }
 
-/// What is known of a range.
+/// What the cache holds of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
-    /// All of it.
+    /// All of the range.
     All,
-    /// All of it, when so many strips have come.
+    /// All of the range, after this number of strips has arrived.
     Soon(u32),
-    /// Some is missing.
+    /// A part of the range is missing.
     No,
 }
 
@@ -51,7 +51,7 @@ impl Strips {
             self.by_use.insert(self.clock, strip);
         }
     }
-    /// Looks strips `from..=to` up.
+    /// Looks up strips `from..=to`.
     pub fn look(&mut self, from: u64, to: u64) -> Held {
         let mut soon = 0;
         for s in from..=to {
@@ -68,7 +68,7 @@ impl Strips {
             n => Held::Soon(n),
         }
     }
-    /// `command` waits for those of the strips that are on their way.
+    /// Makes `command` wait for those of the strips that are being read.
     pub fn wait(&mut self, from: u64, to: u64, command: u32) {
         for s in from..=to {
             if let Some(s) = self.strips.get_mut(&s).filter(|s| s.loading) {
@@ -76,7 +76,8 @@ impl Strips {
             }
         }
     }
-    /// Makes room and an entry. False if it is there, or there is no room.
+    /// Adds an entry, with eviction if needed. Returns false if the strip is present, or there is
+    /// no room.
     pub fn add(&mut self, strip: u64, loading: bool) -> bool {
         if self.strips.contains_key(&strip) || self.capacity == 0 {
             return false;
@@ -102,7 +103,7 @@ impl Strips {
         self.touch(strip);
         true
     }
-    /// A strip has come; who waited for it.
+    /// Marks a strip as read, and returns the commands that waited for it.
     pub fn loaded(&mut self, strip: u64) -> Vec<u32> {
         match self.strips.get_mut(&strip) {
             Some(s) => {
@@ -112,7 +113,7 @@ impl Strips {
             None => Vec::new(),
         }
     }
-    /// Written over: what is there is old.
+    /// Drops strips that a write has made stale.
     pub fn forget(&mut self, from: u64, to: u64) {
         if self.strips.is_empty() {
             return;
@@ -125,7 +126,7 @@ impl Strips {
             }
         }
     }
-    /// Notes a read; true if it goes on where several before it did.
+    /// Records a read. Returns true if it continues a run of sequential reads.
     pub fn sequential(&mut self, at: u64, end: u64) -> bool {
         if let Some(i) = self.streams.iter().position(|s| s.0 == at) {
             let (_, n) = self.streams.remove(i);

@@ -1,6 +1,6 @@
-//! The most recently used few of many: open segments, loaded parts of the map.
+//! A small least-recently-used list: open segments, loaded parts of the map.
 
-/// Up to `limit` numbers, the most recent last. Few enough to be searched one by one.
+/// Up to `limit` numbers, the most recent last. The list is short enough for a linear search.
 #[derive(Debug, Clone)]
 pub struct Lru {
     limit: usize,
@@ -8,16 +8,16 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// Empty.
+    /// An empty list.
     pub fn new(limit: usize) -> Self {
         Lru {
             limit,
             held: Vec::with_capacity(limit),
         }
     }
-    /// Makes `x` the most recent. False if it was not held.
+    /// Makes `x` the most recent. Returns false if the list did not contain it.
     pub fn touch(&mut self, x: u64) -> bool {
-        // What is used again was mostly used just before.
+        // Most reuses follow soon after the previous use, so search from the end.
         if let Some(i) = self.held.iter().rposition(|h| *h == x) {
             self.held[i..].rotate_left(1);
             return true;

@@ -1,14 +1,20 @@
-//! eMMC of a phone, and SD cards: one command at a time, and writes that cost by where they fall.
+//! eMMC of a phone, and SD cards. They execute one command at a time, and the cost of a write
+//! depends on its address.
 //!
-//! What it models: reads as `base + per KiB`, longer when the part of the map they need is not
-//! loaded; writes likewise, longer when they fall outside the few segments that are open, and for
-//! garbage collection; packed groups of writes; a volatile cache that drains in the background;
-//! reliable writes (FUA); stopping a running write for an urgent read (HPI); log-normal noise.
-//! What the host's driver does (two slots, packing, reinsertion) is the block layer's; the card
-//! only says what it takes ([`seekwell_core::MmcHost`]).
+//! The model covers:
+//! - reads at `base + per KiB`, plus a delay if the needed part of the map is not loaded;
+//! - writes likewise, plus a delay outside the few open segments, and garbage collections;
+//! - packed groups of writes;
+//! - a volatile cache that drains in the background;
+//! - reliable writes (FUA);
+//! - stopping a running write for an urgent read (HPI);
+//! - log-normal noise.
+//!
+//! The block layer models the host's driver (two slots, packing, reinsertion). The card only
+//! reports what it supports ([`seekwell_core::MmcHost`]).
 //!
 //! Left out: pages and blocks of the flash (a collection is a pause drawn at random), command
-//! queueing of eMMC 5.1, and the coalescing of cached writes to one place.
+//! queueing of eMMC 5.1, and the merging of cached writes to the same place.
 
 mod lru;
 mod params;
@@ -26,15 +32,15 @@ use seekwell_core::{
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::collections::VecDeque;
 
-/// What the card is doing for the host: one command, or one packed group.
+/// The running command, or packed group, of the host.
 #[derive(Debug, Clone, Default)]
 struct Running {
     commands: Vec<Command>,
     start: Instant,
     end: Instant,
-    /// A write to the medium, so that it can be stopped.
+    /// The write goes to the medium, so it can be stopped.
     medium: bool,
-    /// The command reaches past the end.
+    /// The command reaches past the end of the card.
     error: bool,
 }
 
@@ -46,20 +52,20 @@ pub struct Emmc {
     rng: Pcg64Mcg,
     open: Lru,
     map: Lru,
-    /// No command when empty.
+    /// Its list of commands is empty while no command runs.
     running: Running,
-    /// When the card is next free; later than now also while it drains or stops.
+    /// When the card is next free. Later than `now` also while the card drains or stops.
     free: Instant,
-    /// Latest time seen.
+    /// Latest time the card has seen.
     now: Instant,
-    /// Written since the last rest, sectors.
+    /// Sectors written since the last rest.
     since_rest: u64,
-    /// In the cache, oldest first.
+    /// Cached writes (address, sectors), oldest first.
     cached: VecDeque<(u64, u32)>,
     cached_sectors: u64,
-    /// Writes drained behind the last `write_base`.
+    /// Writes drained since the last one that paid `write_base`.
     drained: u32,
-    /// Members of the group stopped last, with what was written of them.
+    /// Members of the most recently stopped group, and how much of each was written.
     stopped: Vec<(u32, Sectors)>,
     busy: u64,
     hits: u64,
@@ -101,7 +107,7 @@ impl Emmc {
             p: p.clone(),
         }
     }
-    /// In the cache and not on the medium, sectors.
+    /// Sectors in the cache that are not on the medium.
     pub fn dirty_sectors(&self) -> u64 {
         self.cached_sectors
     }
@@ -109,7 +115,7 @@ impl Emmc {
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
-    /// A factor of mean 1.
+    /// A random factor with mean 1.
     fn noise(&mut self, sigma: f64) -> f64 {
         if sigma == 0.0 {
             return 1.0;
@@ -128,14 +134,15 @@ impl Emmc {
         }
         t * self.noise(self.p.noise.0)
     }
-    /// A collection.
+    /// Draws the duration of a garbage collection.
     fn gc_ns(&mut self) -> f64 {
         let (lo, hi) = self.p.gc_ns;
         let t = lo + (hi - lo) * self.uniform();
         self.internal += self.p.segment * 512;
         t
     }
-    /// Placing a write: what it takes beside base and length, and the collections it meets.
+    /// Placement costs of a write: the extra time besides base and length, and the time of the
+    /// collections that it causes.
     fn place(&mut self, lba: u64, n: u32) -> (f64, f64) {
         let (mut t, mut gc) = (0.0, 0.0);
         for s in parts(lba, n, self.p.segment) {
@@ -148,7 +155,7 @@ impl Emmc {
             }
         }
         for part in parts(lba, n, self.p.map_segment) {
-            // A write brings its part of the map along; the base contains what that takes.
+            // A write loads its part of the map; the base time includes this.
             self.map.touch(part);
         }
         let page = self.p.page;
@@ -163,7 +170,7 @@ impl Emmc {
         self.media_ops += 1;
         (t, gc)
     }
-    /// A write, or a packed group, to the medium.
+    /// Time of a write, or of a packed group, to the medium.
     fn write_ns(&mut self, commands: &[Command]) -> f64 {
         let (mut t, mut gc) = (self.p.write_base_ns, 0.0);
         if commands.len() > 1 {
@@ -176,7 +183,7 @@ impl Emmc {
         }
         t * self.noise(self.p.noise.1) + gc
     }
-    /// Writes the oldest of the cache; writes behind each other share a base, as in a packed group.
+    /// Writes the oldest cached entry. Adjacent writes share one base time, as in a packed group.
     fn drain_one(&mut self) -> f64 {
         let Some((lba, n)) = self.cached.pop_front() else {
             return 0.0;
@@ -197,10 +204,10 @@ impl Emmc {
         self.free = from + d;
         self.free
     }
-    /// What the card does by itself until `now`, which decides nothing later than its own start.
+    /// Executes the card's own work up to `now`. It starts no work that would begin after `now`.
     fn catch_up(&mut self, now: Instant) {
         if self.running.commands.is_empty() {
-            // What is cached came before `free`.
+            // Every cached write arrived before `free`.
             while !self.cached.is_empty() && self.free < now {
                 let ns = self.drain_one();
                 self.take_time(self.free, ns);
@@ -276,7 +283,7 @@ impl Emmc {
     }
 }
 
-/// The numbers of the units of `unit` sectors that a command touches.
+/// The indices of the units of `unit` sectors that a command touches.
 fn parts(lba: u64, n: u32, unit: u64) -> std::ops::RangeInclusive<u64> {
     let last = lba + u64::from(n.max(1)) - 1;
     lba / unit..=last / unit
@@ -294,7 +301,7 @@ impl Device for Emmc {
         self.begin(now, group)
     }
     fn next_event(&self) -> Option<Instant> {
-        // Draining completes nothing: it is worked out when somebody comes.
+        // Draining completes no command, so it is computed at the next call.
         (!self.running.commands.is_empty()).then_some(self.running.end)
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
@@ -314,7 +321,7 @@ impl Device for Emmc {
         &self.facts
     }
     fn stats(&self) -> DeviceStats {
-        // What is still to come of the present work has not been busy yet.
+        // Work after `now` does not count as busy time yet.
         let ahead = self.free.since(self.now).0;
         DeviceStats {
             busy: Nanos(self.busy.saturating_sub(ahead)),
@@ -332,7 +339,7 @@ impl Device for Emmc {
         if !self.p.hpi || !r.medium || now >= r.end || r.commands.iter().all(|c| c.id != id) {
             return None;
         }
-        // Progress is even over the whole time, and kept in whole pages.
+        // Progress is linear over the whole time and rounded down to whole pages.
         let all: u64 = r.commands.iter().map(|c| u64::from(c.sectors.0)).sum();
         let (gone, whole) = (now.since(r.start).0, r.end.since(r.start).0);
         let mut written = (u128::from(all) * u128::from(gone) / u128::from(whole.max(1))) as u64;

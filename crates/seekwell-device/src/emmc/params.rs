@@ -51,7 +51,7 @@ pub static DEFS: &[Def] = &[
     Def::new("noise_write", Dim::Real("sigma"), Some("0.15"), (0.0, 2.0), "spread of write times, log-normal, mean kept"),
 ];
 
-/// A card's parameters: times in ns, lengths in sectors.
+/// A card's parameters in the model's units: times in ns, lengths in sectors.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct EmmcParams {
@@ -88,11 +88,11 @@ pub struct EmmcParams {
 }
 
 impl EmmcParams {
-    /// From a preset; what cannot be is refused.
+    /// Converts a preset. Rejects impossible values.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let ns = |key| p.num(key).map(|ms| ms * 1e6);
         let per_sector = |key| p.num(key).map(|us_kib| us_kib * 1e3 / 2.0);
-        // Lengths are whole sectors; `least` is the least that makes sense.
+        // Lengths are whole sectors; `least` is the smallest useful value.
         let sectors = |key: &'static str, least: u64| -> Result<u64, ParamError> {
             let bytes = p.num(key)?;
             let n = bytes / 512.0;

@@ -1,4 +1,4 @@
-//! The choice among the commands that wait.
+//! The drive's choice among the waiting commands.
 
 use super::Ticks;
 use super::laps::Laps;
@@ -6,13 +6,13 @@ use super::mech::{Mech, SLACK};
 use super::params::Choice;
 use super::queue::{INDEX_BITS, Queue, Queued};
 
-/// Which command, and was it picked by position among several?
+/// The chosen command, and whether it was chosen by position among several.
 pub(super) struct Picked {
     pub index: usize,
     pub by_position: bool,
 }
 
-/// What the choice needs to know of the drive.
+/// The properties of the drive that affect the choice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub choice: Choice,
@@ -23,7 +23,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Has the oldest command waited too long?
+    /// Whether the oldest command has exceeded the age limit.
     #[inline]
     pub fn overdue(&self, queue: &Queue, t: Ticks) -> bool {
         self.age_limit > 0
@@ -32,7 +32,7 @@ impl Rules {
                 .is_some_and(|q| t.saturating_sub(q.arrived) > self.age_limit)
     }
 
-    /// Chooses among the oldest commands of a queue that is not empty.
+    /// Chooses among the oldest commands. The queue must not be empty.
     pub fn pick(&self, queue: &Queue, mech: &Mech, t: Ticks) -> Picked {
         let by_age = |index| Picked {
             index,
@@ -56,7 +56,7 @@ impl Rules {
                 by_position: seen > 1,
             },
             Choice::Asptf => {
-                // Shifted up so that old commands stay above zero.
+                // The offset keeps the result positive for old commands.
                 let index = self.nearest(queue, seen, mech, t, |q| {
                     let age = t.saturating_sub(q.arrived) as f64;
                     (1u64 << 62) - ((age * self.age_weight) as u64).min(1 << 61)
@@ -69,9 +69,9 @@ impl Rules {
         }
     }
 
-    /// Command `k` goes on where the head stands at `t`: is it the one to take now? To continue
-    /// costs no positioning, which is an advantage in each policy only as far as that policy looks
-    /// at places; it is none over commands that are overdue.
+    /// Command `k` starts where the head is at `t`. Returns whether the policy takes it next.
+    /// Continuing needs no positioning. That is an advantage only in policies that consider
+    /// positions, and never over overdue commands.
     pub fn goes_on(&self, queue: &Queue, k: usize, mech: &Mech, t: Ticks) -> bool {
         if k == 0 {
             return true;
@@ -95,14 +95,15 @@ impl Rules {
         }
     }
 
-    /// Positioning time of a command, the platter at `psi`.
+    /// Positioning time of a command when the platter phase is `psi`.
     #[inline]
     fn takes(&self, q: &Queued, mech: &Mech, psi: Ticks) -> Ticks {
         mech.estimate(psi, q.place.cyl, q.place.head, q.theta, q.write, self.guard)
     }
 
-    /// Shortest positioning time among the oldest `seen`; ties go to the older. Most often one
-    /// command is worked out: that which could come round first, and does.
+    /// The command with the shortest positioning time among the oldest `seen`; ties go to the
+    /// older. Usually only one positioning time is computed: that of the command with the least
+    /// lower bound, which it then reaches.
     #[inline]
     fn soonest(&self, queue: &Queue, seen: usize, mech: &Mech, t: Ticks) -> usize {
         if self.guard <= SLACK {
@@ -112,7 +113,7 @@ impl Rules {
         let first = first_possible(queue, seen, &mech.laps, psi, mech.at.cyl);
         let (bound, mut index) = (first >> INDEX_BITS, first as usize % (1 << INDEX_BITS));
         let mut best = self.takes(&queue[index], mech, psi);
-        // What takes nothing, as an older one may too, is looked for with all others.
+        // With a time of zero there may be an older command with the same time, so search all.
         if best + SLACK == bound && best > 0 {
             return index;
         }
@@ -128,8 +129,8 @@ impl Rules {
         index
     }
 
-    /// Shortest positioning time among the oldest `seen`, on top of what `from` says, which falls
-    /// with age; ties go to the older.
+    /// The command with the least sum of positioning time and `from`, which falls with age, among
+    /// the oldest `seen`; ties go to the older.
     #[inline]
     fn nearest(
         &self,
@@ -140,7 +141,8 @@ impl Rules {
         from: impl Fn(&Queued) -> Ticks,
     ) -> usize {
         let psi = mech.phase_at(t);
-        // What every command takes beside the arm's way, and how far away one may be to be better.
+        // The least cost of any command without the seek, and the greatest distance at which a
+        // command can be better.
         let least = queue.first().map_or(0, &from) + self.guard;
         let (mut best, mut index, mut reach) = (Ticks::MAX, 0, u32::MAX);
         for (i, q) in queue.iter().take(seen).enumerate() {
@@ -157,16 +159,16 @@ impl Rules {
     }
 }
 
-/// Which of the oldest `seen` could come round first, and when. By itself, so that the loop has all
-/// registers.
+/// The command among the oldest `seen` with the least lower bound, and that bound. A separate
+/// function, so that the loop has all registers.
 #[inline(never)]
 fn first_possible(queue: &Queue, seen: usize, laps: &Laps, psi: Ticks, cyl: u32) -> u64 {
     laps.first(psi, cyl, queue.spots(seen))
 }
 
-/// Commands that continue one another are taken in order: the first of the run that `index` is in.
-/// Without this, two sequential writes that meet an idle drive may start with the second and stay
-/// out of step, a revolution each, for ever.
+/// Takes contiguous commands in order: returns the first command of the run that contains `index`.
+/// Otherwise, if two sequential writes meet an idle drive, it could start with the second. They
+/// would then stay out of order and lose a revolution each, for ever.
 fn first_of_run(queue: &Queue, seen: usize, mut index: usize) -> usize {
     while queue.may_end(queue[index].lba) {
         let q = queue[index];
@@ -214,8 +216,9 @@ mod tests {
     }
 
     proptest! {
-        /// What is found by bounds is what working every command out finds, on drives that turn fast
-        /// and slowly, with seeks that cost more one way, whatever the guard.
+        /// The search with bounds finds the same command as computing every positioning time.
+        /// Checked for fast and slow spindles, seeks that cost more in one direction, and any
+        /// guard.
         #[test]
         fn the_soonest_is_the_soonest(
             drive in 0usize..4,
@@ -223,7 +226,8 @@ mod tests {
             factor in prop_oneof![Just((1.0, 1.0)), (0.7..1.3, 0.7..1.3)],
             arm in 0.0..1.0,
             head in 0u32..2,
-            // Anywhere, or near each other: ties, and seeks shorter than a head switch.
+            // Random addresses, or addresses near each other: these give ties, and seeks shorter
+            // than a head switch.
             commands in prop::collection::vec((0.0..1.0, any::<bool>(), any::<bool>()), 1..40),
             ns in 0u64..1 << 40,
             window in 1usize..40,
@@ -261,8 +265,9 @@ mod tests {
         }
     }
 
-    /// On the track under the head nothing settles: what comes next there is taken, however soon it
-    /// comes, also if it passed by no more than what the clock may be off by.
+    /// The guard does not apply on the track under the head, because nothing settles there. The
+    /// next command on it is taken at any distance, even if its sector passed within the rounding
+    /// error of the clock.
     #[test]
     fn on_the_track_under_the_head_there_is_no_guard() {
         let p = params("hitachi-7k200");

@@ -1,29 +1,29 @@
-//! The disk's own clock: ticks of 1/1024 ns behind an origin that moves along.
+//! The disk's own clock: ticks of 1/1024 ns since an origin that moves.
 //!
-//! 64 bits hold 208 days of ticks and 584 years of nanoseconds. Whoever replays a trace from the
-//! epoch on is 56 years in: the origin follows, in whole nanoseconds, and the platter's phase with
-//! it, so that every figure is exact at any time. What lies further back than [`KEPT`] when that
-//! happens counts as that long ago.
+//! 64 bits hold 208 days of ticks, or 584 years of nanoseconds. A trace replayed with Unix times
+//! starts 56 years after the epoch. So the origin moves in whole nanoseconds, and the platter's
+//! phase with it, which keeps every figure exact at any time. When the origin moves, times older
+//! than [`KEPT`] are set to that age.
 
 use super::{Hdd, Mech, NEVER, ReadAhead, Ticks};
 use seekwell_core::Instant;
 
 const TICK_BITS: u32 = 10;
-/// The origin moves when a time is this far from it, ns: 52 days. No command takes as long again.
+/// The origin moves when a time is this far from it, ns: 52 days. No command takes that long.
 const REACH: u64 = 1 << 52;
-/// So much of the past is kept then, ns.
+/// How much of the past remains representable after a move, ns.
 const KEPT: u64 = 1 << 51;
-/// Times farther ahead than ticks reach count as this, ns.
+/// Times beyond the range of ticks are reduced to this, ns.
 const LAST: u64 = (Ticks::MAX >> 1) >> TICK_BITS;
 
-/// Where ticks are counted from.
+/// The origin of the ticks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Clock {
     origin_ns: u64,
 }
 
 impl Clock {
-    /// Is a time too far from the origin for ticks?
+    /// Whether a time is too far from the origin.
     #[inline]
     pub fn beyond(&self, t: Instant) -> bool {
         t.0.saturating_sub(self.origin_ns) > REACH
@@ -32,18 +32,18 @@ impl Clock {
     pub fn ticks(&self, t: Instant) -> Ticks {
         t.0.saturating_sub(self.origin_ns).min(LAST) << TICK_BITS
     }
-    /// Rounded up.
+    /// Converts to nanoseconds, rounded up.
     #[inline]
     pub fn instant(&self, t: Ticks) -> Instant {
         Instant(self.origin_ns.saturating_add(t.div_ceil(1 << TICK_BITS)))
     }
-    /// Up to where a disk works before its origin moves.
+    /// The time up to which a disk works before its origin moves.
     pub const fn reach() -> Ticks {
         REACH << TICK_BITS
     }
-    /// How far the origin should move for `now`, in ns, if the disk does nothing by itself
-    /// (`quiet`) or has done so up to [`Clock::reach`], and the first completion that nobody has
-    /// taken yet is at `untaken`.
+    /// How far the origin should move for `now`, in ns. Either the disk does nothing by itself
+    /// (`quiet`), or it has worked up to [`Clock::reach`]. `untaken` is the time of the first
+    /// completion that the caller has not taken yet.
     pub fn step(&self, now: Instant, quiet: bool, untaken: Option<Ticks>) -> Shift {
         let past = now.0.saturating_sub(self.origin_ns);
         let whole = if quiet { past } else { REACH };
@@ -55,7 +55,7 @@ impl Clock {
     }
 }
 
-/// The origin's way, ns.
+/// A move of the origin, ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift(u64);
 
@@ -63,14 +63,14 @@ impl Shift {
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
-    /// A time, seen from the new origin.
+    /// Converts a time to the new origin.
     pub fn time(self, t: &mut Ticks) {
         if *t != NEVER {
             let by = u128::from(self.0) << TICK_BITS;
             *t = t.saturating_sub(Ticks::try_from(by).unwrap_or(Ticks::MAX));
         }
     }
-    /// A phase of the platter at the origin.
+    /// Converts the platter's phase at the origin.
     pub fn phase(self, phase: &mut Ticks, turn: Ticks) {
         let at = (u128::from(self.0) << TICK_BITS) + u128::from(*phase);
         *phase = (at % u128::from(turn)) as Ticks;
@@ -78,7 +78,7 @@ impl Shift {
 }
 
 impl Hdd {
-    /// `now` in ticks; the disk has done what it does by itself before the origin moves.
+    /// Converts `now` to ticks. Before the origin moves, the disk executes its own work.
     #[inline]
     pub(super) fn ticks(&mut self, now: Instant) -> Ticks {
         if self.clock.beyond(now) {

@@ -1,5 +1,5 @@
-//! Closed forms: what the mechanics predict on paper. Expectations for tests, and the numbers the
-//! fast model is built from.
+//! Closed forms of the mechanics. Tests compare the models with them, and the fast model is built
+//! from them.
 
 use super::geometry::Geometry;
 use super::params::{HddParams, Layout};
@@ -7,13 +7,13 @@ use super::seek::SeekCurve;
 use crate::error::ParamError;
 use libm::{ceil, pow};
 
-/// Growth of throughput with the depth of the queue: each doubling gives 2^this (fitted to the
-/// queue gains of a 7200 rpm drive with a guard of 0.5 ms and 2 % misses).
+/// Exponent of throughput over queue depth: each doubling of the depth multiplies throughput by
+/// 2^this. Fitted to the queue gains of a 7200 rpm drive with a guard of 0.5 ms and 2 % misses.
 pub const QUEUE_GAMMA: f64 = 0.2;
 /// The same for destaging, up to 256 extents.
 pub const DESTAGE_GAMMA: f64 = 0.175;
 
-/// Formulas over one drive's parameters; times in ms.
+/// Formulas for the parameters of one drive; times in ms.
 #[derive(Debug, Clone)]
 pub struct ClosedForms {
     p: HddParams,
@@ -22,7 +22,7 @@ pub struct ClosedForms {
 }
 
 impl ClosedForms {
-    /// For a drive.
+    /// The closed forms of a drive.
     pub fn new(p: &HddParams) -> Result<Self, ParamError> {
         let geometry = Geometry::new(p)?;
         let curve = SeekCurve::new(&p.seek, geometry.cylinders())?;
@@ -32,15 +32,15 @@ impl ClosedForms {
             curve,
         })
     }
-    /// The mapping.
+    /// The mapping of the drive.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
     pub(super) fn curve(&self) -> &SeekCurve {
         &self.curve
     }
-    /// Sustained rate at an address, MB/s: bytes of a cylinder over the revolutions that read it
-    /// and the switches between its tracks.
+    /// Sustained rate at an address, MB/s: the bytes of a cylinder over the time of the revolutions
+    /// that read it and of the switches between its tracks.
     pub fn sustained_mb(&self, lba: u64) -> f64 {
         let (t, h) = (self.p.revolution_ms(), f64::from(self.p.surfaces));
         let s = f64::from(self.geometry.track_sectors(lba));
@@ -59,14 +59,14 @@ impl ClosedForms {
         };
         512.0 * s * h / (h * t + steps * skew(step) + ends * skew(band)) / 1e3
     }
-    /// Mean sectors per track over the addresses.
+    /// Mean sectors per track over all addresses.
     pub fn mean_track(&self) -> f64 {
         let n = 1000u64;
         let at = |i| u64::from(self.geometry.track_sectors(self.p.capacity / n * i));
         (0..n).map(at).sum::<u64>() as f64 / n as f64
     }
-    /// Mean random read of `n` sectors, one at a time. Uniform addresses favour long outer tracks,
-    /// hence 0.99 of the mean over cylinders.
+    /// Mean random read of `n` sectors, one at a time. Uniform addresses favour the longer outer
+    /// tracks, so the seek time is 0.99 of the mean over cylinders.
     pub fn random_read_ms(&self, n: u32) -> f64 {
         let t = self.p.revolution_ms();
         let seek = 0.99 * self.curve.mean_ms(self.geometry.cylinders());
@@ -91,7 +91,7 @@ impl ClosedForms {
         let one = self.random_read_ms(8) + self.p.write_settle_ms;
         f64::from(n) * one / pow(f64::from(n.min(window).max(1)), DESTAGE_GAMMA)
     }
-    /// Period of write, FLUSH, think for `think` ms, the same block each time: whole revolutions.
+    /// Period of write, FLUSH and a pause of `think` ms on the same block: whole revolutions.
     pub fn commit_ms(&self, think: f64, n: u32, lba: u64) -> f64 {
         let t = self.p.revolution_ms();
         let s = f64::from(self.geometry.track_sectors(lba));

@@ -1,7 +1,7 @@
-//! The write cache: dirty extents in order of address, coalesced where they touch.
+//! The write cache: dirty extents in order of address, merged where they touch.
 //!
-//! Room is counted in sectors and in extents; what is on its way to the medium counts until it is
-//! there.
+//! Space is counted in sectors and in extents. Data on their way to the medium count until they
+//! arrive.
 
 use super::Ticks;
 use super::mech::Mech;
@@ -11,19 +11,19 @@ use seekwell_core::{Links, List};
 struct Extent {
     start: u64,
     end: u64,
-    /// Order of age.
+    /// Rank by age.
     stamp: u64,
     cyl: u32,
     head: u32,
     theta: Ticks,
 }
 
-/// A stretch on its way to the medium.
+/// A range on its way to the medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flight {
     pub lba: u64,
     pub n: u32,
-    /// It was all of its extent, whose entry is free when it is written.
+    /// The range was a whole extent, whose entry becomes free when the range is written.
     pub entry: bool,
 }
 
@@ -36,16 +36,17 @@ pub(super) struct Dirty {
     age: List,
     links: Links,
     stamp: u64,
-    /// Sectors dirty or in flight, and entries in flight.
+    /// Sectors that are dirty or in flight; then entries in flight.
     sectors: u64,
     flying: u32,
     limit: u64,
     entries: u32,
-    /// Extents compared when destaging.
+    /// Number of extents compared when destaging.
     window: usize,
-    /// How far, in cylinders, addresses may be out of order with places.
+    /// Greatest distance, in cylinders, by which the order of addresses and the order of places may
+    /// differ.
     disorder: u32,
-    /// Sectors of 512 bytes in a physical one.
+    /// Sectors of 512 bytes per physical sector.
     physical: u64,
 }
 
@@ -75,21 +76,21 @@ impl Dirty {
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
-    /// Extents, those in flight left out.
+    /// Number of extents, without those in flight.
     pub fn len(&self) -> usize {
         self.order.len()
     }
-    /// Fill, 0 to 1, by the scarcer of room and entries.
+    /// Fill level, 0 to 1: the larger of the levels of space and entries.
     pub fn fill(&self) -> f64 {
         let entries = (self.order.len() as u32 + self.flying) as f64 / f64::from(self.entries);
         (self.sectors as f64 / self.limit as f64).max(entries)
     }
-    /// Can it ever hold so much?
+    /// Whether the cache is large enough for `n` sectors when empty.
     pub fn can_hold(&self, n: u64) -> bool {
         n <= self.limit
     }
 
-    /// Index of the first extent that ends at or behind `a`.
+    /// Index of the first extent that ends at or after `a`.
     #[inline]
     fn first_touching(&self, a: u64) -> usize {
         let i = self.order.partition_point(|o| o.0 < a);
@@ -99,12 +100,13 @@ impl Dirty {
             i
         }
     }
-    /// Is all of [a, b) dirty?
+    /// Whether all of [a, b) is dirty.
     pub fn covers(&self, a: u64, b: u64) -> bool {
         let i = self.order.partition_point(|o| o.0 <= a);
         i > 0 && self.slab[self.order[i - 1].1 as usize].end >= b
     }
-    /// Is there room for [a, b)? Sectors already dirty need none; touching extents, no entry.
+    /// Whether [a, b) fits. Sectors that are already dirty need no space, and an extent that
+    /// touches another needs no entry.
     pub fn fits(&self, a: u64, b: u64) -> bool {
         let (mut need, mut touching) = (b - a, false);
         for &(start, x) in &self.order[self.first_touching(a)..] {
@@ -131,7 +133,7 @@ impl Dirty {
             let e = self.slab[x as usize];
             (start, end) = (start.min(e.start), end.max(e.end));
             had += e.end - e.start;
-            // The merged extent keeps the age of the oldest part.
+            // The merged extent has the age of its oldest part.
             let older = oldest.is_none_or(|o| e.stamp < self.slab[o as usize].stamp);
             let gone = if older { oldest.replace(x) } else { Some(x) };
             if let Some(g) = gone {
@@ -173,7 +175,7 @@ impl Dirty {
         (e.start, e.end) = (start, end);
     }
 
-    /// Forgets [a, b): it is being written past the cache.
+    /// Drops [a, b), which is being written past the cache.
     pub fn remove(&mut self, a: u64, b: u64, mech: &Mech) {
         let mut i = self.first_touching(a);
         while let Some(&(s, x)) = self.order.get(i) {
@@ -200,13 +202,13 @@ impl Dirty {
         }
     }
 
-    /// Does an extent begin at `lba`?
+    /// Whether an extent begins at `lba`.
     pub fn begins(&self, lba: u64) -> bool {
         self.order.binary_search_by_key(&lba, |o| o.0).is_ok()
     }
 
-    /// Chooses what to write next at `t`: the extent that begins at `stream`, else the one soonest
-    /// reached among the oldest.
+    /// Chooses the next extent to write at `t`: the one that begins at `stream`, otherwise the one
+    /// with the shortest positioning time among the oldest.
     pub fn pick(&self, mech: &Mech, t: Ticks, guard: Ticks, stream: Option<u64>) -> Option<usize> {
         if let Some(lba) = stream
             && let Ok(i) = self.order.binary_search_by_key(&lba, |o| o.0)
@@ -230,8 +232,8 @@ impl Dirty {
             let i = self.order.partition_point(|o| o.0 < best.1);
             return Some(i);
         }
-        // Outward from the arm: behind the point where the seek alone is longer than the best
-        // positioning found, nothing can be better.
+        // Search outward from the arm, until the seek alone takes longer than the best positioning
+        // found.
         let near = |x: u32| {
             let cyl = self.slab[x as usize].cyl;
             let toward = if cyl > mech.at.cyl {
@@ -268,8 +270,9 @@ impl Dirty {
         }
     }
 
-    /// Takes the extent at `i` off to the medium, at most to the end of its track, and to the end
-    /// of the last physical sector begun there: none is ever cut in two by a track.
+    /// Moves the extent at `i` towards the medium, at most to the end of its track. A physical
+    /// sector that begins on the track is included whole, so that the end of a track never cuts one
+    /// in two.
     pub fn take(&mut self, i: usize, mech: &Mech) -> Flight {
         let (start, x) = self.order[i];
         let e = self.slab[x as usize];
@@ -293,7 +296,7 @@ impl Dirty {
             entry,
         }
     }
-    /// It is on the medium.
+    /// Records that a range is on the medium.
     pub fn landed(&mut self, f: Flight) {
         self.sectors -= u64::from(f.n);
         self.flying -= u32::from(f.entry);

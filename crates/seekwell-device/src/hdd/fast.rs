@@ -1,9 +1,10 @@
-//! The fast variant: service times drawn, no angles, no zones, no read cache.
+//! The fast variant: random service times, no angles, no zones, no read cache.
 //!
-//! For sweeps of more than ten million requests. Mean throughput is close to the full model's;
-//! tails are wrong, and so is everything about commit loops and flushes of few extents, which here
-//! cost drawn times instead of whole revolutions. Commands are served in order of arrival; the gain
-//! from reordering is a divisor on the positioning time. Mark results obtained with it.
+//! Use it for sweeps of more than ten million requests. Mean throughput is close to the full
+//! model's. Tail latencies are wrong. Commit loops and flushes of few extents are also wrong: here
+//! they take random times instead of whole revolutions. Commands are served in order of arrival;
+//! the gain from reordering is a divisor of the positioning time. Mark results obtained with this
+//! variant.
 
 use super::clock::Clock;
 use super::closed::{ClosedForms, DESTAGE_GAMMA};
@@ -29,17 +30,17 @@ pub struct FastHdd {
     turn: Ticks,
     overhead: Ticks,
     hit: Ticks,
-    /// Link time of a sector.
+    /// Link time per sector.
     link: Ticks,
-    /// Sectors per tick at the rim, and how they change with the address (share of the capacity),
-    /// first and second order: tracks shorten evenly from zone to zone, so the rate bends little.
+    /// Sectors per tick at the rim, and the linear and quadratic change with the address (share of
+    /// the capacity). Tracks shorten evenly from zone to zone, so the curve is nearly straight.
     rate: [f64; 3],
-    /// 1024 over the divisor of positioning at each depth.
+    /// 1024 over the divisor of the positioning time, by depth.
     gain: Vec<u64>,
-    /// Time to destage c scattered extents, c = 0, 1, ...
+    /// Time to destage c scattered extents, for c = 0, 1, ...
     destage: Vec<Ticks>,
     high: usize,
-    /// Extents to destage, and sequential writing to do.
+    /// Number of extents to destage, and time of pending sequential writes.
     dirty: usize,
     stream: Ticks,
     free: Ticks,
@@ -61,7 +62,7 @@ impl FastHdd {
             let lba = (share * (p.capacity - 1) as f64) as u64;
             closed.sustained_mb(lba) / (512.0 * 1024.0 * 1e3)
         };
-        // The quadratic through rim, middle and inner edge.
+        // The quadratic curve through rim, middle and inner edge.
         let (a, m, z) = (per_tick(0.0), per_tick(0.5), per_tick(1.0));
         let rate = [a, 4.0 * m - 3.0 * a - z, 2.0 * (a + z) - 4.0 * m];
         let total = closed.random_read_ms(8);
@@ -91,7 +92,8 @@ impl FastHdd {
                 write_cache: p.write_cache,
                 flush_queueable: false,
                 physical_block_bytes: p.physical as u32 * 512,
-                // The name marks results: tails and commit loops of this model mean nothing.
+                // The name marks results, because tails and commit loops of this model are
+                // meaningless.
                 ..DeviceFacts::plain(
                     &format!("{} (fast model)", p.name),
                     Sector(p.capacity),
@@ -128,7 +130,7 @@ impl FastHdd {
         let [a, b, c] = self.rate;
         (f64::from(n) / (a + b * x + c * x * x)) as Ticks
     }
-    /// Seek and rotation to `lba`, the rotation drawn.
+    /// Seek and rotation to `lba`, with a random rotation.
     fn position(&mut self, lba: u64) -> Ticks {
         let moved = u128::from(lba.abs_diff(self.at)) * u128::from(self.cylinders);
         let d = (moved / u128::from(self.facts.capacity.0)) as u32;
@@ -136,7 +138,7 @@ impl FastHdd {
         self.table.ticks(d) + (drawn >> 64) as Ticks
     }
 
-    /// Moves the clock's origin along. Nothing happens by itself here that is not worked out later.
+    /// Moves the clock's origin. The variant has no work of its own that is not computed later.
     #[cold]
     fn follow(&mut self, now: Instant) {
         let untaken = self.finished.last().map(|f| f.at);
@@ -147,7 +149,7 @@ impl FastHdd {
         self.finished.iter_mut().for_each(|f| by.time(&mut f.at));
     }
 
-    /// Destages in the time the mechanism had nothing else to do.
+    /// Destages in the idle time of the mechanism.
     fn idle_until(&mut self, t: Ticks) {
         if self.free >= t {
             return;
@@ -169,7 +171,7 @@ impl FastHdd {
         self.busy += streamed;
         self.free = t;
     }
-    /// Writes one extent to the medium, the mechanism free at `t`.
+    /// Writes one extent to the medium; the mechanism is free at `t`.
     fn one_extent(&mut self, t: Ticks) -> Ticks {
         let took = self.destage[self.dirty] - self.destage[self.dirty - 1];
         self.dirty -= 1;
@@ -192,11 +194,11 @@ impl FastHdd {
         self.media_ops += 1;
         self.busy += start + took - t.max(self.free);
         self.free = start + took;
-        // Even a sequential command takes its overhead, though not of the mechanism.
+        // A sequential command still has its overhead, but the mechanism does not wait for it.
         self.over_link(read, n).max(t + self.hit) + self.link
     }
-    /// When the link is a sector behind what was read until now: a slower one than the medium is
-    /// taken for longer.
+    /// When the transfer of the data read until now ends, but for one sector. A link slower than
+    /// the medium is occupied longer.
     fn over_link(&mut self, read: Ticks, n: u32) -> Ticks {
         let carry = u64::from(n.saturating_sub(1)) * self.link;
         if carry <= read {
@@ -212,7 +214,7 @@ impl FastHdd {
         let full = self.destage.len() - 1;
         if lba == self.write_end {
             self.stream += self.transfer(lba, n);
-            // What streams in faster than the medium takes it waits for the medium.
+            // Streamed writes wait when they are faster than the medium.
             let room = self.destage[full.min(4)];
             if self.stream > room {
                 let start = t.max(self.free);

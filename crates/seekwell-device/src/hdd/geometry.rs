@@ -1,7 +1,7 @@
 //! Addresses on the platters: sector to cylinder, head and angle.
 //!
-//! Angles are whole sectors of the track's zone ("slots") and then ticks since the index mark, so
-//! that nothing is lost to rounding: the next sector of a track starts exactly where the last one
+//! An angle is a number of whole sectors of the track's zone ("slots"), then ticks since the index
+//! mark. This avoids rounding errors: each sector of a track starts exactly where the previous one
 //! ended. Left out: defects by slipping; the offset of a zone's first track is zero.
 
 use super::params::{HddParams, Layout, Zones};
@@ -10,10 +10,10 @@ use crate::divide::Divisor;
 use crate::error::ParamError;
 use libm::ceil;
 
-/// Fraction bits of the ticks per sector.
+/// Fraction bits of the sector time in ticks.
 const FRACTION: u32 = 20;
 
-/// Where a sector lies.
+/// The place of a sector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     /// Cylinder, from the rim.
@@ -24,11 +24,11 @@ pub struct Place {
     pub zone: u32,
     /// Angular slot on the track, in sectors.
     pub slot: u32,
-    /// Sectors from here to the end of the track, this one included.
+    /// Sectors from here to the end of the track, including this one.
     pub left: u32,
 }
 
-/// Tracks of equal length.
+/// A zone: tracks of equal length.
 #[derive(Debug, Clone)]
 struct Zone {
     first: u64,
@@ -36,10 +36,10 @@ struct Zone {
     cyls: u32,
     /// Sectors per track.
     spt: u32,
-    /// Skews in sectors: at a step within a cylinder or band, and at its end.
+    /// Skews in sectors: for a step within a cylinder or band, and at its end.
     skew_step: u32,
     skew_band: u32,
-    /// Ticks per sector, in 2^-20.
+    /// Ticks per sector, as a multiple of 2^-20.
     sector: u64,
     by_track: Divisor,
     by_sector: Divisor,
@@ -49,7 +49,7 @@ struct Zone {
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
-    /// Zone of the first sector of each equal share of the addresses: where to start looking.
+    /// Zone of the first sector of each equal share of the addresses: the start of the search.
     hint: Vec<u16>,
     hint_shift: u32,
     heads: u32,
@@ -60,7 +60,7 @@ pub struct Geometry {
     turn: Ticks,
 }
 
-/// The hint table divides the addresses into this many shares (at most twice as many).
+/// The hint table divides the addresses into between 1 and 2 times this many shares.
 const HINTS: u32 = 256;
 
 impl Geometry {
@@ -76,7 +76,7 @@ impl Geometry {
             } => linear(p.capacity, heads, *outer, *ratio, *count)?,
             Zones::Table(rows) => measured(p.capacity, heads, rows)?,
         };
-        // A step within a cylinder changes heads; one within a band moves the arm by a track.
+        // A step within a cylinder switches heads; a step within a band moves the arm by one track.
         let (step_ms, band) = match p.layout {
             Layout::Cylinder => (p.head_switch_ms, None),
             Layout::Serpentine(w) => (p.seek_track_ms, Some(w)),
@@ -85,7 +85,7 @@ impl Geometry {
         let mut zones = vec![];
         let mut first_cyl = 0u32;
         for (first, cyls, spt) in tracks {
-            // One sector of margin keeps sequential access from losing a revolution.
+            // One sector of margin, so that sequential access does not lose a revolution.
             let skew = |ms: f64| {
                 (ceil(ms / p.revolution_ms() * f64::from(spt)) as u64 + 1) % u64::from(spt)
             };
@@ -119,11 +119,11 @@ impl Geometry {
         })
     }
 
-    /// Sectors.
+    /// Number of sectors.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
-    /// Cylinders.
+    /// Number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
@@ -145,8 +145,9 @@ impl Geometry {
         z
     }
 
-    /// Where sector `lba` lies; `lba` is below the capacity.
-    // Handed back in memory, a place would be copied in larger pieces than it was written in.
+    /// The place of sector `lba`, which is below the capacity.
+    // Inlined: a place returned through memory would be read in larger pieces than it was written,
+    // which stalls.
     #[inline(always)]
     pub fn locate(&self, lba: u64) -> Place {
         let zi = self.zone_of(lba);
@@ -170,8 +171,9 @@ impl Geometry {
         }
     }
 
-    /// Cylinder in the zone, head, and band ends passed, of the zone's track `k`: bands of `w`
-    /// tracks, inward on even heads and outward on odd ones; the last row of bands may be narrow.
+    /// For track `k` of the zone: the cylinder in the zone, the head, and the number of completed
+    /// bands. Bands have `w` tracks, inward on even heads and outward on odd ones; the last row of
+    /// bands may be narrower.
     fn serpentine(&self, z: &Zone, w: u32, k: u64) -> (u32, u32, u64) {
         let row_tracks = u64::from(w) * u64::from(self.heads);
         let row = k / row_tracks;
@@ -188,18 +190,18 @@ impl Geometry {
         (row_cyl + i, head, ends)
     }
 
-    /// Ticks from the index mark to the start of slot `slot` (which may lie beyond one turn).
+    /// Ticks from the index mark to the start of `slot` (which may be more than one turn).
     #[inline]
     pub fn angle(&self, zone: u32, slot: u32) -> Ticks {
         (u64::from(slot) * self.zones[zone as usize].sector) >> FRACTION
     }
-    /// First slot of the zone's tracks that starts `offset` ticks or more behind the index mark; a
-    /// few turns at most.
+    /// First slot of the zone's tracks that starts at least `offset` ticks after the index mark; at
+    /// most a few turns.
     #[inline]
     pub(super) fn slot_at(&self, zone: u32, offset: Ticks) -> u32 {
         self.zones[zone as usize].by_sector.up(offset << FRACTION) as u32
     }
-    /// Ticks of a revolution.
+    /// Ticks per revolution.
     pub fn turn(&self) -> Ticks {
         self.turn
     }
@@ -213,7 +215,8 @@ fn no_room(key: &'static str, what: String) -> ParamError {
     )
 }
 
-/// (first sector, cylinders, sectors per track) of zones equal in cylinders, falling linearly.
+/// (first sector, cylinders, sectors per track) of zones with equal numbers of cylinders. Sectors
+/// per track fall linearly.
 fn linear(
     capacity: u64,
     heads: u32,
@@ -246,7 +249,7 @@ fn linear(
         let mut cyls = (share(i + 1) - share(i)) as u32;
         let sectors = u64::from(spt(i)) * u64::from(heads);
         if i + 1 == count {
-            // Rounding may leave the last zone a little short or long.
+            // Rounding can make the last zone slightly too short or too long.
             cyls = capacity.saturating_sub(first).div_ceil(sectors).max(1) as u32;
         }
         if first >= capacity {
@@ -258,7 +261,7 @@ fn linear(
     Ok(zones)
 }
 
-/// The same from a table of (first sector, sectors per track).
+/// The zones from a table of (first sector, sectors per track).
 fn measured(
     capacity: u64,
     heads: u32,
@@ -323,7 +326,7 @@ mod tests {
         let (a, b) = (g.locate(0), g.locate(1));
         assert_eq!((a.cyl, a.head, a.slot, a.left), (0, 0, 0, 1331));
         assert_eq!((b.cyl, b.slot, b.left), (0, 1, 1330));
-        // The next track is on the other head, behind by head switch and a sector of margin.
+        // The next track is on the other head, later by the head switch and one sector of margin.
         let c = g.locate(1331);
         let skew = (1.4f64 / (60_000.0 / 7200.0) * 1331.0).ceil() as u32 + 1;
         assert_eq!((c.cyl, c.head, c.slot), (0, 1, skew));
@@ -367,8 +370,8 @@ mod tests {
     }
 
     proptest! {
-        /// No two sectors share a place, whatever the layout: walking a random stretch sector by
-        /// sector meets each (cylinder, head, slot) once, and tracks end where `left` says.
+        /// No two sectors share a place in any layout. A walk over a random range meets each
+        /// (cylinder, head, slot) at most once, and tracks end where `left` says.
         #[test]
         fn places_are_distinct(start in 0u64..195_000_000, band in 0u32..40) {
             let mut p = params("hitachi-7k200");

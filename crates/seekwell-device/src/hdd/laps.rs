@@ -1,28 +1,30 @@
-//! How soon a sector can come under its head at the earliest, from nothing but its angle and how far
-//! away its cylinder is: what is looked at of every command before one is worked out.
+//! A lower bound of the time until a sector passes its head, from its angle and the distance of its
+//! cylinder only. The choice computes this bound for every command before it computes any exact
+//! time.
 
 use super::Ticks;
 use super::mech::SLACK;
 use super::queue::{INDEX_BITS, Spot};
 use super::seek::Reach;
 
-/// Shares of a turn, at most.
+/// Largest number of shares of a turn.
 const SHARES: usize = 256;
 
-/// See the module. A sector comes round at its angle, or so many turns later as the arm needs.
+/// Bounds of the time until a sector passes: the time to its angle, plus the whole turns that the
+/// arm needs.
 #[derive(Debug, Clone)]
 pub(super) struct Laps {
-    /// By the share of a turn that a sector is ahead of the head: how many cylinders away it may be
-    /// to be reached in this turn, and in the next.
+    /// Indexed by the angle from head to sector, in shares of a turn: the greatest distance in
+    /// cylinders at which the sector can be reached in this turn, and in the next.
     within: Box<[[u32; 2]; SHARES]>,
-    /// Ticks of a share, as a power of two.
+    /// Base-2 logarithm of the ticks per share.
     shift: u32,
     turn: Ticks,
 }
 
 impl Laps {
-    /// For a drive that wants `guard` ticks between the arm's arrival and the sector's; more than
-    /// what a wait may be off by.
+    /// The bounds for a drive that requires at least `guard` ticks between the arm's arrival and
+    /// the sector's. `guard` is above the possible error of a wait.
     pub fn new(reach: &Reach, turn: Ticks, guard: Ticks) -> Self {
         let shift = (turn / SHARES as Ticks).max(1).ilog2() + 1;
         let within = |share: usize| {
@@ -36,8 +38,9 @@ impl Laps {
         }
     }
 
-    /// Not sooner than this comes the sector of a spot round that is `away` cylinders off, the
-    /// platter at `psi`; with the guard, but on the cylinder under the arm.
+    /// Lower bound of the time until the sector of a spot passes. Its cylinder is `away` cylinders
+    /// off, and the platter phase is `psi`. The bound includes the guard, except on the cylinder
+    /// under the arm.
     #[inline]
     pub fn at_least(&self, psi: Ticks, spot: Spot, away: u32) -> Ticks {
         let ahead = ahead(psi, spot.soon >> INDEX_BITS, self.turn);
@@ -45,8 +48,9 @@ impl Laps {
         (ahead + turns * self.turn).saturating_sub(SLACK)
     }
 
-    /// The first of these that could come round, the oldest first, the arm at `cyl`: its number in
-    /// the lower bits, and above them when, not sooner, and with what a wait may be off by.
+    /// The spot with the least lower bound when the arm is at `cyl`; ties go to the older. The low
+    /// bits of the result are its number. The high bits are the bound, plus the possible error of a
+    /// wait.
     #[inline]
     pub fn first(&self, psi: Ticks, cyl: u32, spots: impl Iterator<Item = Spot>) -> u64 {
         let (psi, turn) = (psi << INDEX_BITS, self.turn << INDEX_BITS);
@@ -60,7 +64,7 @@ impl Laps {
         first
     }
 
-    /// Turns that are over before the arm is there, at least.
+    /// Lower bound of the whole turns before the arm arrives.
     #[inline]
     fn turns(&self, share: u64, away: u32) -> u64 {
         let [this, next] = self.within[share as usize % SHARES];
@@ -68,8 +72,8 @@ impl Laps {
     }
 }
 
-/// From phase `psi` on to an angle: both below a turn. Without a comparison that would be made a
-/// branch: which way it goes is anyone's guess.
+/// The rotation from phase `psi` to an angle, both below a turn. Written without a comparison,
+/// because its branch would be unpredictable.
 #[inline]
 fn ahead(psi: u64, angle: u64, turn: u64) -> u64 {
     let ahead = angle.wrapping_sub(psi);

@@ -1,4 +1,4 @@
-//! The mechanism: arm, heads and platter phase; how long an access takes and when it ends.
+//! The mechanism: arm, heads and platter phase; the duration and end of an access.
 //!
 //! Left out: thermal recalibration, vibration, power states.
 
@@ -12,31 +12,31 @@ use crate::error::ParamError;
 use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;
 
-/// A wait this close below a whole turn is none: what fixed-point angles may be off by.
+/// A wait this close below a whole turn counts as zero: the possible error of fixed-point angles.
 pub(super) const SLACK: Ticks = 64;
 
-/// Where the head stands: the sector that comes next under it.
+/// Position of the head, as the next sector to pass under it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    /// That sector (the capacity, behind the last one).
+    /// That sector, or the capacity after the last one.
     pub lba: u64,
     /// Cylinder and head.
     pub cyl: u32,
     pub head: u32,
-    /// Zone, slot of `lba`, and sectors left on this track (0: `lba` is on the next one).
+    /// Zone, slot of `lba`, and sectors left on this track (0: `lba` is on the next track).
     pub zone: u32,
     pub slot: u32,
     pub left: u32,
-    /// When that sector starts to pass, if the head got here by passing the one before it.
+    /// When that sector starts to pass, if the head has just passed the sector before it.
     pub passes: Ticks,
 }
 
-/// Time spent by accesses.
+/// Totals of all accesses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     pub seek: Ticks,
     pub rotation: Ticks,
-    /// Moves between places that are not neighbours, and the sectors between them.
+    /// Number of moves to places that are not adjacent, and the distance in sectors.
     pub seeks: u64,
     pub sectors: u64,
 }
@@ -52,19 +52,20 @@ pub(super) struct Mech {
     phase: Ticks,
     head_switch: Ticks,
     write_settle: Ticks,
-    /// Seek factors in 1/1024, inward and outward, when they are not 1.
+    /// Seek factors in 1/1024, inward and outward; `None` if both are 1.
     factor: Option<(u64, u64)>,
     sigma: f64,
     zero_latency: bool,
-    /// Chance of a remap as a bound on a 64-bit hash; spare tracks; key of the hash.
+    /// Probability of a remap as a bound on a 64-bit hash; then spare tracks, and the key of the
+    /// hash.
     remap: u64,
     spare_interval: u32,
     salt: u64,
     pub at: Cursor,
-    /// A sector whose place was worked out before.
+    /// A sector whose place is already computed.
     pub known: Option<(u64, Place)>,
     pub spent: Spent,
-    /// When the first sector of the access at hand began to pass.
+    /// When the first sector of the present access began to pass.
     began: Option<Ticks>,
 }
 
@@ -110,17 +111,17 @@ impl Mech {
         })
     }
 
-    /// Ticks of a revolution.
+    /// Ticks per revolution.
     pub fn turn(&self) -> Ticks {
         self.turn
     }
 
-    /// Phase at the clock's origin.
+    /// Platter phase at the clock's origin.
     pub fn phase_mut(&mut self) -> &mut Ticks {
         &mut self.phase
     }
 
-    /// Time over `cyl` cylinders from the arm, without head switch and settling.
+    /// Time to move the arm to cylinder `cyl`, without head switch and settling.
     #[inline]
     pub fn seek(&self, cyl: u32) -> Ticks {
         let t = self.table.ticks(cyl.abs_diff(self.at.cyl));
@@ -130,16 +131,16 @@ impl Mech {
         }
     }
 
-    /// The arm comes over no cylinder farther away than this in less than `t`.
+    /// Upper bound on the cylinders that the arm can cross in less than `t`.
     #[inline]
     pub fn reach(&self, t: Ticks) -> u32 {
         self.reach.cylinders(t)
     }
 
-    /// Time to bring `head` over `cyl`, with a write's extra settling if anything moves.
+    /// Time to move `head` over `cyl`. A write adds settling time if anything moves.
     #[inline]
     pub fn move_time(&self, cyl: u32, head: u32, write: bool) -> Ticks {
-        // Without branches: which of them would be taken is anyone's guess.
+        // Written without branches, because they would be unpredictable.
         let switch = if head != self.at.head {
             self.head_switch
         } else {
@@ -152,14 +153,14 @@ impl Mech {
         t
     }
 
-    /// Platter phase at `t`, in ticks behind the index mark.
+    /// Platter phase at `t`, in ticks after the index mark.
     #[inline]
     pub fn phase_at(&self, t: Ticks) -> Ticks {
-        // Ticks end at half their range, and the phase is below a turn.
+        // No overflow: ticks end at half of their range, and the phase is below a turn.
         self.by_turn.rest(t + self.phase)
     }
 
-    /// Wait from phase `psi` until `theta` comes round.
+    /// Wait from phase `psi` until `theta` passes.
     #[inline]
     pub fn wait(&self, psi: Ticks, theta: Ticks) -> Ticks {
         let around = if theta >= psi { 0 } else { self.turn };
@@ -167,9 +168,9 @@ impl Mech {
         if w >= self.turn - SLACK { 0 } else { w }
     }
 
-    /// Positioning time as the drive estimates it when the platter stands at `psi`: targets that
-    /// come round less than `guard` after settling count as a revolution later. On the track under
-    /// the head nothing moves and nothing settles: there the drive is sure of its place.
+    /// The drive's estimate of a positioning time when the platter phase is `psi`. A target that
+    /// passes less than `guard` after settling counts as a revolution later. On the track under the
+    /// head nothing moves or settles, so the drive knows its position exactly and applies no guard.
     #[inline]
     pub fn estimate(
         &self,
@@ -185,16 +186,16 @@ impl Mech {
         self.comes_round(psi, self.move_time(cyl, head, write) + guard, theta)
     }
 
-    /// A move of `mv` and the wait for `theta` behind it, the platter at `psi` when it begins.
+    /// A move of `mv` that starts at phase `psi`, and the wait for `theta` after it.
     #[inline]
     pub fn comes_round(&self, psi: Ticks, mv: Ticks, theta: Ticks) -> Ticks {
         let arrive = self.by_turn.rest(psi + mv);
         mv + self.wait(arrive, theta)
     }
 
-    /// Reads or writes `n` sectors from `lba`, the arm starting to move at `t`; gives the time when
-    /// the last sector has passed. `streaming`: it continues what the mechanism just did, so a
-    /// write settles no further. The arm is left behind the last sector.
+    /// Reads or writes `n` sectors from `lba`; the arm starts to move at `t`. Returns the time when
+    /// the last sector has passed. `streaming`: the access continues the previous one, so a write
+    /// has no settling time. Leaves the arm after the last sector.
     pub fn access(
         &mut self,
         t: Ticks,
@@ -235,13 +236,13 @@ impl Mech {
         t
     }
 
-    /// How long an access that ended at `end` has been reading or writing.
+    /// How long an access that ended at `end` was reading or writing.
     pub fn on_medium(&self, end: Ticks) -> Ticks {
         self.began.map_or(0, |t| end.saturating_sub(t))
     }
 
-    /// When the head reaches the start of `lba` if it sets out at `t` (sequential continuation).
-    /// The arm is left before that sector.
+    /// When the head reaches the start of `lba` if it starts at `t` (sequential continuation).
+    /// Leaves the arm before that sector.
     pub fn approach(&mut self, t: Ticks, lba: u64, rng: &mut Pcg64Mcg) -> Ticks {
         if t == self.at.passes && lba == self.at.lba && self.at.left > 0 {
             return t;
@@ -257,7 +258,8 @@ impl Mech {
         t + wait
     }
 
-    /// Where `lba` lies; free of division if it is the next sector on this track, or known.
+    /// The place of `lba`. Needs no division if it is the next sector on this track, or already
+    /// computed.
     #[inline]
     pub fn place(&self, lba: u64) -> Place {
         if lba == self.at.lba && self.at.left > 0 {
@@ -298,7 +300,7 @@ impl Mech {
         };
     }
 
-    /// `len` sectors on one track.
+    /// Accesses `len` sectors on one track.
     #[inline]
     fn piece(
         &mut self,
@@ -315,8 +317,8 @@ impl Mech {
         let mut wait = self.wait(self.phase_at(t), theta);
         let mut took = wait + span;
         let mut passes = t + took;
-        // Zero latency pays from a quarter of a turn on: arriving inside the span, the transfer
-        // starts at the next sector and ends a revolution later.
+        // A zero-latency transfer pays from a quarter of a turn on. When the head arrives inside
+        // the span, the transfer starts at the next sector and ends one revolution later.
         if self.zero_latency && wait > 0 && span * 4 >= self.turn && self.turn - wait < span {
             let inside = self.turn - wait;
             let next = self.geometry.slot_at(place.zone, theta + inside);
@@ -333,8 +335,8 @@ impl Mech {
         t + took
     }
 
-    /// The next `n` sectors of this track have passed under the head, the one behind them passes
-    /// at `passes`.
+    /// Records that `n` sectors of this track have passed under the head. The sector after them
+    /// passes at `passes`.
     pub fn pass(&mut self, n: u32, passes: Ticks) {
         self.at.lba += u64::from(n);
         self.at.slot += n;
@@ -342,7 +344,7 @@ impl Mech {
         self.at.passes = passes;
     }
 
-    /// Is the sector remapped?
+    /// Whether the sector is remapped.
     fn remapped(&self, lba: u64) -> bool {
         self.remap > 0 && self.hash(lba) < self.remap
     }
@@ -351,8 +353,8 @@ impl Mech {
         z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         z ^ (z >> 32)
     }
-    /// One remapped sector: off to the nearest spare track and wait there; the way back is paid by
-    /// whatever comes next.
+    /// Accesses one remapped sector: moves to the nearest spare track and waits there. The next
+    /// access pays for the way back.
     fn spare(&mut self, t: Ticks, lba: u64, zone: u32, write: bool, rng: &mut Pcg64Mcg) -> Ticks {
         let last = self.geometry.cylinders() - 1;
         let cyl = self.geometry.locate(lba).cyl;

@@ -1,15 +1,15 @@
 //! A hard disk: one arm, one spindle, a segmented read cache with read-ahead, a write cache, and
 //! the drive's own queue.
 //!
-//! The model computes where each sector is and when it passes under its head; every time in it is
-//! an integer count of 1/1024 ns, so that sequential access never loses a revolution to rounding.
-//! It decides with the commands it has, at the moment the mechanism is free, and then computes the
-//! whole media operation at once.
+//! The model computes the place of each sector and when it passes under its head. Every time in it
+//! is an integer count of 1/1024 ns, so that sequential access never loses a revolution to
+//! rounding. Whenever the mechanism is free, the model chooses among the commands that it has, and
+//! then computes the whole media operation at once.
 //!
 //! Left out: shingled and two-actuator drives, thermal recalibration, vibration, power states,
-//! adaptive segmentation. Data over the link overlap the mechanism. The link is a resource for cache
-//! hits, and for what is read where it is slower than the medium; that hits wait for the transfers
-//! of a link that keeps up is left out. Read-ahead does not count as busy time.
+//! adaptive segmentation. Transfers over the link overlap with the mechanism. The link limits cache
+//! hits, and reads if it is slower than the medium. Cache hits do not wait for the transfers of
+//! reads if the link is fast enough. Read-ahead does not count as busy time.
 
 mod choice;
 mod clock;
@@ -60,16 +60,16 @@ const NEVER: Ticks = Ticks::MAX;
 pub(crate) fn ticks_ms(ms: f64) -> Ticks {
     libm::round(ms * 1_024_000_000.0) as Ticks
 }
-/// Uniform in [0, 1).
+/// A uniform random number in [0, 1).
 fn unit(rng: &mut Pcg64Mcg) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
-/// What the mechanism is doing.
+/// The present activity of the mechanism.
 #[derive(Debug, Clone, Copy)]
 enum Activity {
     Idle,
-    /// The firmware's time before it chooses.
+    /// Command overhead of the firmware, before it chooses.
     Think,
     /// Reading, writing or destaging until a known time.
     Read {
@@ -82,11 +82,11 @@ enum Activity {
         to: u64,
     },
     Destage(Flight),
-    /// [`Hdd::ra`] runs.
+    /// The read-ahead in [`Hdd::ra`] is running.
     ReadAhead,
 }
 
-/// What the head goes for; background work has no command.
+/// The target of a head movement; background work has no command.
 struct Moved {
     id: Option<u32>,
     lba: u64,
@@ -103,7 +103,7 @@ struct Waiting {
     arrived: Ticks,
 }
 
-/// A completion to come.
+/// A future completion.
 #[derive(Debug, Clone, Copy)]
 struct Finish {
     at: Ticks,
@@ -117,9 +117,10 @@ struct Costs {
     overhead: Ticks,
     hit: Ticks,
     status: Ticks,
-    /// Link time of a sector, in 1/1024 ticks.
+    /// Link time per sector, in 1/1024 ticks.
     link: u64,
-    /// What the mechanism does at a time completes nothing sooner than so much later, a flush apart.
+    /// Least time from the end of a media operation to a completion that it causes, except for a
+    /// flush.
     gap: Ticks,
     ra_max: u64,
     ra_min: u64,
@@ -149,18 +150,19 @@ pub struct Hdd {
     flush: Option<u32>,
     activity: Activity,
     ra: ReadAhead,
-    /// When the activity ends or the mechanism should be asked again.
+    /// When the activity ends, or when the mechanism must be checked again.
     next: Ticks,
-    /// Completions to come, latest first.
+    /// Future completions, latest first.
     finished: Vec<Finish>,
     outstanding: u32,
     link_free: Ticks,
-    /// Destaging is forced until the low mark; whose turn it is.
+    /// Whether destaging is forced, which lasts until the low mark; and whether it has the next
+    /// turn.
     forced: bool,
     destage_turn: bool,
-    /// Last thing the host did or got.
+    /// Time of the host's last command or completion.
     host_at: Ticks,
-    /// Behind the last read accepted; behind the last write on the medium and when that ended.
+    /// End of the last accepted read; then the end of the last write on the medium, and its time.
     read_end: u64,
     write_end: (u64, Ticks),
     busy_to: Ticks,
@@ -169,7 +171,7 @@ pub struct Hdd {
     media_ops: u64,
     internal: u64,
     log: EventLog,
-    /// The time at hand: what is decided at it may begin a little later.
+    /// The present time, for events: an operation decided now may begin slightly later.
     told: Ticks,
 }
 
@@ -221,8 +223,8 @@ impl Hdd {
                 hit,
                 status,
                 link,
-                // A hit goes over the link, a read from the medium too, a sector at least; a write
-                // takes a sector's time on the medium.
+                // A hit crosses the link, and so does a read from the medium, with at least one
+                // sector. A write takes at least the time of a sector on the medium.
                 gap: (hit + (link >> 10)).min(status + (link >> 10).min(sector)),
                 ra_max: p.ra_max,
                 ra_min: p.ra_min,
@@ -273,24 +275,24 @@ impl Hdd {
         self.busy_to = self.busy_to.max(to);
     }
 
-    /// A completion at `at`.
+    /// Schedules a completion at `at`.
     fn complete(&mut self, at: Ticks, arrived: Ticks, id: u32, error: bool) {
         self.note_busy(arrived, at);
         self.host_at = self.host_at.max(at);
-        // Few are ever outstanding, and most go to the near end.
+        // Few completions are outstanding, and most of them belong near this end.
         let i = self.finished.partition_point(|f| f.at > at);
         self.finished.insert(i, Finish { at, id, error });
     }
 
-    /// End of a transfer of `n` sectors over the link, asked for at `t`.
+    /// End of a transfer of `n` sectors over the link, requested at `t`.
     fn link(&mut self, t: Ticks, n: u32) -> Ticks {
         let end = t.max(self.link_free) + ((u64::from(n) * self.cost.link) >> 10);
         self.link_free = end;
         end
     }
-    /// When `n` sectors that were read until `end` are with the host. A link that keeps up with the
-    /// medium is a sector behind it; a slower one begins with the first sector, or when it is free,
-    /// and is taken until it is through.
+    /// When `n` sectors that were read until `end` have reached the host. A link that keeps up with
+    /// the medium ends one sector later. A slower link starts with the first sector, or when it is
+    /// free, and is occupied until the transfer ends.
     fn over_link(&mut self, n: u32, end: Ticks) -> Ticks {
         let took = (u64::from(n) * self.cost.link) >> 10;
         let passed = self.mech.on_medium(end);
@@ -299,7 +301,7 @@ impl Hdd {
         }
         self.link(end - passed, n)
     }
-    /// A command done by a cache at `t`.
+    /// A cache completes a command at `t`.
     fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {
         self.hits += 1;
         let (clock, told) = (self.clock, self.told);
@@ -311,7 +313,7 @@ impl Hdd {
         self.complete(at, arrived, id, false);
     }
 
-    /// The head sets out at `t` from sector `from`, for what ends at `end`.
+    /// Logs that the head leaves sector `from` at `t` for an operation that ends at `end`.
     fn note_head(&mut self, t: Ticks, from: u64, moved: &Moved, end: Ticks) {
         let (clock, told) = (self.clock, self.told);
         self.log.push(|| Event {
@@ -328,7 +330,7 @@ impl Hdd {
         });
     }
 
-    /// Gives what is completed up to `to`.
+    /// Returns the completions up to `to`.
     fn take(&mut self, to: Instant, out: &mut Vec<Done>) {
         while let Some(f) = self.finished.last() {
             let at = self.clock.instant(f.at);
@@ -345,7 +347,7 @@ impl Hdd {
         }
     }
 
-    /// Handles what happens by itself up to `to`.
+    /// Processes internal events up to `to`.
     fn run_to(&mut self, to: Ticks) {
         while self.next <= to {
             let t = self.next;
@@ -382,8 +384,8 @@ impl Device for Hdd {
 
     fn next_event(&self) -> Option<Instant> {
         let done = self.finished.last().map_or(NEVER, |f| f.at);
-        // A media operation mostly ends a moment before its command is done: that can be seen to
-        // then, unless somebody listens.
+        // A media operation usually ends shortly before its command completes. Its end can be
+        // handled at the completion, unless an event log is attached.
         let unseen = self.next.saturating_add(self.cost.gap);
         let t = if done <= unseen && self.flush.is_none() && !self.log.listening() {
             done
@@ -394,7 +396,7 @@ impl Device for Hdd {
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
-        // Beyond the reach of ticks there is at most what the disk does by itself.
+        // Beyond the range of ticks, the disk has at most its own work to do.
         let reach = self.clock.ticks(to);
         self.run_to(reach);
         self.take(to, out);

@@ -1,4 +1,5 @@
-//! The parameters of a hard disk: declared once for files, overrides and listings, then typed.
+//! The parameters of a hard disk: their declarations for files, overrides and listings, and their
+//! typed form.
 
 use super::seek::SeekForm;
 use crate::error::ParamError;
@@ -150,22 +151,23 @@ pub enum Choice {
     Clook,
     /// Shortest positioning time.
     Sptf,
-    /// Shortest positioning time less a share of the age.
+    /// Shortest positioning time minus a share of the age.
     Asptf,
 }
 
-/// A hard disk, typed. Times in ms, sizes in sectors, rates in MB/s (10^6 bytes).
+/// The parameters of a hard disk, in typed form. Times in ms, sizes in sectors, rates in MB/s (10^6
+/// bytes).
 #[derive(Debug, Clone)]
 pub struct HddParams {
     /// Preset name, for reports.
     pub name: String,
-    /// User sectors.
+    /// Number of user sectors.
     pub capacity: u64,
-    /// Revolutions a minute, deviation included.
+    /// Revolutions per minute, including the deviation.
     pub rpm: f64,
-    /// Recording surfaces.
+    /// Number of recording surfaces.
     pub surfaces: u32,
-    /// (sectors per track, first sector) of each zone, or what to build them from.
+    /// The zones, or the figures to build them from.
     pub zones: Zones,
     /// Order of tracks.
     pub layout: Layout,
@@ -173,88 +175,88 @@ pub struct HddParams {
     pub seek: SeekForm,
     /// Factors on seeks (inward, outward).
     pub seek_factor: (f64, f64),
-    /// Single-cylinder seek, ms; with fit3, lee and hpl the curve's own first value.
+    /// Single-cylinder seek, ms. With fit3, lee and hpl it is the first value of the curve.
     pub seek_track_ms: f64,
-    /// Head switch.
+    /// Time of a head switch.
     pub head_switch_ms: f64,
-    /// Step to the next cylinder or band, as the skew allows for it.
+    /// Time of a step to the next cylinder or band; the skew includes it.
     pub band_switch_ms: f64,
     /// Extra settling of writes.
     pub write_settle_ms: f64,
-    /// Standard deviation of unforeseen settling.
+    /// Standard deviation of random settling time.
     pub settle_sigma_ms: f64,
-    /// Command overhead on the medium.
+    /// Command overhead before a media access.
     pub overhead_ms: f64,
-    /// Command overhead of a hit.
+    /// Command overhead of a cache hit.
     pub hit_overhead_ms: f64,
-    /// Status.
+    /// Time to send the status.
     pub status_ms: f64,
-    /// Link rate.
+    /// Rate of the link.
     pub bus_mb: f64,
-    /// Zero-latency transfers.
+    /// A transfer can start at any sector of its track.
     pub zero_latency: bool,
-    /// Read segments; 0 with look-ahead off.
+    /// Number of read segments; 0 with look-ahead off.
     pub segments_read: u32,
-    /// Write segments.
+    /// Number of write segments.
     pub segments_write: u32,
-    /// Sectors of a segment.
+    /// Sectors per segment.
     pub segment: u64,
     /// Longest read-ahead, sectors; 0 with look-ahead off.
     pub ra_max: u64,
-    /// Read-ahead that is never cut short, sectors.
+    /// Read-ahead that is never interrupted, sectors.
     pub ra_min: u64,
-    /// Caches writes.
+    /// The drive caches writes.
     pub write_cache: bool,
-    /// Write cache, sectors.
+    /// Size of the write cache, sectors.
     pub wc_sectors: u64,
-    /// Write cache, extents.
+    /// Size of the write cache, extents.
     pub wc_cmds: u32,
     /// Idle time before background destaging.
     pub wc_idle_ms: f64,
-    /// Fill at which destaging is forced, and at which that ends.
+    /// Fill levels at which forced destaging starts and ends.
     pub wc_marks: (f64, f64),
-    /// Oldest extents compared when destaging; 0: all.
+    /// Number of oldest extents compared when destaging; 0: all.
     pub destage_window: u32,
-    /// Offers FUA.
+    /// The drive supports FUA.
     pub fua: bool,
-    /// Commands taken at a time.
+    /// Commands accepted at a time.
     pub depth: u32,
-    /// Oldest commands compared.
+    /// Number of oldest commands compared.
     pub window: u32,
-    /// Choice.
+    /// Policy of the choice among commands.
     pub choice: Choice,
     /// Weight of age (asptf).
     pub age_weight: f64,
-    /// Rotational margin.
+    /// Least time between the arm's arrival and the sector's.
     pub guard_ms: f64,
-    /// Chance of a miss.
+    /// Probability of missing the target and losing a revolution.
     pub p_miss: f64,
-    /// Age limit; 0: none.
+    /// Age from which a command goes first; 0: none.
     pub age_limit_ms: f64,
-    /// Recovery.
+    /// Time of an error recovery.
     pub t_err_ms: f64,
-    /// Chance of a recovery.
+    /// Probability of a recovery.
     pub p_err: f64,
-    /// Physical sector in sectors of 512 bytes: 1 or 8.
+    /// Size of a physical sector in sectors of 512 bytes: 1 or 8.
     pub physical: u64,
     /// Remapped sectors per million.
     pub remap_ppm: f64,
     /// Cylinders between spare tracks.
     pub spare_interval: u32,
-    /// Exponent of the fast model.
+    /// Exponent of the queue gain in the fast variant.
     pub fast_gamma: f64,
 }
 
-/// Where the zones come from.
+/// The source of the zones.
 #[derive(Debug, Clone)]
 pub enum Zones {
     /// Built from the outer track, the ratio and the count.
     Linear {
-        /// Sectors of an outer track.
+        /// Sectors of the outermost track.
         outer: u32,
-        /// Inner over outer.
+        /// Ratio of the innermost track to the outermost.
         ratio: f64,
-        /// Zones.
+        /// Number of zones.
         count: u32,
     },
     /// Measured: (first sector, sectors per track).
@@ -262,16 +264,16 @@ pub enum Zones {
 }
 
 impl HddParams {
-    /// Milliseconds of a revolution.
+    /// Time of a revolution, ms.
     pub fn revolution_ms(&self) -> f64 {
         60_000.0 / self.rpm
     }
-    /// Mean time of a step to the next track in sequential access, ms, sector margins left out.
+    /// Mean time of a step to the next track in sequential access, ms, without sector margins.
     fn mean_switch_ms(head: f64, band: f64, surfaces: f64) -> f64 {
         ((surfaces - 1.0) * head + band.max(head)) / surfaces
     }
 
-    /// Types the values of a preset of kind `hdd`.
+    /// Converts a preset of kind `hdd`.
     pub fn from_preset(p: &Preset) -> Result<HddParams, ParamError> {
         let sectors = |key| Ok::<u64, ParamError>((p.num(key)? / 512.0) as u64);
         let physical = sectors("physical_block")?;
@@ -357,7 +359,7 @@ impl HddParams {
     }
 }
 
-/// Zones from a measured table, or the outer track from whichever rate the sheet gives.
+/// The zones from a measured table, or the outer track from the rate that the data sheet gives.
 fn zones(p: &Preset) -> Result<Zones, ParamError> {
     const WAYS: [&str; 5] = [
         "zone_table",
@@ -399,7 +401,7 @@ fn zones(p: &Preset) -> Result<Zones, ParamError> {
             );
             value * 1e6 * (turn_s + switch / 1e3) / 512.0
         }
-        // 0.75 of the channel bits are data (817 Mbit/s against 76.3 MB/s on the Deskstar 7K500).
+        // 0.75 of the channel bits are data (817 Mbit/s and 76.3 MB/s on the Deskstar 7K500).
         "outer_rate_channel" => 0.75 * value * 1e6 / 8.0 * turn_s / 512.0,
         _ => value,
     };

@@ -1,72 +1,72 @@
-//! Commands waiting for the mechanism, oldest first.
+//! Commands that wait for the mechanism, oldest first.
 //!
-//! A command keeps its slot while it waits, so that what goes moves nothing but two bytes each of
-//! those behind it; what is looked at of all commands at once has a column of its own.
+//! A command keeps its slot while it waits, so that a removal moves only two bytes per younger
+//! command. The values that are compared for all commands have columns of their own.
 
 use super::Ticks;
 use super::geometry::Place;
 use super::mech::SLACK;
 use std::ops::Index;
 
-/// A queued command. Its place is worked out once, on arrival.
+/// A queued command. Its place is computed once, on arrival.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Queued {
     pub id: u32,
     pub write: bool,
-    /// It continues the read accepted before it.
+    /// The command continues the previously accepted read.
     pub sequential: bool,
     pub lba: u64,
-    /// Sectors on the medium (a cached beginning is left out).
+    /// Sectors on the medium, without a cached beginning.
     pub n: u32,
     /// Sectors over the link.
     pub bus: u32,
     pub arrived: Ticks,
-    /// Where the first sector lay when it arrived.
+    /// Place of the first sector, as of arrival.
     pub place: Place,
     /// Angle of that place.
     pub theta: Ticks,
 }
 
 impl Queued {
-    /// Behind its last sector.
+    /// The end of its last sector.
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.n)
     }
 }
 
-/// Commands that wait at a time, at most, as a power of two.
+/// Greatest number of waiting commands, as a power of two.
 pub(super) const INDEX_BITS: u32 = 10;
 const MOST: usize = 1 << INDEX_BITS;
 
-/// What the choice looks at of every command.
+/// The values that the choice compares for every command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spot {
-    /// Angle of its first sector and what a wait may be off by, within a turn: in ticks, from bit
-    /// [`INDEX_BITS`] on, so that a number fits below it.
+    /// Angle of the first sector plus the possible error of a wait, within a turn, in ticks. It
+    /// starts at bit [`INDEX_BITS`], so that an index fits below it.
     pub soon: u64,
     pub cyl: u32,
 }
 
-/// Addresses are compared in blocks of so many sectors, as a power of two: the largest drive's fit
-/// into 32 bits, of which a processor compares several at once.
+/// Addresses are compared in blocks of this many sectors, as a power of two. The block numbers of
+/// the largest drive fit into 32 bits, and a processor compares several of those at once.
 const BLOCK_BITS: u32 = 11;
 /// Block of a slot without a command.
 const NOWHERE: u32 = u32::MAX;
-/// Slots are made in groups, so that columns are whole vectors.
+/// Slots are allocated in groups, so that columns are whole vectors.
 const GROUP: usize = 8;
 
-/// All that wait.
+/// All waiting commands.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
-    /// Ticks of a turn.
+    /// Ticks per turn.
     turn: Ticks,
     /// Slots, oldest command first.
     order: Vec<u16>,
     free: Vec<u16>,
     slots: Vec<Queued>,
-    /// Of each slot: spot, block of the first sector, end in 32 bits (that of a command that has
-    /// gone stays).
-    /// There is one for every number that a slot may have, so that none is looked for in vain.
+    /// Per slot: spot, block of the first sector, low 32 bits of the end. The end of a removed
+    /// command remains. One spot exists for every possible slot number, so that no bounds check is
+    /// needed.
     spots: Box<[Spot; MOST]>,
     blocks: Vec<u32>,
     ends: Vec<u32>,
@@ -74,7 +74,7 @@ pub(super) struct Queue {
 
 impl Index<usize> for Queue {
     type Output = Queued;
-    /// The command so many are older than.
+    /// The command at position `i`, oldest first.
     #[inline]
     fn index(&self, i: usize) -> &Queued {
         &self.slots[self.order[i] as usize]
@@ -82,7 +82,7 @@ impl Index<usize> for Queue {
 }
 
 impl Queue {
-    /// Room for so many commands of a drive that takes so many ticks for a turn.
+    /// A queue with room for `n` commands. The drive takes `turn` ticks per revolution.
     pub fn with_capacity(n: usize, turn: Ticks) -> Self {
         let whole = n.next_multiple_of(GROUP);
         Queue {
@@ -103,12 +103,12 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
-    /// The oldest.
+    /// The oldest command.
     #[inline]
     pub fn first(&self) -> Option<&Queued> {
         self.order.first().map(|&s| &self.slots[s as usize])
     }
-    /// All, oldest first.
+    /// All commands, oldest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.order.iter().map(|&s| &self.slots[s as usize])
@@ -120,8 +120,9 @@ impl Queue {
         seen.iter().map(|&s| self.spots[s as usize % MOST])
     }
 
-    /// A command comes. Part of its caller, so that each field goes where it stays: a command that is
-    /// put together elsewhere is copied in larger pieces than it was written in, which waits for them.
+    /// Adds a command. Inlined, so that each field is written directly to its final place. A
+    /// command that is built elsewhere is copied in larger pieces than it was written in, which
+    /// stalls the processor.
     #[inline(always)]
     pub fn push(&mut self, q: Queued) {
         let slot = match self.free.pop() {
@@ -154,7 +155,7 @@ impl Queue {
         self.free.extend((from as u16 + 1..to as u16).rev());
         from as u16
     }
-    /// The command that `i` are older than goes.
+    /// Removes the command at position `i`.
     #[inline]
     pub fn remove(&mut self, i: usize) -> Queued {
         let slot = self.order.remove(i);
@@ -162,20 +163,20 @@ impl Queue {
         self.blocks[slot as usize] = NOWHERE;
         self.slots[slot as usize]
     }
-    /// The beginning of a command, up to `lba`, which lies at `place`, is not needed any more. It is
-    /// about to go, so that its columns stay as they are.
+    /// Drops the beginning of a command up to `lba`, which is at `place`. The command is about to
+    /// be removed, so its columns are not updated.
     pub fn trim(&mut self, i: usize, lba: u64, place: Place) {
         let q = &mut self.slots[self.order[i] as usize];
         q.n = (q.end() - lba) as u32;
         q.lba = lba;
         q.place = place;
     }
-    /// Times of arrival, to be seen from another origin.
+    /// Times of arrival, to convert them to another origin.
     pub fn arrivals(&mut self) -> impl Iterator<Item = &mut Ticks> {
         self.slots.iter_mut().map(|q| &mut q.arrived)
     }
 
-    /// May a command begin in [from, to]? If not, none does.
+    /// Whether a command may begin in [from, to]. False is certain; true is not.
     #[inline]
     pub fn may_begin(&self, from: u64, to: u64) -> bool {
         let first = (from >> BLOCK_BITS) as u32;
@@ -183,7 +184,7 @@ impl Queue {
         let inside = |b: u32| b.wrapping_sub(first) <= more;
         self.blocks.iter().fold(false, |any, &b| any | inside(b))
     }
-    /// May a command end at `lba`? If not, none does.
+    /// Whether a command may end at `lba`. False is certain; true is not.
     #[inline]
     pub fn may_end(&self, lba: u64) -> bool {
         let low = lba as u32;
@@ -219,8 +220,8 @@ mod tests {
     }
 
     proptest! {
-        /// It is a vector of commands, whatever comes and goes; nothing that begins or ends
-        /// somewhere is overlooked.
+        /// The queue behaves like a vector of commands under any insertions and removals. The
+        /// checks of beginnings and ends miss no command.
         #[test]
         fn keeps_order(ops in prop::collection::vec(
             (any::<bool>(), 0u64..1 << 40, 1u32..5000, 0usize..40), 1..200,

@@ -1,15 +1,15 @@
-//! Read-ahead: the head goes on reading behind a request until it is told otherwise.
+//! Read-ahead: the head continues to read after a request until it is stopped.
 
 use super::Ticks;
 use super::mech::Mech;
 use seekwell_core::rng::Pcg64Mcg;
 
-/// A running read-ahead. Progress is worked out when somebody asks.
+/// A running read-ahead. Its progress is computed on demand.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReadAhead {
-    /// Segment it fills.
+    /// The segment that it fills.
     pub segment: usize,
-    /// First sector of the stretch it is on (the rest of one track), and when its transfer starts.
+    /// First sector of the present range (the rest of one track), and when its transfer starts.
     lba: u64,
     start: Ticks,
     zone: u32,
@@ -18,12 +18,12 @@ pub(super) struct ReadAhead {
     left: u32,
     /// Where it ends by itself.
     pub limit: u64,
-    /// It is not cut short before this sector.
+    /// It must not be interrupted before this sector.
     pub hold: u64,
 }
 
 impl ReadAhead {
-    /// Starts at sector `lba`, the mechanism free at `t`.
+    /// Starts at sector `lba`; the mechanism is free at `t`.
     pub fn new(
         segment: usize,
         mech: &mut Mech,
@@ -55,22 +55,22 @@ impl ReadAhead {
         self.left = mech.at.left;
     }
 
-    /// When the stretch it is on starts.
+    /// When the present range starts.
     pub fn start_mut(&mut self) -> &mut Ticks {
         &mut self.start
     }
 
-    /// Sectors of this stretch before the limit.
+    /// Sectors of the present range before the limit.
     fn len(&self) -> u32 {
         u64::from(self.left).min(self.limit.saturating_sub(self.lba)) as u32
     }
-    /// Time from the start of the stretch to the end of its `n`-th sector.
+    /// Time from the start of the range to the end of its `n`-th sector.
     fn span(&self, mech: &Mech, n: u32) -> Ticks {
         let g = &mech.geometry;
         g.angle(self.zone, self.slot + n) - g.angle(self.zone, self.slot)
     }
 
-    /// Catches up with `t`: moves on over track ends passed before it.
+    /// Advances to `t`, over the track ends that have passed.
     fn follow(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) {
         loop {
             let n = self.len();
@@ -83,8 +83,8 @@ impl ReadAhead {
         }
     }
 
-    /// How far it has read at `t`: the first sector not yet read, and the time that sector begins
-    /// to pass, `t` or later (earlier only when the read-ahead has reached its limit).
+    /// Progress at `t`: the first sector that is not read yet, and the time when it begins to pass.
+    /// This is `t` or later, except when the read-ahead has reached its limit.
     pub fn boundary(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
         self.follow(mech, t, rng);
         if t <= self.start {
@@ -98,10 +98,10 @@ impl ReadAhead {
         (self.lba + u64::from(n), self.start + self.span(mech, n))
     }
 
-    /// Asks it to end at `t`. It does so at once while the head is on its way to a track, else at
-    /// the next sector boundary, and the arm is left there: gives the first sector not read and
-    /// the time the mechanism is free. If it must not end yet, gives the time to ask again: when
-    /// it will be at `hold`, or at the end of this track.
+    /// Tries to end the read-ahead at `t`. It ends at once while the head moves to a track, and
+    /// otherwise at the next sector boundary, where the arm stays. Returns the first sector not
+    /// read and the time when the mechanism is free. If the read-ahead must not end yet, returns
+    /// the time to retry: when it reaches `hold`, or the end of this track.
     pub fn cut(
         &mut self,
         mech: &mut Mech,
@@ -118,8 +118,8 @@ impl ReadAhead {
         Err(self.start + self.span(mech, (to - self.lba) as u32))
     }
 
-    /// The first sector not read at `t`, and when that sector starts to pass; the arm is left
-    /// there.
+    /// Ends the read-ahead. Returns the first sector not read at `t`, and when that sector starts
+    /// to pass. The arm stays there.
     pub fn stop(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
         let (lba, at) = self.boundary(mech, t, rng);
         mech.pass((lba - self.lba) as u32, at);

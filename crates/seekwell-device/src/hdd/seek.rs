@@ -1,8 +1,8 @@
-//! Seek time against distance in cylinders.
+//! Seek time as a function of the distance in cylinders.
 //!
-//! Four published forms; whatever the form, the model reads a table: exact for the first 128
-//! distances, then 64 points an octave with straight lines between (off by less than 0.1 us on a
-//! square-root curve), small enough to stay in the first-level cache.
+//! Four published forms are supported. The model converts each to a table: exact for the first 128
+//! distances, then 64 points per octave with straight lines between (the error is below 0.1 us on a
+//! square-root curve). The table fits into the first-level cache.
 
 use super::{Ticks, ticks_ms};
 use crate::error::ParamError;
@@ -12,33 +12,35 @@ use libm::{ceil, pow, sqrt};
 /// A seek curve; times in ms, distances in cylinders.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SeekForm {
-    /// `track` for one cylinder, then a + b*sqrt(d) up to a knee and a straight line beyond, chosen
-    /// so that the mean over uniform pairs is `average` and the longest seek `full`.
+    /// `track` for one cylinder, a + b*sqrt(d) up to a knee, and a straight line beyond. The
+    /// parameters are chosen so that the mean over uniform pairs is `average` and the longest seek
+    /// is `full`.
     Fit3 {
-        /// One cylinder.
+        /// Seek of one cylinder.
         track: f64,
         /// Intercept.
         settle: f64,
-        /// Mean.
+        /// Mean seek.
         average: f64,
-        /// Full stroke.
+        /// Full-stroke seek.
         full: f64,
     },
     /// Lee's three-point equation.
     Lee {
-        /// One cylinder.
+        /// Seek of one cylinder.
         track: f64,
-        /// Mean.
+        /// Mean seek.
         average: f64,
-        /// Full stroke.
+        /// Full-stroke seek.
         full: f64,
     },
-    /// Ruemmler and Wilkes: knee, V2 + V3*sqrt(d) below, V4 + V5*d from it, V6 for one cylinder.
+    /// Ruemmler and Wilkes: V1 is the knee, V2 + V3*sqrt(d) below it, V4 + V5*d from it on, V6 for
+    /// one cylinder.
     Hpl {
         /// V1 to V6.
         v: [f64; 6],
     },
-    /// Measured points, joined by straight lines, the last one extended.
+    /// Measured points with straight lines between them; the last line is extended.
     Table(Vec<(f64, f64)>),
 }
 
@@ -98,7 +100,8 @@ pub struct SeekCurve {
     fit: [f64; 5],
 }
 
-/// Coefficients of fit3 with knee `k` over `n` cylinders: value and slope continuous at the knee.
+/// Coefficients of fit3 with knee `k` over `n` cylinders. Value and slope are continuous at the
+/// knee.
 fn coefficients(k: f64, n: f64, settle: f64, full: f64) -> [f64; 5] {
     let root = sqrt(k);
     let b = (full - settle) / (root / 2.0 + n / (2.0 * root));
@@ -143,8 +146,8 @@ impl SeekCurve {
                     "check the pair: the mean is at least a third of the way to the full stroke",
                 ));
             }
-            // Above 8/15 no square root reaches the mean: short seeks are all settling, so the
-            // intercept must be higher than stated.
+            // Above a ratio of 8/15 no square root reaches the mean: short seeks consist only of
+            // settling. So the intercept must be higher than the parameter says.
             let least = (15.0 * average - 8.0 * full) / 7.0;
             let settle = settle.max(least);
             let (mut lo, mut hi) = (0.0, 1.0);
@@ -219,31 +222,32 @@ impl SeekCurve {
     }
 }
 
-/// Exact entries, and the octave step behind them.
+/// Number of exact entries, and the number of bits that divide an octave after them.
 const EXACT: u32 = 128;
 const STEP_BITS: u32 = 6;
 
 /// The curve as a table of ticks.
 #[derive(Debug, Clone)]
 pub(super) struct SeekTable {
-    /// (time at the point, rise to the next point).
+    /// (time at the point, increase to the next point).
     points: Vec<(Ticks, i64)>,
 }
 
-/// Shares of the longest seek in [`Reach`].
+/// Number of shares of the longest seek in [`Reach`].
 const SHARES: u32 = 512;
 
-/// The curve the other way round: how far the arm comes within a time, rounded up.
+/// The inverse of the curve: the distance that the arm can move in a time, rounded up.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
-    /// Of each share of the longest seek: behind so many cylinders no seek is over by its end.
+    /// Per share of the longest seek: the greatest distance of a seek that ends within the share or
+    /// earlier.
     within: Vec<u32>,
-    /// Ticks of a share, as a power of two.
+    /// Base-2 logarithm of the ticks per share.
     shift: u32,
 }
 
 impl Reach {
-    /// So many cylinders at most has the arm crossed when less than `t` has passed.
+    /// Upper bound on the cylinders that the arm can cross in less than `t`.
     #[inline]
     pub(super) fn cylinders(&self, t: Ticks) -> u32 {
         let share = (t >> self.shift) as usize;
@@ -265,7 +269,7 @@ impl SeekTable {
         }
         SeekTable { points }
     }
-    /// First distance of a point.
+    /// First distance that a point covers.
     fn distance(index: u32) -> u32 {
         if index < EXACT {
             return index;
@@ -273,10 +277,10 @@ impl SeekTable {
         let (octave, m) = ((index - EXACT) >> STEP_BITS, (index - EXACT) & 63);
         ((1 << STEP_BITS) + m) << (octave + 1)
     }
-    /// The way back, for seeks that take `factor` / 1024 of this table's times and longer.
+    /// The inverse of the table, for seeks that take at least `factor` / 1024 of its times.
     pub(super) fn reach(&self, factor: u64) -> Reach {
         let mut least = Ticks::MAX;
-        // The shortest seek from each point on: a measured curve may dip.
+        // The shortest seek from each point on, because a measured curve may fall.
         let mut from: Vec<(u32, Ticks)> = (0..self.points.len())
             .rev()
             .map(|i| {
@@ -338,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_settle_too_low_for_the_mean_is_raised() {
-        // Travelstar 7K320: 1.0 / 12 / 20 ms needs an intercept of 2.86 ms.
+        // Travelstar 7K320: 1.0 / 12 / 20 ms need an intercept of 2.86 ms.
         let c = fit3(1.0, 1.5, 12.0, 20.0, 100_000);
         assert!((c.fit[0] - 20.0 / 7.0).abs() < 1e-9);
         assert!((c.mean_ms(100_000) - 12.0).abs() < 0.01);
@@ -404,7 +408,8 @@ mod tests {
                     let within = reach.cylinders(t);
                     let beyond = within.saturating_add(1)..n;
                     assert!(beyond.clone().all(|d| took(d) >= t), "{ms} ms: {within}");
-                    // It is worth asking: as far as the arm comes in a share more at most.
+                    // The bound is tight: at most the distance that the arm moves in one more
+                    // share.
                     let later = t + (1 << reach.shift);
                     let near = (0..n).rev().find(|&d| took(d) < later).unwrap_or(0);
                     assert!(

@@ -1,28 +1,28 @@
-//! The read cache: contiguous runs of sectors, least recently used replaced, no overlap.
+//! The read cache: contiguous runs of sectors without overlap, replaced least recently used first.
 //!
-//! One pool of segments for reads and one for written data that stay readable. Left out: adaptive
-//! segmentation (segments have one size).
+//! One pool of segments serves reads, and one keeps written data readable. Left out: adaptive
+//! segmentation (all segments have the same size).
 
 use seekwell_core::{Links, List};
 
-/// All segments of a drive. Searched on every command, so they are known in order of address, too.
+/// All segments of a drive, also indexed by address because every command searches them.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
     /// (first sector, length). An empty run starts at `NOWHERE`.
     runs: Vec<(u64, u64)>,
-    /// First sectors in ascending order, the empty runs last, and whose they are. There are few, so
-    /// that counting them is quicker than halving.
+    /// First sectors in ascending order, with empty runs last; then their segments. The list is
+    /// short, so a linear count is faster than a binary search.
     starts: Vec<u64>,
     order: Vec<u32>,
     /// Read pool and write pool, least recently used first.
     pools: [List; 2],
     links: Links,
-    /// The first so many are the read pool.
+    /// Number of segments in the read pool, which come first.
     reads: usize,
     limit: u64,
 }
 
-/// Start of an empty run: no address is at or behind it.
+/// Start of an empty run, above every address.
 const NOWHERE: u64 = u64::MAX;
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -44,17 +44,17 @@ impl Segments {
             limit: limit.max(1),
         }
     }
-    /// Is there a read pool?
+    /// Whether there is a read pool.
     pub fn any(&self) -> bool {
         self.reads > 0
     }
-    /// The run of a segment: first sector, and behind the last.
+    /// The run of a segment: [first, end).
     #[inline]
     pub fn run(&self, i: usize) -> (u64, u64) {
         let (s, n) = self.runs[i];
         (s, s.wrapping_add(n))
     }
-    /// Marks it used.
+    /// Marks a segment as used.
     #[inline]
     pub fn touch(&mut self, i: usize) {
         let pool = &mut self.pools[usize::from(i >= self.reads)];
@@ -63,29 +63,31 @@ impl Segments {
             self.links.push_back(pool, i as u32);
         }
     }
-    /// How many runs begin before `a`.
+    /// Number of runs that begin before `a`.
     #[inline]
     fn before(&self, a: u64) -> usize {
         self.starts.iter().map(|&s| usize::from(s < a)).sum()
     }
-    /// The run that begins right at `a`, if `place` runs begin before it.
+    /// The segment of the run that begins exactly at `a`; `place` runs begin before `a`.
     #[inline]
     fn begins(&self, place: usize, a: u64) -> Option<usize> {
         (self.starts.get(place) == Some(&a) && a != NOWHERE).then(|| self.order[place] as usize)
     }
-    /// The one before that, if it reaches `a`.
+    /// The segment of the previous run, if the run reaches `a`.
     #[inline]
     fn reaches(&self, place: usize, a: u64) -> Option<usize> {
         let i = self.order[place.checked_sub(1)?] as usize;
         (self.run(i).1 >= a).then_some(i)
     }
-    /// The segment that holds sector `a` or ends right before it; the first kind preferred.
+    /// The segment that contains sector `a` or ends just before it. A segment that contains it is
+    /// preferred.
     #[inline]
     pub fn find(&self, a: u64) -> Option<usize> {
         let place = self.before(a);
         self.begins(place, a).or_else(|| self.reaches(place, a))
     }
-    /// Puts sectors read into the segment they continue, or into the one not used for longest.
+    /// Puts sectors that were read into the segment that they continue, or into the least recently
+    /// used one.
     pub fn fill(&mut self, a: u64, b: u64) -> usize {
         self.put(READ, a, b)
     }
@@ -115,14 +117,14 @@ impl Segments {
         self.touch(i);
         i
     }
-    /// Where segment `i` is in the order.
+    /// Index of segment `i` in the order.
     #[inline]
     fn place(&self, i: usize) -> usize {
-        // It is there.
+        // Every segment is in the order.
         let found = self.order.iter().position(|&x| x == i as u32);
         found.unwrap_or(0)
     }
-    /// Moves segment `i` in the order to before the run that is at `place` now; gives its place.
+    /// Moves segment `i` in the order to before the run at `place`. Returns its new place.
     #[inline]
     fn shift(&mut self, i: usize, place: usize) -> usize {
         let from = self.place(i);
@@ -138,7 +140,7 @@ impl Segments {
         self.order[to] = i as u32;
         to
     }
-    /// Lengthens a segment to `b`, as read-ahead goes on.
+    /// Extends a segment to `b`, as read-ahead progresses.
     #[inline]
     pub fn grow(&mut self, i: usize, b: u64) {
         let had = self.run(i).1;
@@ -148,8 +150,8 @@ impl Segments {
             self.extend(place, b);
         }
     }
-    /// Lengthens the segment at `place` to `b`; its oldest sectors make room. No other run is in
-    /// the way.
+    /// Extends the segment at `place` to `b`, and drops its oldest sectors if needed. No other run
+    /// may be in the way.
     #[inline]
     fn extend(&mut self, place: usize, b: u64) {
         let run = &mut self.runs[self.order[place] as usize];
@@ -158,8 +160,8 @@ impl Segments {
         *run = (s, end - s);
         self.starts[place] = s;
     }
-    /// Takes sectors [a, b) out of all segments but the one at `place`, which begins or goes on at
-    /// `a`; of a run cut in two the front stays.
+    /// Removes sectors [a, b) from all segments except the one at `place`, which begins at `a` or
+    /// continues there. Of a run that is cut in two, the front remains.
     #[inline]
     fn clear(&mut self, place: usize, a: u64, b: u64) {
         if let Some(before) = place.checked_sub(1) {
@@ -208,7 +210,7 @@ mod tests {
         assert_eq!(s.run(0), (60, 160));
     }
 
-    /// The same without an order: every segment is looked at each time.
+    /// A reference without the index: every operation scans all segments.
     struct Plain {
         runs: Vec<(u64, u64)>,
         used: Vec<u32>,
@@ -272,7 +274,7 @@ mod tests {
     }
 
     proptest! {
-        /// The order changes nothing but the time it takes.
+        /// The index changes only the running time.
         #[test]
         fn as_if_each_were_looked_at(fills in proptest::collection::vec(
             (0u64..400, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..80,
@@ -303,7 +305,8 @@ mod tests {
             }
         }
 
-        /// Runs never overlap nor outgrow their limit, and what was just filled is there.
+        /// Runs never overlap and never exceed their limit, and the most recently filled data are
+        /// present.
         #[test]
         fn no_overlap(fills in proptest::collection::vec(
             (0u64..500, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..60,

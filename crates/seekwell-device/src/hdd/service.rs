@@ -1,10 +1,10 @@
-//! The service loop: what happens when a command arrives, when the mechanism is free, and when a
-//! media operation ends.
+//! The service loop: the reactions to a new command, to a free mechanism and to the end of a media
+//! operation.
 
 use super::readahead::ReadAhead;
 use super::{Activity, Hdd, Moved, NEVER, Queued, Ticks, Waiting, unit};
 
-/// Whose turn it is when the mechanism is free.
+/// The work that the free mechanism takes next.
 enum Turn {
     Queue,
     Destage,
@@ -12,13 +12,12 @@ enum Turn {
 }
 
 impl Hdd {
-    /// May the mechanism take up something else, at once or after a sector of read-ahead?
+    /// Whether the mechanism can start other work, at once or after a sector of read-ahead.
     fn at_hand(&self) -> bool {
         matches!(self.activity, Activity::Idle | Activity::ReadAhead)
     }
 
-    /// Work has come up at `t`: lets an idle mechanism choose, and ends read-ahead as soon as that
-    /// may be.
+    /// Handles new work at `t`: an idle mechanism chooses, and read-ahead ends as soon as it may.
     fn wake(&mut self, t: Ticks) {
         match self.activity {
             Activity::Idle => self.choose(t),
@@ -37,8 +36,8 @@ impl Hdd {
         }
     }
 
-    /// Brings the segment of a running read-ahead up to date, if that can matter to a request at
-    /// `lba`; one at its limit is over.
+    /// Updates the segment of a running read-ahead if this can affect a request at `lba`. A
+    /// read-ahead at its limit ends.
     fn follow_read_ahead(&mut self, t: Ticks, lba: u64) {
         if !matches!(self.activity, Activity::ReadAhead)
             || lba < self.segments.run(self.ra.segment).0
@@ -51,7 +50,7 @@ impl Hdd {
             self.stop_read_ahead(t);
             self.choose(t);
         } else {
-            // The sector under the head at `t` counts only when it has passed.
+            // The sector under the head at `t` counts only after it has passed.
             self.segments.grow(
                 self.ra.segment,
                 if at > t { lba.saturating_sub(1) } else { lba },
@@ -59,7 +58,7 @@ impl Hdd {
         }
     }
 
-    /// Ends the read-ahead; gives the first sector not read and when that sector would pass.
+    /// Ends the read-ahead. Returns the first sector not read and when that sector would pass.
     fn stop_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
         let (lba, at) = self.ra.stop(&mut self.mech, t, &mut self.rng);
         self.segments.grow(self.ra.segment, lba);
@@ -84,7 +83,7 @@ impl Hdd {
                 self.hit(t, t, id, n);
                 return self.consumed(t, i, end);
             }
-            // The cached beginning goes over the link meanwhile.
+            // The cached beginning crosses the link in the meantime.
             from = have.max(lba);
         }
         if self.joins(lba, end) {
@@ -119,9 +118,9 @@ impl Hdd {
         });
     }
 
-    /// Will the running read-ahead come by? It does if the request begins in its segment or right
-    /// behind the head, or if the head is due there within a track: waiting is then no dearer than
-    /// positioning anew.
+    /// Whether the running read-ahead will read the request soon. It does if the request begins in
+    /// its segment or just after the head, or if the head arrives there within a track. Waiting
+    /// then costs no more than a new positioning.
     fn joins(&self, lba: u64, end: u64) -> bool {
         if !matches!(self.activity, Activity::ReadAhead) {
             return false;
@@ -134,13 +133,13 @@ impl Hdd {
         lba <= have + 1 || (end <= self.ra.limit && lba < have + track)
     }
 
-    /// The read joins the running read-ahead: it becomes a read to `end`, without positioning.
+    /// Makes the running read-ahead a read to `end`, without positioning.
     fn join(&mut self, t: Ticks, id: u32, n: u32, end: u64, sequential: bool) {
         let (lba, at) = self.stop_read_ahead(t);
         self.hits += 1;
         let ready = self.link(t + self.cost.hit, n);
         if end <= lba {
-            // The last sector is under the head just now.
+            // The last sector is passing under the head.
             self.complete(ready.max(at), t, id, false);
             self.activity = Activity::Read {
                 from: lba,
@@ -172,7 +171,7 @@ impl Hdd {
         self.note_busy(at, stop);
     }
 
-    /// The host has taken sectors up to `end` from segment `i`: that makes room to read ahead.
+    /// The host has taken sectors up to `end` from segment `i`, which makes room to read ahead.
     fn consumed(&mut self, t: Ticks, i: usize, end: u64) {
         let limit = (end + self.cost.ra_max).min(self.facts.capacity.0);
         match self.activity {
@@ -180,8 +179,8 @@ impl Hdd {
                 self.ra.limit = self.ra.limit.max(limit);
             }
             Activity::Idle if self.mech.at.lba == self.segments.run(i).1 => {
-                // The head still stands where this segment ended. It goes on once half of the
-                // room is free, so that it does not turn for every sector.
+                // The head is still where this segment ended. Read-ahead resumes when half of the
+                // room is free, so that it does not restart for every sector.
                 let have = self.mech.at.lba;
                 if limit.saturating_sub(have) >= self.cost.ra_max.div_ceil(2) && limit > have {
                     self.read_ahead(t, i, limit, have);
@@ -225,7 +224,7 @@ impl Hdd {
         self.wake(t);
     }
 
-    /// Forced destaging starts at the high mark and ends at the low one.
+    /// Forced destaging starts at the high mark and ends at the low mark.
     fn mark(&mut self) {
         let fill = self.dirty.fill();
         if fill > self.cost.wc_hi {
@@ -235,7 +234,7 @@ impl Hdd {
         }
     }
 
-    /// Nothing to do: sets the alarm for background destaging.
+    /// Without work: sets the time of background destaging.
     fn rest(&mut self, t: Ticks) {
         if !self.dirty.is_empty() {
             let at = (self.host_at + self.cost.wc_idle).max(t);
@@ -246,9 +245,9 @@ impl Hdd {
         }
     }
 
-    /// The mechanism is free at `t`: if there is work, the firmware takes its time and then
-    /// chooses, so that what arrives meanwhile is seen. Only an extent that continues the write
-    /// just ended needs no thought.
+    /// The mechanism is free at `t`. If there is work, the firmware first takes its overhead and
+    /// then chooses, so that it considers commands that arrive in the meantime. An extent that
+    /// continues the write that just ended needs no overhead.
     fn choose(&mut self, t: Ticks) {
         self.activity = Activity::Idle;
         self.next = NEVER;
@@ -267,7 +266,7 @@ impl Hdd {
         }
     }
 
-    /// The firmware has thought until `t`: starts what is best now.
+    /// The overhead ends at `t`: starts the best work.
     fn decide(&mut self, t: Ticks) {
         match self.turn(t) {
             Turn::Queue => {
@@ -279,8 +278,8 @@ impl Hdd {
         }
     }
 
-    /// Whose turn is it? Queued commands go before destaging, unless that is forced: then they
-    /// alternate, and only a command past its age limit breaks the rule.
+    /// The work that is next. Queued commands go before destaging, unless destaging is forced. Then
+    /// they alternate, except for a command past its age limit.
     fn turn(&self, t: Ticks) -> Turn {
         let must = self.forced || !self.waiting.is_empty();
         let can = !self.dirty.is_empty();
@@ -299,7 +298,7 @@ impl Hdd {
         }
     }
 
-    /// Where a write that ended right now ended, if a dirty extent begins there.
+    /// The end of the write that ended at `t`, if a dirty extent begins there.
     fn stream(&self, t: Ticks) -> Option<u64> {
         (self.write_end.1 == t && self.dirty.begins(self.write_end.0)).then_some(self.write_end.0)
     }
@@ -344,8 +343,8 @@ impl Hdd {
         self.next = end;
     }
 
-    /// A target chosen by its angle may be missed by a hair: one revolution more. Destaging, where
-    /// nobody waits for the single extent, is not charged for it.
+    /// A target chosen by its angle may be missed narrowly, which costs one revolution. Destaging
+    /// is not charged, because no command waits for a particular extent.
     fn miss(&mut self, by_position: bool) -> Ticks {
         if by_position && self.cost.p_miss > 0.0 && unit(&mut self.rng) < self.cost.p_miss {
             self.mech.spent.rotation += self.mech.turn();
@@ -354,7 +353,7 @@ impl Hdd {
         0
     }
 
-    /// Now and then an access needs a recovery.
+    /// Some accesses need an error recovery.
     fn recovery(&mut self) -> Ticks {
         if self.cost.p_err > 0.0 && unit(&mut self.rng) < self.cost.p_err {
             return self.cost.t_err;
@@ -362,7 +361,8 @@ impl Hdd {
         0
     }
 
-    /// A write that covers physical sectors only in part reads them and comes round again.
+    /// A write that covers physical sectors only in part first reads them, and then waits a
+    /// revolution.
     fn merge_physical(&mut self, from: u64, to: u64) -> Ticks {
         let odd = |x: u64| u64::from(!x.is_multiple_of(self.cost.physical));
         let parts = odd(from) + odd(to);
@@ -402,7 +402,7 @@ impl Hdd {
         self.next = end;
     }
 
-    /// Event at `t`: a media operation ends, or the mechanism is to be asked again.
+    /// Handles the event at `t`: a media operation ends, or the mechanism must be checked again.
     pub(super) fn step(&mut self, t: Ticks) {
         match self.activity {
             Activity::Idle => self.choose(t),
@@ -417,11 +417,11 @@ impl Hdd {
                 self.segments.keep(from, to);
                 self.write_end = (to, t);
                 self.host_at = self.host_at.max(t);
-                // It may have taken the place of dirty data.
+                // The write may have replaced dirty data.
                 self.admit(t);
                 self.mark();
-                // The write that continues this one goes on without losing a revolution, if its
-                // command has been understood in time.
+                // A queued write that continues this one starts without losing a revolution, if its
+                // command overhead has passed.
                 let on = self
                     .queue
                     .iter()
@@ -453,7 +453,7 @@ impl Hdd {
         self.rest(t);
     }
 
-    /// Lets writes that wait for room in, in order.
+    /// Accepts waiting writes into the cache, in order, while there is room.
     fn admit(&mut self, t: Ticks) {
         while let Some(w) = self.waiting.front().copied() {
             let end = w.lba + u64::from(w.n);
@@ -479,7 +479,7 @@ impl Hdd {
             return;
         }
         if !self.queue.is_empty() {
-            // A sequential stream is followed to the end of the track whoever waits.
+            // Follow a sequential stream to the end of the track, even if other commands wait.
             let left = u64::from(self.mech.at.left);
             if sequential && left > 0 && self.cost.ra_max > 0 && self.mech.at.lba == to {
                 let stop = to + left.min(self.cost.ra_max);
@@ -496,7 +496,7 @@ impl Hdd {
         self.read_ahead(t, i, limit, to + self.cost.ra_min);
     }
 
-    /// Starts reading ahead from where the head stands.
+    /// Starts to read ahead from the head's position.
     fn read_ahead(&mut self, t: Ticks, segment: usize, limit: u64, hold: u64) {
         let lba = self.mech.at.lba;
         let hold = hold.min(limit);
@@ -506,11 +506,11 @@ impl Hdd {
         self.rest(t);
     }
 
-    /// Segment `i` has just been read on to the head: serves the queued reads it holds whole, and
-    /// starts the one that goes on from its end, if there is one and the policy would take it.
+    /// Segment `i` has just been read up to the head. Serves the queued reads that it contains
+    /// completely, and starts a read that continues from its end, if the policy would take it.
     fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
         let (start, have) = self.segments.run(i);
-        // Hardly ever is one there, and all are looked at after each read.
+        // Rarely is there such a read, and this runs after each read, so check cheaply first.
         if !self.queue.may_begin(start, have) {
             return false;
         }

@@ -1,8 +1,8 @@
 //! Presets: named sets of parameters, each with its unit and its source.
 //!
-//! A device kind declares its parameters once, as a table of [`Def`]s; the parser, the overrides
-//! on a command line, the listing and the model all read that table. A preset that says nothing
-//! about a parameter gets the default of the table, and the listing says so.
+//! A device kind declares its parameters once, as a table of [`Def`]s. The parser, the overrides on
+//! a command line, the listing and the model all read that table. If a preset does not set a
+//! parameter, the parameter takes the default of the table, and the listing marks it as a default.
 
 mod parse;
 mod units;
@@ -16,10 +16,10 @@ pub use units::{Dim, Value};
 pub struct Def {
     /// Its name in preset files and overrides.
     pub key: &'static str,
-    /// What it is, and so which units it takes. Values are kept in the first unit of the list.
+    /// Its dimension, which determines its units. Values are kept in the first unit of the list.
     pub dim: Dim,
-    /// Value when a preset is silent, as it would be typed; `None`: the parameter is optional and
-    /// then absent, or the kind demands it.
+    /// Default, written as a user would type it. `None`: the parameter is optional and then absent,
+    /// or the kind requires it.
     pub default: Option<&'static str>,
     /// Least value, in the first unit.
     pub lo: f64,
@@ -54,11 +54,11 @@ impl Def {
 pub enum Source {
     /// The maker's data sheet or specification.
     DataSheet,
-    /// Known from the maker's data sheet, page not read again.
+    /// Known from the maker's data sheet, but the page was not checked again.
     Recalled,
     /// Measured by a third party and published.
     Measured,
-    /// Adjusted until the model met a published figure (named in the reference).
+    /// Adjusted until the model reproduced a published figure (named in the reference).
     Fitted,
     /// Estimate.
     Estimate,
@@ -77,7 +77,7 @@ impl Source {
         ("fitted", Source::Fitted),
         ("estimate", Source::Estimate),
     ];
-    /// In words.
+    /// The description that a user reads.
     pub fn text(self) -> &'static str {
         match self {
             Source::Default => "default",
@@ -96,14 +96,14 @@ pub struct Param {
     pub value: Value,
     /// Where the value comes from.
     pub source: Source,
-    /// Which sheet, which figure, what reasoning; may be empty.
+    /// The data sheet, figure or reasoning behind the value; may be empty.
     pub reference: String,
-    /// Line of the file, 0 when it is not from the file.
+    /// Line in the preset file; 0 if the value is not from a file.
     pub line: usize,
 }
 
 impl Param {
-    /// Unit of the value as it is kept.
+    /// Unit in which the value is kept.
     pub fn unit(&self) -> &'static str {
         self.def.dim.unit()
     }
@@ -116,11 +116,11 @@ pub struct Preset {
     pub kind: &'static str,
     /// Name (`hitachi-7k200`).
     pub name: String,
-    /// Other names it answers to.
+    /// Aliases.
     pub aliases: Vec<String>,
-    /// One line.
+    /// One-line description.
     pub summary: String,
-    /// Year in which it was sold first, if it says so.
+    /// Year in which the device was first sold, if known.
     pub year: Option<u16>,
     /// File it was read from, for errors.
     pub file: String,
@@ -133,7 +133,7 @@ impl Preset {
     pub fn get(&self, key: &str) -> Option<&Param> {
         self.params.iter().find(|p| p.def.key == key)
     }
-    /// A number; an absent one is an error.
+    /// The number of a parameter; an error if it has none.
     pub fn num(&self, key: &'static str) -> Result<f64, ParamError> {
         self.num_opt(key).ok_or_else(|| {
             ParamError::new(
@@ -143,25 +143,25 @@ impl Preset {
             )
         })
     }
-    /// A number, if it has a value.
+    /// The number of a parameter, if it has one.
     pub fn num_opt(&self, key: &str) -> Option<f64> {
         match self.get(key)?.value {
             Value::Num(x) => Some(x),
             _ => None,
         }
     }
-    /// A yes or no; absent is no.
+    /// A yes or no parameter; no if it is absent.
     pub fn flag(&self, key: &str) -> bool {
         matches!(self.get(key).map(|p| &p.value), Some(Value::Flag(true)))
     }
-    /// A word; absent is empty.
+    /// A word parameter; empty if it is absent.
     pub fn word(&self, key: &str) -> &str {
         match self.get(key).map(|p| &p.value) {
             Some(Value::Word(w)) => w,
             _ => "",
         }
     }
-    /// A list of pairs, if it has a value.
+    /// A list of pairs, if the parameter has one.
     pub fn pairs(&self, key: &str) -> Option<&[(f64, f64)]> {
         match &self.get(key)?.value {
             Value::Pairs(p) => Some(p),
@@ -169,8 +169,8 @@ impl Preset {
         }
     }
 
-    /// Puts a typed value in place of the preset's (`key`, `text` as in `rpm=5400` or
-    /// `t_o=0.3ms`).
+    /// Replaces a value of the preset by one that the user typed (`key` and `text` as in `rpm=5400`
+    /// or `t_o=0.3ms`).
     pub fn set(&mut self, defs: &'static [Def], key: &str, text: &str) -> Result<(), String> {
         let at = defs
             .iter()
@@ -196,8 +196,8 @@ impl Preset {
         Ok(())
     }
 
-    /// Says where the fault is: the line of the parameter, or of the first parameter if the one at
-    /// fault is missing; `spec` is what the user typed, if the value was typed.
+    /// Adds the place to an error: the line of the parameter, or of the first parameter if the
+    /// faulty one is missing. `spec` is the user's text, if the value was typed.
     pub fn locate(&self, e: ParamError, spec: &str) -> DeviceError {
         let param = self.get(e.key);
         if param.is_some_and(|p| p.source == Source::Override) {
@@ -234,7 +234,7 @@ impl Def {
     }
 }
 
-/// "unknown parameter", with the nearest known name.
+/// The message "unknown parameter", with the nearest known name.
 pub(crate) fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
     match suggest::did_you_mean(key, known, &[]) {
         Some(question) => format!("unknown parameter `{key}` ({question})"),

@@ -181,7 +181,7 @@ fn split_source(text: &str) -> Option<(Source, String)> {
 }
 
 impl Preset {
-    /// The kind a preset file names, before anything else is read, and the line where it does.
+    /// The kind that a preset file names, and its line. Nothing else of the file is checked.
     pub fn kind_of(file: &str, text: &str) -> Result<(String, usize), DeviceError> {
         let r = Reader { file, text };
         let root = r.root()?;

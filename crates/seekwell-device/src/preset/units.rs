@@ -1,4 +1,4 @@
-//! What kinds of values parameters have, and the units each takes.
+//! The kinds of values that parameters have, and the units of each.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum Dim {
     Bytes,
     /// Rate; kept in MB/s (10^6 bytes).
     Rate,
-    /// A count of things; the unit is the thing's name.
+    /// A count; the unit names the counted things.
     Count(&'static str),
     /// A real number with a unit of its own (`ratio`, `ppm`, `rpm`).
     Real(&'static str),
@@ -19,9 +19,9 @@ pub enum Dim {
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list of pairs; the text says of what.
+    /// A list of pairs; the text describes a pair.
     Pairs(&'static str),
-    /// A text of its own form (a device, a scheduler), which it says.
+    /// A text in a syntax of its own (a device, a scheduler); the string names it.
     Text(&'static str),
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Num(x) => {
-                // Without the dust of a change of units: 13 us are 0.013 ms.
+                // Removes rounding errors of the unit conversion: 13 us are 0.013 ms.
                 let clean = libm::round(x * 1e9) / 1e9;
                 let dusty = x.abs() < 1e6 && clean != 0.0;
                 write!(f, "{}", if dusty { clean } else { *x })
@@ -71,7 +71,7 @@ impl fmt::Display for Value {
 }
 
 impl Dim {
-    /// The unit values are kept in; empty for flags and words.
+    /// The unit in which values are kept; empty for flags and words.
     pub fn unit(self) -> &'static str {
         match self {
             Dim::Time => "ms",
@@ -81,11 +81,11 @@ impl Dim {
             Dim::Flag | Dim::Word(_) | Dim::Text(_) => "",
         }
     }
-    /// Must a preset file state a unit?
+    /// Whether a preset file must state a unit.
     pub fn needs_unit(self) -> bool {
         !matches!(self, Dim::Flag | Dim::Word(_) | Dim::Text(_))
     }
-    /// How many of the kept unit one `unit` is.
+    /// Conversion factor from `unit` to the kept unit.
     pub(super) fn factor(self, unit: &str) -> Option<f64> {
         let find = |t: &[(&str, f64)]| t.iter().find(|u| u.0 == unit).map(|u| u.1);
         match self {
@@ -95,7 +95,7 @@ impl Dim {
             d => (d.unit() == unit).then_some(1.0),
         }
     }
-    /// The units it takes, for an error.
+    /// The accepted units, for an error message.
     pub(super) fn units(self) -> String {
         let list = |t: &[(&str, f64)]| t.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
         match self {
@@ -125,7 +125,7 @@ impl Dim {
             _ => Ok(Value::Num(x * factor)),
         }
     }
-    /// Reads a value as typed: a number with an optional unit behind it, yes or no, or a word.
+    /// Reads a value as the user typed it: a number with an optional unit, yes or no, or a word.
     pub(super) fn read(self, text: &str) -> Result<Value, String> {
         match self {
             Dim::Flag => match text {

@@ -1,18 +1,19 @@
-//! From an address of the array to addresses of members and back.
+//! Maps addresses of the array to addresses of members, and back.
 //!
-//! The mappings are Linux md's, as its manual page md(4) gives them: RAID 0 over equal members,
+//! The mappings are Linux md's, as the manual page md(4) describes them: RAID 0 over equal members,
 //! RAID 10 in the layouts near, far and offset, RAID 5 and 6 left-symmetric. Left out: RAID 4,
 //! asymmetric parity, zones of unequal RAID 0.
 
 use crate::error::ParamError;
 use seekwell_core::{Sector, Sectors};
 
-/// Where the copies of a RAID 10 lie.
+/// Placement of the copies of a RAID 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Beside each other: stripes of mirrors.
+    /// Adjacent members: stripes of mirrors.
     Near,
-    /// In another section of the members, shifted by one: reads like RAID 0, writes seek far.
+    /// In another section of the members, shifted by one: reads are striped as in RAID 0, writes
+    /// seek far.
     Far,
     /// In the next row, shifted by one.
     Offset,
@@ -23,23 +24,23 @@ pub enum Order {
 pub enum Level {
     /// Striping.
     Raid0,
-    /// Every member holds everything.
+    /// Every member holds all data.
     Raid1,
     /// Striping over copies.
     Raid10 {
         /// Copies of each chunk, at least 2.
         copies: u32,
-        /// Where they are.
+        /// Their placement.
         order: Order,
     },
-    /// One parity chunk a row.
+    /// One parity chunk per row.
     Raid5,
-    /// Two.
+    /// Two parity chunks per row.
     Raid6,
 }
 
 impl Level {
-    /// Parity chunks of a row.
+    /// Parity chunks per row.
     pub const fn parities(self) -> u64 {
         match self {
             Level::Raid5 => 1,
@@ -47,7 +48,7 @@ impl Level {
             _ => 0,
         }
     }
-    /// Fewest members.
+    /// Smallest number of members.
     pub const fn least(self) -> u64 {
         match self {
             Level::Raid0 | Level::Raid1 => 1,
@@ -56,7 +57,7 @@ impl Level {
             Level::Raid6 => 4,
         }
     }
-    /// In numbers (`RAID 10`).
+    /// The level's usual name (`RAID 10`).
     pub const fn text(self) -> &'static str {
         match self {
             Level::Raid0 => "RAID 0",
@@ -71,9 +72,9 @@ impl Level {
 /// A place on a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
-    /// Which member.
+    /// Index of the member.
     pub member: usize,
-    /// Sector there.
+    /// Sector on the member.
     pub sector: u64,
 }
 
@@ -82,15 +83,16 @@ pub struct Spot {
 pub struct Layout {
     level: Level,
     members: u64,
-    /// Sectors; for RAID 1 the whole member.
+    /// Sectors per chunk; for RAID 1 the whole member.
     chunk: u64,
-    /// Whole chunks of a member.
+    /// Whole chunks per member.
     rows: u64,
 }
 
 impl Layout {
-    /// `members` members of `size` each, cut into chunks (a power of two of at least 4 KiB; RAID 1
-    /// has none and takes any). The keys of errors are `members`, `chunk` and `copies`.
+    /// A layout of `members` members of `size` each, cut into chunks (a power of two of at least 4
+    /// KiB; RAID 1 has no chunks and ignores the value). The keys of errors are `members`, `chunk`
+    /// and `copies`.
     pub fn new(
         level: Level,
         members: usize,
@@ -153,7 +155,7 @@ impl Layout {
             rows,
         })
     }
-    /// Level.
+    /// The RAID level.
     pub fn level(&self) -> Level {
         self.level
     }
@@ -161,11 +163,11 @@ impl Layout {
     pub fn members(&self) -> usize {
         self.members as usize
     }
-    /// Sectors of a chunk.
+    /// Sectors per chunk.
     pub fn chunk(&self) -> u64 {
         self.chunk
     }
-    /// Data chunks of a row of parity RAID, or members that serve reads of a long run.
+    /// Data chunks per row of parity RAID; otherwise, members that serve a long sequential read.
     pub fn width(&self) -> u64 {
         match self.level {
             Level::Raid1 => 1,
@@ -176,15 +178,15 @@ impl Layout {
             _ => self.members - self.level.parities(),
         }
     }
-    /// Bytes of a row of data, which is the best request (queue/optimal_io_size); 0 where there
-    /// are no chunks.
+    /// Bytes of data per row, which is the best request size (queue/optimal_io_size); 0 without
+    /// chunks.
     pub fn optimal_bytes(&self) -> u64 {
         match self.level {
             Level::Raid1 => 0,
             _ => self.width() * self.chunk * 512,
         }
     }
-    /// Size of the array.
+    /// Size of the array in sectors.
     pub fn capacity(&self) -> Sector {
         let (n, rows) = (self.members, self.rows);
         let chunks = match self.level {
@@ -203,7 +205,7 @@ impl Layout {
     pub fn rest(&self, at: u64) -> u64 {
         self.chunk - at % self.chunk
     }
-    /// How often each sector is stored (parity not counted).
+    /// Number of copies of each sector, without parity.
     pub fn copies(&self) -> usize {
         match self.level {
             Level::Raid1 => self.members as usize,
@@ -211,7 +213,7 @@ impl Layout {
             _ => 1,
         }
     }
-    /// Where copy `k` of an array sector is.
+    /// Place of copy `k` of an array sector.
     pub fn copy(&self, at: u64, k: usize) -> Spot {
         let (n, q, rest, k) = (self.members, at / self.chunk, at % self.chunk, k as u64);
         let (member, row) = match self.level {
@@ -235,7 +237,7 @@ impl Layout {
             sector: row * self.chunk + rest,
         }
     }
-    /// Row of chunks that holds a member's sector.
+    /// Row of chunks that contains a member's sector.
     pub fn row(&self, member_sector: u64) -> u64 {
         member_sector / self.chunk
     }
@@ -285,8 +287,8 @@ mod tests {
         ]
     };
 
-    /// Every sector of every array maps once: no two copies meet, none leaves its member, and
-    /// what a member holds beside data is parity.
+    /// The mapping of every array is a bijection: no two copies share a place, every copy is on its
+    /// member, and the rest of a member is parity.
     #[test]
     fn mappings_are_bijections() {
         for (level, n) in LEVELS {
@@ -312,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Against the plain rule, written chunk by chunk as a table that grows.
+    /// Comparison with the plain rule, which fills a table chunk by chunk.
     #[test]
     fn left_symmetric_as_a_table() {
         let l = Layout::new(Level::Raid5, 4, Sectors(8), Sector(80)).unwrap();

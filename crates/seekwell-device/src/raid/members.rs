@@ -1,4 +1,4 @@
-//! Members of an array as a specification names them.
+//! The members of an array in a specification.
 
 use super::{Level, Order};
 use crate::error::{DeviceError, ParamError};
@@ -8,7 +8,7 @@ use rand::RngCore;
 use seekwell_core::rng;
 use seekwell_core::{Device, Sector};
 
-/// A level by its word, with the copies of a RAID 10.
+/// The level of a word; `copies` and `order` apply to RAID 10.
 pub fn level_of(word: &str, copies: u32, order: Order) -> Option<Level> {
     Some(match word {
         "raid0" => Level::Raid0,
@@ -46,7 +46,7 @@ pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
     }
 }
 
-/// Numbers joined by `+`.
+/// Parses numbers joined by `+`.
 pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> {
     let text = p.word(key);
     let all = spec::split(text, '+').into_iter().filter(|t| !t.is_empty());
@@ -62,7 +62,7 @@ pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> 
     .collect()
 }
 
-/// Which members are gone, as flags.
+/// Which members have failed, as flags.
 pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
     let mut out = vec![false; members];
     for m in failed {
@@ -78,7 +78,7 @@ pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamErro
     Ok(out)
 }
 
-/// Members of an array must be equal: the larger would be wasted without a word.
+/// Members of an array must be equal. Otherwise space on the larger ones would be wasted silently.
 pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
     match sizes.iter().position(|s| *s != sizes[0]) {
         None => Ok(()),
@@ -93,17 +93,17 @@ pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
     }
 }
 
-/// Seed of a member: its own random streams, so that no two disks are in phase.
+/// Seed of a member. Each member has its own random streams, so that no two disks are in phase.
 pub fn member_seed(seed: u64, member: usize) -> u64 {
     rng::stream(seed, &format!("member {member}")).next_u64()
 }
 
-/// What an array changes about a leaf: a spindle speed of its own, the write cache.
+/// Options that an array sets on its members: a spindle speed of their own, the write cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LeafOptions {
-    /// Largest deviation of the spindle where the leaf states none, ppm.
+    /// Largest deviation of the spindle speed if the member's preset sets none, ppm.
     pub rpm_spread: f64,
-    /// The leaf's write cache, where it has one and states nothing.
+    /// The member's write cache, if it has one and its specification does not set it.
     pub write_cache: Option<bool>,
 }
 
@@ -123,7 +123,7 @@ pub fn open_member(
         if options.rpm_spread > 0.0 && silent(&preset, "rpm_error") {
             let draw = rng::stream(seed, "spindle").next_u64() % 20_001;
             let ppm = (draw as f64 / 10_000.0 - 1.0) * options.rpm_spread;
-            // A default in range cannot be refused.
+            // A value within the range is always accepted.
             let _ = preset.set(defs, "rpm_error", &format!("{ppm}"));
         }
         if let Some(on) = options
@@ -136,7 +136,7 @@ pub fn open_member(
     catalogue::build(&preset, text, seed)
 }
 
-/// The fault of a member as one of the array's.
+/// Reports an error of a member as an error of the array's parameter `key`.
 pub fn of_member(e: DeviceError, key: &'static str) -> ParamError {
     let (what, remedy) = match e {
         DeviceError::Preset {

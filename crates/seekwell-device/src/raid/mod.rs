@@ -1,8 +1,7 @@
-//! Arrays of disks: where the data of an array lie on its members, and what can be set about one.
+//! Disk arrays: the placement of data on members, and the parameters.
 //!
-//! The arithmetic serves both forms of an array: md in the block layer, whose members are queues
-//! with a scheduler each, and the hardware controller of this crate, whose members are bare
-//! devices.
+//! Two kinds of array use this arithmetic. The block layer models md, whose members are queues with
+//! a scheduler each. The hardware controller of this crate has bare devices as members.
 
 mod layout;
 mod members;

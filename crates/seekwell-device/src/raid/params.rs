@@ -1,5 +1,5 @@
-//! The parameters of an array of queues: md levels, linear, remapped. The array itself is built
-//! where queues are.
+//! The parameters of an array of queues: md levels, linear, remapped. The block layer crate builds
+//! the array itself.
 
 use super::{Level, Order};
 use crate::controller::nanos;
@@ -7,7 +7,7 @@ use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset};
 use seekwell_core::{Nanos, Sectors};
 
-/// Words for `level`, which are kinds of their own on the command line too (`raid5:...`).
+/// Values of `level`. Each is also a device kind on the command line (`raid5:...`).
 pub const LEVELS: &[&str] = &[
     "raid0", "raid1", "raid10", "raid5", "raid6", "linear", "remap",
 ];
@@ -64,52 +64,52 @@ pub static DEFS: &[Def] = &[
 pub enum Combined {
     /// A RAID level.
     Raid(Level),
-    /// One behind the other.
+    /// Concatenation.
     Linear,
-    /// One, its chunks moved about.
+    /// One member with displaced chunks.
     Remap,
 }
 
-/// An array, typed.
+/// The parameters of an array, in typed form.
 #[derive(Debug, Clone)]
 pub struct ArrayParams {
     /// Preset name.
     pub name: String,
-    /// How.
+    /// How the members are combined.
     pub combined: Combined,
     /// Specification of each member.
     pub members: Vec<String>,
     /// Scheduler of the members; `None`: the one under test.
     pub scheduler: Option<String>,
-    /// Members that are gone.
+    /// Indices of the failed members.
     pub failed: Vec<usize>,
-    /// Chunk.
+    /// Chunk size.
     pub chunk: Sectors,
-    /// Word of the read policy.
+    /// Read policy, as the user typed it.
     pub read_policy: String,
-    /// Stripe heads.
+    /// Size of the stripe cache, in stripes.
     pub stripe_cache: u32,
-    /// Rows that may pass one with reads.
+    /// Rows that may overtake a row with reads (preread_bypass_threshold).
     pub preread_bypass: u32,
-    /// Read-modify-write on a tie.
+    /// Prefer read-modify-write on a tie.
     pub modify_on_tie: bool,
-    /// Thread's time for a row, and for a page of parity.
+    /// Time of the thread per row, and per page of parity.
     pub thread: (Nanos, Nanos),
-    /// Region in sectors and delay of the bitmap.
+    /// The bitmap's region in sectors, and its delay.
     pub bitmap: Option<(u64, Nanos)>,
-    /// Displaced share, chunks a table covers, tables cached.
+    /// Share of displaced chunks, chunks per table, cached tables.
     pub remap: (f64, u64, usize),
     /// Spread of spindle speeds, ppm.
     pub rpm_spread: f64,
 }
 
-/// A text that may be empty.
+/// A text; `None` if it is empty.
 pub(crate) fn text(p: &Preset, key: &str) -> Option<String> {
     Some(p.word(key).to_owned()).filter(|s| !s.is_empty())
 }
 
 impl ArrayParams {
-    /// Types the values of a preset of kind `raid`.
+    /// Converts a preset of kind `raid`.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let order = match p.word("layout") {
             "far" => Order::Far,

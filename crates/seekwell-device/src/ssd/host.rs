@@ -8,25 +8,26 @@ use std::collections::BinaryHeap;
 /// No event.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A first-in-first-out resource as one clock. A request that enters at `at` and needs `service`
-/// leaves at the result. Requests must enter in order of time, and enter when they begin to wait:
-/// a clock pushed by work of the far future would look busy until then.
+/// Models a first-in-first-out resource as one clock. Returns the time at which a request leaves
+/// that enters at `at` and needs `service`. Requests must enter in order of time, at the time when
+/// they begin to wait. Otherwise work far in the future would make the resource look busy until
+/// then.
 #[inline]
 pub(super) fn enter(clock: &mut u64, at: u64, service: u64) -> u64 {
     *clock = (*clock).max(at) + service;
     *clock
 }
 
-/// Command stage and host link.
+/// The command stage and the host link.
 #[derive(Debug, Clone)]
 pub(super) struct Front {
     /// Clock of the command stage.
     stage: u64,
-    /// Clocks of the link, to the host and from it; SATA has one for both.
+    /// Clocks of the link: to the host, and from it. SATA has one clock for both.
     links: [u64; 2],
     duplex: bool,
     cmd: u64,
-    /// Link time of a sector, 1/1024 ns.
+    /// Link time per sector, 1/1024 ns.
     per_sector: u64,
     fw: [u64; 2],
 }
@@ -42,17 +43,17 @@ impl Front {
             fw: [p.fw_read_ns, p.fw_write_ns],
         }
     }
-    /// Link time of a command with so many sectors.
+    /// Link time of a command with this number of sectors.
     #[inline]
     pub fn link_ns(&self, sectors: u32) -> u64 {
         self.cmd + ((u64::from(sectors) * self.per_sector) >> 10)
     }
-    /// A read (0) or write (1) passes the command stage.
+    /// Passes a read (0) or write (1) through the command stage.
     #[inline]
     pub fn command(&mut self, at: u64, dir: usize) -> u64 {
         enter(&mut self.stage, at, self.fw[dir])
     }
-    /// Takes the link towards the host (0) or from it (1) for so long.
+    /// Occupies the link towards the host (0) or from it (1) for `ns`.
     #[inline]
     pub fn link(&mut self, at: u64, dir: usize, ns: u64) -> u64 {
         let which = if self.duplex { dir } else { 0 };
@@ -60,7 +61,7 @@ impl Front {
     }
 }
 
-/// Completions to come, earliest first; among equal times in the order they were made.
+/// Pending completions, earliest first; equal times are in order of insertion.
 #[derive(Debug, Clone)]
 pub(super) struct Finishes {
     heap: BinaryHeap<Reverse<u128>>,
@@ -87,7 +88,7 @@ impl Finishes {
             .peek()
             .map_or(NEVER, |Reverse(x)| (x >> 64) as u64)
     }
-    /// The earliest, if it is not later than `to`.
+    /// The earliest completion, if it is not later than `to`.
     #[inline]
     pub fn pop(&mut self, to: u64) -> Option<Done> {
         if self.next() > to {
@@ -104,7 +105,8 @@ impl Finishes {
     }
 }
 
-/// Time with a command inside. Commands must be noted in order of arrival.
+/// Time during which the drive has at least one command. Commands must be noted in order of
+/// arrival.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Busy {
     to: u64,
@@ -125,7 +127,8 @@ impl Busy {
     }
 }
 
-/// Pages that a run of sectors touches: the first, how many, and how many of them only in part.
+/// The pages that a run of sectors touches: the first, their number, and how many are touched only
+/// in part.
 #[inline]
 pub(super) fn pages(sector: u64, sectors: u32) -> (u64, u32, u32) {
     let end = sector + u64::from(sectors);
@@ -135,7 +138,7 @@ pub(super) fn pages(sector: u64, sectors: u32) -> (u64, u32, u32) {
     (first, n, partial.min(n))
 }
 
-/// What the host learns about the drive.
+/// The facts that the drive reports to the host.
 pub(super) fn facts(p: &SsdParams, name: &str, pages: u64) -> DeviceFacts {
     DeviceFacts {
         hw_queues: p.hw_queues,

@@ -1,15 +1,16 @@
-//! The translation pages that a drive without enough RAM keeps: least recently used goes first.
+//! The translation pages cached by a drive without enough RAM for the whole map. Eviction is least
+//! recently used.
 
 /// Pages that one translation page maps: 4 MiB of addresses.
 pub(super) const COVERS: u64 = 1024;
 const NONE: u32 = u32::MAX;
 
-/// What a look-up costs.
+/// The cost of a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cost {
     /// The translation page has to be read from flash.
     pub miss: bool,
-    /// A changed one has to be written to make room.
+    /// A changed page has to be written first, to make room.
     pub write_back: bool,
 }
 
@@ -32,8 +33,8 @@ pub(super) struct MapCache {
 }
 
 impl MapCache {
-    /// For `pages` user pages, with room for so many translation pages; 0: the whole map is in
-    /// RAM, and no look-up costs anything.
+    /// A cache for `pages` user pages with `room` translation pages. With a room of 0 the whole map
+    /// is in RAM, and look-ups are free.
     pub fn new(pages: u64, room: u32) -> Self {
         let n = if room == 0 { 0 } else { pages.div_ceil(COVERS) };
         let entry = Entry {
@@ -108,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The same hits and write-backs as a list kept in order of use.
+        /// Compares hits and write-backs with those of a list in order of use.
         #[test]
         fn agrees_with_a_plain_list(
             room in 1u32..6,

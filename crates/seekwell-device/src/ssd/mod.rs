@@ -1,9 +1,9 @@
 //! A flash drive: host link, a serial command stage, a buffer, and flash units behind channels.
 //!
-//! Two variants stand behind one set of parameters. The *cheap* one works everything out when a
-//! command arrives, from clocks and counts of work owed; it is for sweeps, long traces and real
-//! time. The *detailed* one keeps a page map and serves every flash operation as an event.
-//! `ssd:NAME,variant=detailed,state=steady` chooses; both give the same means.
+//! Two variants share one set of parameters. The *cheap* one computes the result when a command
+//! arrives, from clocks and from counts of pending work. Use it for sweeps, long traces and real
+//! time. The *detailed* one keeps a page map and simulates every flash operation as an event.
+//! `ssd:NAME,variant=detailed,state=steady` selects it. Both give the same means.
 //!
 //! Left out: thermal throttling, link power states, stalls of the firmware, the choice among
 //! several submission queues (commands carry no queue number), read disturb and errors.
@@ -26,8 +26,8 @@ pub use params::{DEFS, SsdParams, State, Victim};
 
 use crate::preset::{Preset, Value};
 
-/// Puts the scale that the detailed variant runs at into the description of a drive, and what it
-/// means. A description that makes no drive is left as it is.
+/// Adds the scale of the detailed variant, and its meaning, to the description of a drive. Leaves a
+/// description alone if no drive can be made from it.
 pub(crate) fn state_scale(preset: &mut Preset) {
     let sized = SsdParams::from_preset(preset).and_then(|p| detailed::scaled(&p));
     let Ok((p, scale)) = sized else { return };
@@ -40,8 +40,7 @@ pub(crate) fn state_scale(preset: &mut Preset) {
     }
 }
 
-/// Bytes of the tables of a drive with these parameters, as far as they grow with them; 0 if it
-/// makes no drive.
+/// Bytes of those tables whose size depends on the parameters; 0 if no drive can be made from them.
 pub(crate) fn footprint(preset: &Preset) -> u64 {
     let Ok(p) = SsdParams::from_preset(preset) else {
         return 0;

@@ -1,4 +1,5 @@
-//! The parameters of a flash drive: declared once for files, overrides and listings, then typed.
+//! The parameters of a flash drive: their declarations for files, overrides and listings, and their
+//! typed form.
 
 use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset, Source};
@@ -12,7 +13,7 @@ const LINK_WORDS: &[&str] = &[
     "sata-1.5", "sata-3", "sata-6", "pcie-3x4", "pcie-4x4", "pcie-5x4",
 ];
 
-/// Payload rate in MB/s and time of a command in ns of each link.
+/// For each link: payload rate in MB/s, and time per command in ns.
 const LINKS: [(f64, u64); 6] = [
     (135.0, 5_000),
     (270.0, 3_000),
@@ -22,8 +23,8 @@ const LINKS: [(f64, u64); 6] = [
     (14_000.0, 0),
 ];
 
-/// Every parameter of the kind `ssd`. A page here is 4 KiB, whatever the flash calls a page; a
-/// unit is what can be busy by itself: a die, or a plane where planes are independent.
+/// Every parameter of the kind `ssd`. A page is 4 KiB here, whatever the page size of the flash. A
+/// unit is the smallest part that works independently: a die, or a plane if planes are independent.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("variant", Dim::Word(&["cheap", "detailed"]), Some("cheap"), NONE,
@@ -124,7 +125,7 @@ pub static DEFS: &[Def] = &[
         "detailed: spread of erase counts at which cold blocks are moved; 0: never"),
 ];
 
-/// What the drive has been through before the run.
+/// The history of the drive before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Erased: no address holds data.
@@ -137,117 +138,119 @@ pub enum State {
     Steady,
 }
 
-/// How a block is chosen for cleaning.
+/// How cleaning chooses its victim block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
     /// Fewest valid pages.
     Greedy,
-    /// Fewest valid pages among so many drawn at random.
+    /// Fewest valid pages among this number of random blocks.
     Choices(u32),
-    /// Most space gained a page copied, weighted by age.
+    /// Most space gained per copied page, weighted by age.
     CostBenefit,
-    /// Closed longest ago.
+    /// The block that was closed first.
     Fifo,
 }
 
-/// A flash drive, typed. Times in nanoseconds, sizes in 4 KiB pages unless stated.
+/// The parameters of a flash drive, in typed form. Times in nanoseconds, sizes in 4 KiB pages
+/// unless stated.
 #[derive(Debug, Clone)]
 pub struct SsdParams {
     /// Preset name, for reports.
     pub name: String,
-    /// The page-mapping variant is asked for.
+    /// Use the detailed variant, which maps pages.
     pub detailed: bool,
     /// State before the run.
     pub state: State,
-    /// Share of addresses with data in state used.
+    /// Share of addresses with data in the state `Used`.
     pub fill: f64,
-    /// One part in so many is modelled in detail; 0: chosen.
+    /// The detailed variant models 1/`scale` of the drive; 0: chosen automatically.
     pub scale: u64,
-    /// User pages.
+    /// Number of user pages.
     pub pages: u64,
     /// NVMe (queued FLUSH, duplex link) or SATA.
     pub nvme: bool,
     /// Payload rate of the link, MB/s.
     pub link_mb: f64,
-    /// Link time of a command.
+    /// Link time per command.
     pub cmd_ns: u64,
-    /// Commands taken at a time.
+    /// Commands accepted at a time.
     pub depth: u32,
-    /// Submission queues.
+    /// Number of submission queues.
     pub hw_queues: u16,
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Flash units.
+    /// Number of flash units.
     pub units: u32,
-    /// Pages of a program.
+    /// Pages per program operation.
     pub k: u32,
-    /// Pages of a block.
+    /// Pages per block.
     pub block: u32,
-    /// Array read.
+    /// Time of an array read.
     pub read_ns: u64,
-    /// Added by page type.
+    /// Extra read time by page type.
     pub read_add_ns: [u64; 3],
-    /// Program.
+    /// Time of a program operation.
     pub prog_ns: u64,
-    /// Program on a rested unit.
+    /// Program time on a unit that has rested.
     pub prog_rested_ns: u64,
-    /// Erase.
+    /// Time of an erase.
     pub erase_ns: u64,
-    /// Suspension; 0: none.
+    /// Time to suspend an operation; 0: no suspension.
     pub susp_ns: u64,
-    /// Channel time of a page.
+    /// Channel time per page.
     pub xfer_ns: u64,
-    /// Command stage, reads.
+    /// Time of a read in the command stage.
     pub fw_read_ns: u64,
-    /// Command stage, writes.
+    /// Time of a write in the command stage.
     pub fw_write_ns: u64,
-    /// Read latency beside it.
+    /// Further latency of a read.
     pub lat_ns: u64,
-    /// Write acknowledgement.
+    /// Time to acknowledge a write.
     pub ack_ns: u64,
-    /// Write buffer.
+    /// Size of the write buffer.
     pub buffer: u32,
-    /// Over-provisioning.
+    /// Over-provisioning: spare space over user space.
     pub rho: f64,
     /// Power-loss protection.
     pub plp: bool,
-    /// FLUSH.
+    /// Time of a FLUSH.
     pub flush_ns: u64,
-    /// Reports a write cache.
+    /// The drive reports a write cache.
     pub write_cache: bool,
-    /// Offers FUA.
+    /// The drive supports FUA.
     pub fua: bool,
-    /// Read-ahead.
+    /// Read-ahead window.
     pub read_ahead: u32,
-    /// Fast region of an empty drive.
+    /// Size of the fast region of an empty drive.
     pub slc_pages: u64,
-    /// Part of it that a full drive keeps.
+    /// Part of the fast region that a full drive keeps.
     pub slc_static: u64,
-    /// Program in it.
+    /// Program time in the fast region.
     pub slc_prog_ns: u64,
-    /// Pages of such a program.
+    /// Pages per program in the fast region.
     pub slc_k: u32,
-    /// Pages a second folded when idle.
+    /// Pages per second moved out of the fast region when idle.
     pub slc_fold: f64,
-    /// Translation pages kept; 0: all.
+    /// Number of cached translation pages; 0: all of them.
     pub map_cache: u32,
-    /// TRIM.
+    /// Time of a TRIM.
     pub trim_ns: u64,
-    /// Factor on programs.
+    /// Factor on the number of programs.
     pub write_factor: f64,
-    /// Choice of block to clean.
+    /// Rule to choose the block to clean.
     pub victim: Victim,
-    /// Free blocks below which cleaning keeps pace, and at which it ends.
+    /// Numbers of free blocks: cleaning keeps pace with writes below the first, and stops at the
+    /// second.
     pub gc_marks: (u32, u32),
     /// Cleaning does not use the channel.
     pub copyback: bool,
-    /// Programs go to the units in turn.
+    /// Programs go to the units in fixed rotation.
     pub striped: bool,
-    /// Spread of erase counts; 0: no levelling.
+    /// Largest difference of erase counts; 0: no wear levelling.
     pub wear_spread: u32,
 }
 
-/// A demand on a parameter that its range cannot say.
+/// Checks a condition that the range of a parameter cannot express.
 fn demand(ok: bool, key: &'static str, what: String, remedy: &str) -> Result<(), ParamError> {
     if ok {
         Ok(())
@@ -257,7 +260,7 @@ fn demand(ok: bool, key: &'static str, what: String, remedy: &str) -> Result<(),
 }
 
 impl SsdParams {
-    /// Types the values of a preset of kind `ssd`.
+    /// Converts a preset of kind `ssd`.
     pub fn from_preset(p: &Preset) -> Result<SsdParams, ParamError> {
         let ns = |key| Ok::<u64, ParamError>(libm::round(p.num(key)? * 1e6) as u64);
         let count = |key| Ok::<u32, ParamError>(p.num(key)? as u32);
@@ -265,7 +268,7 @@ impl SsdParams {
         let sectors = p.num("capacity")? as u64;
         let word = p.word("link");
         let which = LINK_WORDS.iter().position(|w| *w == word).unwrap_or(2);
-        // A link typed by the user brings its own rate, unless that is typed too.
+        // A link typed by the user implies its own rate, unless the user typed a rate too.
         let typed = |key: &str| p.get(key).is_some_and(|q| q.source == Source::Override);
         let keep = |key: &str| p.num_opt(key).filter(|_| !typed("link") || typed(key));
         let (link_mb, cmd_ns) = LINKS[which];
@@ -335,7 +338,7 @@ impl SsdParams {
         Ok(out)
     }
 
-    /// What the drive's geometry must obey.
+    /// Checks the geometry of the drive.
     fn check(&self, sectors: u64) -> Result<(), ParamError> {
         demand(
             sectors.is_multiple_of(8),
@@ -396,7 +399,7 @@ impl SsdParams {
         )
     }
 
-    /// Spare pages.
+    /// Number of spare pages.
     pub fn spare(&self) -> f64 {
         self.rho * self.pages as f64
     }

@@ -1,29 +1,29 @@
-//! What the cheap variant remembers of the map: one of three states for each MiB of addresses.
+//! The map of the cheap variant: one of three states per MiB of addresses.
 
 use super::params::{SsdParams, State};
 
-/// Pages of a region.
+/// Pages per region.
 pub(super) const REGION: u64 = 256;
 
 /// How a region was last written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Not since it was erased or trimmed: reads need no flash.
+    /// Not written since the last erase or TRIM: reads need no flash operation.
     Empty = 0,
-    /// In order: pages lie striped over the units.
+    /// In order: pages are striped over the units.
     Ordered = 1,
-    /// At random: pages lie anywhere.
+    /// At random: pages are on random units.
     Random = 2,
 }
 
-/// Two bits a region, and how many there are of each kind.
+/// Two bits per region, and the number of regions of each kind.
 #[derive(Debug, Clone)]
 pub(super) struct Regions {
     words: Vec<u64>,
     counts: [u64; 3],
 }
 
-/// Is this region part of the share `fill` that holds data in state used?
+/// Whether this region holds data in the state `Used`, when a share `fill` of all regions does.
 pub(super) fn holds_data(region: u64, fill: f64) -> bool {
     let h = region.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1u64 << 53) as f64 <= fill
@@ -67,7 +67,7 @@ impl Regions {
             *word = *word & !(3 << shift) | (kind as u64) << shift;
         }
     }
-    /// Regions of this kind.
+    /// Number of regions of this kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }

@@ -1,19 +1,19 @@
-//! Sequential readers and writers, found by address: a command that begins where an earlier one
+//! Detects sequential readers and writers by address: a command that begins where an earlier one
 //! ended continues its stream.
 
-/// Streams followed at a time.
+/// Number of streams that are tracked.
 pub(super) const STREAMS: usize = 8;
-/// Ends of other commands remembered, any of which may become a stream.
+/// Number of remembered ends of single commands, each of which may become a stream.
 const CANDIDATES: usize = 8;
 
-/// What a command is to the streams.
+/// How a command relates to the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing known ends where it begins.
+    /// No known command or stream ends where this command begins.
     Alone,
-    /// The second of a new stream, which got this place (whatever was there is forgotten).
+    /// The command is the second of a new stream, which takes this place from any earlier stream.
     Begins(usize),
-    /// One more of a stream.
+    /// The command continues the stream in this place.
     Continues(usize),
 }
 
@@ -22,10 +22,10 @@ pub(super) enum Found {
 pub(super) struct Streams {
     ends: [u64; STREAMS],
     single: [u64; CANDIDATES],
-    /// Next place to be overwritten, of each.
+    /// Next place to overwrite: of the streams, and of the single commands.
     turn: usize,
     turn_single: usize,
-    /// Stream that went on last: it is not the next to be overwritten.
+    /// The most recently continued stream, which must not be overwritten next.
     last: usize,
 }
 
@@ -39,10 +39,11 @@ impl Streams {
             last: 0,
         }
     }
-    /// Notes a command [from, to).
+    /// Records a command [from, to).
     #[inline]
     pub fn note(&mut self, from: u64, to: u64) -> Found {
-        // Both are searched whole: the compiler makes a few vector instructions of that.
+        // Search all entries without an early exit: the compiler turns this loop into a few vector
+        // instructions.
         if self.ends.iter().fold(false, |a, e| a | (*e == from)) {
             let i = self.ends.iter().position(|e| *e == from).unwrap_or(0);
             self.ends[i] = to;

@@ -1,15 +1,15 @@
-//! A tournament tree: which of a few hundred clocks is the earliest.
+//! A tournament tree, which finds the earliest of a few hundred clocks.
 
-/// Keys of `n` players; the least wins, the lowest number among equals.
+/// Keys of `n` players. The least key wins; on a tie, the lowest player number.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    /// Leaves from `size` on; each inner node holds the lesser of its children.
+    /// The leaves start at `size`; each inner node holds the lesser of its children.
     key: Vec<u64>,
     size: usize,
 }
 
 impl Tree {
-    /// All `n` players at `u64::MAX`.
+    /// A tree with all `n` players at `u64::MAX`.
     pub fn new(n: usize) -> Self {
         let size = n.max(2).next_power_of_two();
         Tree {
@@ -43,7 +43,7 @@ impl Tree {
     pub fn least(&self) -> u64 {
         self.key[1]
     }
-    /// Who holds it.
+    /// The player with the least key.
     #[inline]
     pub fn winner(&self) -> usize {
         let least = self.key[1];

@@ -1,23 +1,25 @@
-//! Write amplification: how many pages the flash programs for one the host writes.
+//! Write amplification: the number of pages that the flash programs per page written by the host.
 //!
-//! For uniform random writes, greedy cleaning and large blocks it depends on the over-provisioning
-//! alone: WA = a / (a + W(-a e^-a)) with a = 1 + rho and W the principal branch of Lambert's
-//! function (Xiang and Kurkoski 2012, after Agarwal and Marrow; the same fixed point as
-//! Desnoyers'). Small blocks do a little better, because some have lost more pages than the mean.
+//! For uniform random writes, greedy cleaning and large blocks, write amplification depends only on
+//! the over-provisioning: WA = a / (a + W(-a e^-a)) with a = 1 + rho and W the principal branch of
+//! Lambert's function (Xiang and Kurkoski 2012, after Agarwal and Marrow; the same fixed point as
+//! Desnoyers'). Small blocks give slightly less, because some of them have fewer valid pages than
+//! the mean.
 
 use libm::{exp, fabs};
 
-/// Write amplification at this over-provisioning (spare over data, above 0).
+/// Write amplification at this over-provisioning (spare space over data, above 0).
 pub fn write_amplification(rho: f64) -> f64 {
     let a = 1.0 + rho.max(1e-6);
-    // W e^W = -a e^-a: Newton from -0.5, between the two solutions -a and the one sought.
+    // W e^W = -a e^-a: Newton's method from -0.5, which lies between the solution -a and the wanted
+    // one.
     let y = -a * exp(-a);
     let mut w = -0.5;
     for _ in 0..60 {
         let e = exp(w);
         let step = (w * e - y) / (e * (1.0 + w));
         w -= step;
-        // Near -1, where both solutions meet, a step may reach beyond.
+        // Near -1, where both solutions meet, a step may overshoot.
         w = w.clamp(-1.0 + 1e-12, 0.0);
         if fabs(step) < 1e-13 {
             break;
@@ -26,14 +28,14 @@ pub fn write_amplification(rho: f64) -> f64 {
     (a / (a + w)).max(1.0)
 }
 
-/// Share of its pages that a block still holds as valid when it is cleaned.
+/// Share of a block's pages that are still valid when the block is cleaned.
 pub fn victim_valid(rho: f64) -> f64 {
     1.0 - 1.0 / write_amplification(rho)
 }
 
-/// How far a drive is on its way from the first write to the steady state, 0 to 1, after so many
-/// pages were written at random beyond those that found never-used space. An approximation: three
-/// halves of the spare space bring it 78 % of the way.
+/// Progress of a drive from the first write to the steady state, 0 to 1. `beyond` is the number of
+/// pages written at random since the never-used space was exhausted. An approximation: random
+/// writes of 1.5 times the spare space give 78 %.
 pub fn ramp(beyond: f64, spare: f64) -> f64 {
     if beyond <= 0.0 {
         0.0
@@ -46,7 +48,7 @@ pub fn ramp(beyond: f64, spare: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Published table of the formula.
+    /// The published table of the formula.
     #[test]
     fn the_table_of_the_formula() {
         for (rho, wa) in [
@@ -77,8 +79,9 @@ mod tests {
         assert_eq!(write_amplification(1e9), 1.0);
     }
 
-    /// The identity behind the steady state: block contents decay exponentially with age, from
-    /// full to the victim's share, and their mean is the logical share of the space.
+    /// The identity behind the steady state: the valid share of blocks decays exponentially with
+    /// age, from 1 to the victim's share, and its mean is the ratio of user space to physical
+    /// space.
     #[test]
     fn the_decay_from_full_to_victim_holds_the_data() {
         for rho in [0.07, 0.3, 1.0] {

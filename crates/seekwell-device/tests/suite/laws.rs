@@ -1,12 +1,13 @@
-//! What every device must keep, whatever it is asked: each accepted command completes exactly
-//! once, in time order, not before it was accepted; the same seed gives the same bytes; nothing
+//! The properties of every device under any commands. Each accepted command completes exactly once,
+//! in time order, and not before its acceptance. The same seed gives the same bytes. Nothing
 //! panics.
 
 use proptest::prelude::*;
 use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, Sectors, Tap};
 use seekwell_device::open;
 
-/// A command and the gap before it, us; addresses crowd at the ends, in the middle and everywhere.
+/// A command and the pause before it, us. Addresses are near the ends, in the middle and
+/// everywhere.
 #[derive(Debug, Clone)]
 pub struct Step {
     gap_us: u64,
@@ -51,7 +52,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// To the event that the device announced: nothing is done before it.
+    /// Advances to the event that the device announced. Nothing may complete before it.
     fn goes_to(&mut self, d: &mut dyn Device, e: Instant, spec: &str) {
         let before = self.done.len();
         d.advance(e, &mut self.done);
@@ -63,8 +64,8 @@ impl Trace {
     }
 }
 
-/// Runs the steps; `eager` decides how often the device is advanced, `heard` whether somebody
-/// listens (neither of which must matter).
+/// Runs the steps. `eager` sets how often the device is advanced, and `heard` whether an event log
+/// is attached; neither may affect the results.
 fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace {
     let mut d = open(spec, seed).expect(spec);
     let tap = Tap::new();
@@ -128,8 +129,8 @@ fn run(spec: &str, seed: u64, steps: &[Step], eager: bool, heard: bool) -> Trace
     t
 }
 
-/// Each accepted command completes once, in order, not before it came, and fails where it reaches
-/// past the end.
+/// Each accepted command completes once, in order, and not before its arrival. It fails if it
+/// reaches past the end.
 pub fn each_completes_once(spec: &str, seed: u64, steps: &[Step]) -> Result<(), TestCaseError> {
     let t = run(spec, seed, steps, true, false);
     prop_assert!(t.done.windows(2).all(|w| w[0].at <= w[1].at));
@@ -143,8 +144,8 @@ pub fn each_completes_once(spec: &str, seed: u64, steps: &[Step]) -> Result<(), 
     Ok(())
 }
 
-/// The same seed gives the same completions, and it does not matter whether the caller goes from
-/// event to event or in leaps, nor whether somebody listens, who is told of more events.
+/// The same seed gives the same completions. They do not depend on whether the caller advances
+/// event by event or in larger steps, nor on an attached event log, which causes additional events.
 pub fn is_deterministic(spec: &str, seed: u64, steps: &[Step]) -> Result<(), TestCaseError> {
     let a = run(spec, seed, steps, true, false);
     let b = run(spec, seed, steps, true, false);

@@ -1,4 +1,5 @@
-//! Asynchronous I/O: direct operations run on, buffered ones block in the submission.
+//! Asynchronous I/O. Direct operations run in the background; buffered ones block in the
+//! submission.
 
 use super::direct;
 use crate::executor::Actor;
@@ -19,7 +20,7 @@ pub(crate) fn new(k: &K, depth: u32) -> Ret {
     Ok(w.aios.len() as u64 - 1)
 }
 
-/// An operation: where and what.
+/// The parameters of an operation.
 pub(crate) struct Operation {
     pub(crate) fd: u32,
     pub(crate) write: bool,
@@ -41,7 +42,7 @@ pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
         f
     };
     if !f.is_direct() {
-        // Buffered: done in the submission.
+        // A buffered operation completes during the submission.
         let ret = if o.write {
             super::write::write(k, a, o.fd, o.off, o.len, false).await
         } else {
@@ -53,7 +54,7 @@ pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
     let op = if o.write { Op::Write } else { Op::Read };
     let grows = o.write && o.off.saturating_add(o.len) > k.w().fs.inodes[f.ino as usize].len;
     if grows && f.ino != BDEV {
-        // A write that makes the file longer is waited for.
+        // A write that extends the file completes during the submission.
         let ret = direct::transfer(k, a, f.ino, op, o.off, o.len).await;
         k.w().aio_done(aio, o.tag, ret);
         return Ok(0);
@@ -87,7 +88,7 @@ pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
     Ok(0)
 }
 
-/// io_getevents of one.
+/// io_getevents of one event.
 pub(crate) async fn reap(k: &K, a: Actor, aio: u32) -> Ret {
     {
         let w = k.w();
@@ -101,7 +102,7 @@ pub(crate) async fn reap(k: &K, a: Actor, aio: u32) -> Ret {
             w.aios[aio as usize].done.is_empty().then_some(Q::Aio(aio))
         })
         .await;
-        // Another reaper may have been faster.
+        // Another reaper may have taken the completion.
         if let Some(done) = k.w().aios[aio as usize].done.pop_front() {
             break done;
         }

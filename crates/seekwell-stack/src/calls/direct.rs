@@ -1,4 +1,4 @@
-//! O_DIRECT: past the cache, straight between program and disk.
+//! O_DIRECT: transfers without the page cache.
 
 use super::names::SUPERBLOCK;
 use super::write::touch_times;
@@ -13,15 +13,16 @@ use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 /// Alignment of direct transfers, bytes: the logical sector.
 const ALIGN: u64 = 512;
 
-/// What is left to wait for of a direct transfer.
+/// A submitted direct transfer.
 pub(crate) struct Started {
     pub(crate) group: u32,
     pub(crate) len: u64,
-    /// The file grows to its end: the length is set when the data are there.
+    /// The transfer extends the file. The length is set when the data are on the disk.
     pub(crate) grows: bool,
 }
 
-/// Prepares and submits; the caller waits for the group. Writes hold the inode's lock meanwhile.
+/// Prepares and submits a transfer; the caller waits for the group. Writes hold the inode's lock
+/// until then.
 pub(crate) async fn start(
     k: &K,
     a: Actor,
@@ -52,7 +53,7 @@ pub(crate) async fn start(
         return Err(Errno::EFBIG);
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-    // What the cache holds of it goes to the disk first, and out of a writer's way.
+    // Write back the cached part first. A write also drops it from the cache.
     let (cached, dirty, under_way) = {
         let w = k.w();
         let tree = &w.fs.inodes[ino as usize].tree;
@@ -98,7 +99,8 @@ fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
 }
 
 async fn blocks_for(k: &K, a: Actor, ino: u32, first: u32, last: u32) -> Result<(), Errno> {
-    // Linux says it when the data are there; the journal cannot tell.
+    // Linux marks the blocks as written when the data are on the disk; the journal does not know
+    // when that is.
     let unwritten = {
         let w = k.w();
         let u = &w.fs.inodes[ino as usize].unwritten;
@@ -159,7 +161,7 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
                 .min(w.cfg.constants.direct_bio_pages * 8);
             let sector = u64::from(phys) * 8 + at % 8;
             at += n;
-            // Holes read as zeroes.
+            // Holes read as zeros.
             let there = phys != u32::MAX;
             if there {
                 let flags = if op == Op::Write {
@@ -192,7 +194,7 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
     group
 }
 
-/// A write that made the file longer has ended.
+/// Completes a write that extended the file.
 pub(crate) async fn grown(k: &K, a: Actor, ino: u32, end: u64) {
     handle_start(k, a).await;
     {
@@ -203,12 +205,12 @@ pub(crate) async fn grown(k: &K, a: Actor, ino: u32, end: u64) {
         w.inode_in_txn(ino, true);
     }
     inode_changed(k, a, ino).await;
-    // It was an orphan meanwhile.
+    // The inode was on the orphan list during the write.
     modify(k, a, SUPERBLOCK).await;
     k.w().handle_stop();
 }
 
-/// A direct read or write, to its end.
+/// A direct read or write, including the wait.
 pub(crate) async fn transfer(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> Ret {
     let locks = op == Op::Write && ino != BDEV;
     if locks {

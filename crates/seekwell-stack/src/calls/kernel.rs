@@ -1,4 +1,4 @@
-//! The kernel as an executor of programs sees it: calls in, results out, on the virtual clock.
+//! The kernel's interface for an executor of programs: calls in, results out, in virtual time.
 
 use super::aio::Operation;
 use super::short::{AtOnce, Parts};
@@ -23,8 +23,8 @@ type Program = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A modelled kernel over a disk.
 ///
-/// Time is the caller's: it never goes back, and everything due before `now` has been advanced
-/// through before a call is made at `now`.
+/// The caller controls time. Time never goes back, and the caller advances the kernel through all
+/// events before `now` before it makes a call at `now`.
 pub struct Kernel {
     k: K,
     programs: Vec<Option<Program>>,
@@ -69,7 +69,7 @@ impl Kernel {
         drop(w);
         self.programs[a as usize] = Some(Box::pin(life));
     }
-    /// A new task; it may call at once.
+    /// Makes a task, which may make calls immediately.
     pub fn task_new(&mut self, now: Instant, config: TaskConfig) -> TaskId {
         let a = self.programs.len() as Actor;
         {
@@ -81,7 +81,8 @@ impl Kernel {
         self.programs.push(Some(Box::pin(serve(self.k.clone(), a))));
         TaskId(a)
     }
-    /// The task exits, and its io context if nobody shares it. It must have no call under way.
+    /// Ends a task, and its io context if no other task shares it. The task must have no unfinished
+    /// call.
     pub fn task_exit(&mut self, now: Instant, tid: TaskId) {
         let mut w = self.k.w();
         w.rt.now = now.max(w.rt.now);
@@ -110,7 +111,7 @@ impl Kernel {
             t.config.cgroup = cgroup;
         }
     }
-    /// Tells the block layer something (a cgroup's weight, for instance).
+    /// Passes a control operation to the block layer (a cgroup's weight, for instance).
     pub fn control(&mut self, now: Instant, what: Control) {
         let mut w = self.k.w();
         w.rt.now = now.max(w.rt.now);
@@ -118,16 +119,16 @@ impl Kernel {
         w.sink.control(now, what);
         w.sink_changed();
     }
-    /// A task's next step. Its result comes out of [`Kernel::advance`], never from here.
+    /// Starts the next call of a task. Its result comes from [`Kernel::advance`], never from here.
     ///
     /// # Panics
-    /// If the task does not exist or has a call under way.
+    /// The task does not exist or has an unfinished call.
     pub fn call(&mut self, now: Instant, tid: TaskId, call: Call) {
         {
             let mut w = self.k.w();
             let t = w.begins(now, tid);
             t.idle = false;
-            // The operations of a batch were asked for together.
+            // The operations of a batch have one submission time.
             if !matches!(call, Call::AioSubmit { .. }) {
                 t.held = Nanos::ZERO;
             }
@@ -139,20 +140,22 @@ impl Kernel {
         }
         self.run_ready();
     }
-    /// A task's next step, [`Call::Open`], if it is a short one; false: nothing was done.
+    /// Makes the next call of a task, [`Call::Open`], if it is a short call. Returns false if it
+    /// did nothing.
     ///
     /// # Panics
-    /// If the task does not exist or has a call under way.
+    /// The task does not exist or has an unfinished call.
     pub fn open_short(&mut self, now: Instant, tid: TaskId, path: &str, flags: OpenFlags) -> bool {
         self.k
             .w()
             .if_short(now, tid, |w| w.short_open(tid.0, path, flags))
     }
-    /// The same of a file that is to be read to its end in calls of `chunk`, and of as much of that
-    /// as is short, with the parts of that if it is all. `None`: nothing was done.
+    /// Opens a file that the program will read to its end in calls of `chunk`. If the read is short
+    /// and complete in one call, it also reads and closes the file, and sets `parts`. Returns
+    /// `None` if it did nothing.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`] does.
+    /// As [`Kernel::open_short`].
     pub fn whole_short(
         &mut self,
         now: Instant,
@@ -168,40 +171,40 @@ impl Kernel {
         });
         done
     }
-    /// Of a task's last piece of CPU time: what was left when the task had to wait in it, all of it
-    /// if it had to wait for its beginning only.
+    /// The rest of a task's most recent piece of CPU time when its core was taken away. The whole
+    /// piece if the task only had to wait for its start.
     pub fn left_at_cut(&self, tid: TaskId) -> Nanos {
         self.k.w().rt.left_at_cut(tid.0)
     }
-    /// The same of [`Call::Read`].
+    /// Makes the next call of a task, [`Call::Read`], if it is a short call.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`] does.
+    /// As [`Kernel::open_short`].
     #[inline]
     pub fn read_short(&mut self, now: Instant, tid: TaskId, fd: Fd, off: u64, len: u64) -> bool {
         let read = |w: &mut World| w.short_read(tid.0, fd.0, off, len);
         self.k.w().if_short(now, tid, read)
     }
-    /// The same of [`Call::Close`].
+    /// Makes the next call of a task, [`Call::Close`], if it is a short call.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`] does.
+    /// As [`Kernel::open_short`].
     #[inline]
     pub fn close_short(&mut self, now: Instant, tid: TaskId, fd: Fd) -> bool {
         self.k
             .w()
             .if_short(now, tid, |w| w.short_close(tid.0, fd.0))
     }
-    /// A task's [`Call::AioSubmit`]s from here on are one batch, asked for now.
+    /// Begins a batch: the task's following [`Call::AioSubmit`]s count as submitted at this time.
     pub fn batch(&mut self, tid: TaskId) {
         self.k.w().tasks[tid.0 as usize].held = Nanos::ZERO;
     }
-    /// Completions that [`Call::AioReap`] would give without waiting.
+    /// Number of completions that [`Call::AioReap`] can return without waiting.
     pub fn aio_ready(&self, aio: AioId) -> usize {
         let w = self.k.w();
         w.aios.get(aio.0 as usize).map_or(0, |a| a.done.len())
     }
-    /// When something happens next by itself.
+    /// Time of the next internal event.
     pub fn next_event(&self) -> Option<Instant> {
         let mut w = self.k.w();
         if !w.ended.is_empty() || !w.rt.ready.is_empty() || w.rt.offers() {
@@ -212,8 +215,8 @@ impl Kernel {
             (a, b) => a.or(b),
         }
     }
-    /// Runs to `to`, or to the first instant before it at which calls end; these are appended, in
-    /// the order of their ends. The caller answers (with new calls) before it advances further.
+    /// Runs to `to`, or to the first earlier instant at which calls end. Appends these calls in the
+    /// order of their ends. The caller must answer them with new calls before it advances further.
     pub fn advance(&mut self, to: Instant, out: &mut Vec<(TaskId, Ret)>) {
         loop {
             self.run_ready();
@@ -250,11 +253,11 @@ impl Kernel {
             }
         }
     }
-    /// The last call's by-products.
+    /// Further results of a task's last call.
     pub fn outcome(&self, tid: TaskId) -> Outcome {
         std::mem::take(&mut self.k.w().tasks[tid.0 as usize].out)
     }
-    /// Now.
+    /// The present time.
     pub fn now(&self) -> Instant {
         self.k.w().now()
     }
@@ -262,19 +265,20 @@ impl Kernel {
     pub fn stats(&self) -> Stats {
         self.k.w().stats
     }
-    /// Marks since the last time they were taken.
+    /// Takes the marks recorded since the last call of this function.
     pub fn take_marks(&mut self) -> Vec<(Instant, Mark)> {
         std::mem::take(&mut self.k.w().marks)
     }
-    /// Samples of the state, one a second at most, since the last time they were taken.
+    /// Takes the samples of the state recorded since the last call of this function; at most one
+    /// per second.
     pub fn take_series(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.k.w().series)
     }
-    /// Space left for new data, bytes.
+    /// Space for new data, bytes.
     pub fn available_bytes(&self) -> u64 {
         self.k.w().fs.available() * 4096
     }
-    /// Bios with the block layer.
+    /// Number of bios in the block layer.
     pub fn in_flight(&self) -> u32 {
         self.k.w().bios.in_flight
     }
@@ -297,14 +301,14 @@ impl Kernel {
                 a
             };
             if let Some(p) = &mut self.programs[a as usize] {
-                // A kernel thread or a program's server never returns.
+                // Kernel threads and the servers of programs never return.
                 let _ = p.as_mut().poll(&mut cx);
             }
         }
     }
 }
 
-/// A task's life: takes calls and answers them.
+/// The main loop of a task: takes calls and answers them.
 async fn serve(k: K, a: Actor) {
     loop {
         let waits = called(&k, a).await;
@@ -322,8 +326,8 @@ async fn serve(k: K, a: Actor) {
     }
 }
 
-/// Until there is a call; is it one that only waits? It stays where it is, since to hand it on from
-/// one future to the next is to copy it each time.
+/// Waits for a call. Returns whether the call only waits. The call stays in place, because passing
+/// it between futures would copy it each time.
 async fn called(k: &K, a: Actor) -> bool {
     std::future::poll_fn(|_| match &k.w().tasks[a as usize].call {
         Some(c) => Poll::Ready(matches!(c, Call::Sleep(_) | Call::Compute(_))),

@@ -1,4 +1,4 @@
-//! Mapped files: faults bring pages in and make them dirty.
+//! Mapped files: page faults read pages and make them dirty.
 
 use super::read::{bring, wait_page};
 use super::write::touch_times;
@@ -29,7 +29,7 @@ pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
         return Err(Errno::ENODEV);
     }
     w.fs.inodes[f.ino as usize].opens += 1;
-    // A file of its own: its read-ahead state is the descriptor's at that time.
+    // A mapping has its own open file, which takes over the read-ahead advice of the descriptor.
     let own = w.file_new(f.ino, f.flags);
     w.files[own as usize].ra.advice = f.ra.advice;
     let m = Map {
@@ -103,8 +103,8 @@ impl World {
     }
 }
 
-/// Touches every page of a range of a mapping. A store beyond the space there is: ENOSPC (a
-/// program would get SIGBUS); beyond the file: EINVAL.
+/// Touches every page of a range of a mapping. ENOSPC if a store needs space that is not there (a
+/// program would get SIGBUS); EINVAL if the range exceeds the file.
 pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access: Access) -> Ret {
     let m = k.w().map(map)?;
     if len == 0 {
@@ -162,7 +162,7 @@ pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access:
     Ok(len)
 }
 
-/// A fault on an absent page reads around it, unless the file proved random.
+/// Handles a fault on a missing page: reads the pages around it, unless accesses are random.
 async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
     let window = {
         let mut w = k.w();
@@ -196,7 +196,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
     bring(k, a, m.ino, window).await;
 }
 
-/// A fault on a present page: one hit more, and on if it is a mark.
+/// Handles a fault on a present page: counts a hit, and continues read-ahead if the page is a mark.
 async fn follow(k: &K, a: Actor, m: Map, idx: u32) {
     let window = {
         let mut w = k.w();

@@ -1,4 +1,4 @@
-//! System calls: each from its entry to its return, and the kernel that takes them.
+//! System calls, each from entry to return, and the kernel that executes them.
 
 mod aio;
 mod direct;

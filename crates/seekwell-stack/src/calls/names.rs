@@ -1,4 +1,4 @@
-//! Names: opening, making, removing, renaming, listing.
+//! Calls on names: opening, making, removing, renaming, listing.
 
 use super::truncate;
 use crate::config::Fs;
@@ -9,22 +9,22 @@ use crate::machine::{File, K, Ret, World, lock};
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
-/// The superblock: head of the list of orphans.
+/// The superblock, which has the head of the orphan list.
 pub(crate) const SUPERBLOCK: u32 = 0;
 
 impl World {
-    /// The directory's block that holds a name.
+    /// The block of a directory that contains a name.
     fn entry_block(&self, dir: u32, name: &str) -> u32 {
         let d = self.fs.inodes[dir as usize].dir.as_ref();
         d.and_then(|d| d.entries.get(name)).map_or(0, |e| e.block)
     }
-    /// Block of the disk that holds block `n` of a directory.
+    /// The disk block that contains block `n` of a directory.
     fn dir_block(&self, dir: u32, n: u32) -> Option<u32> {
         self.fs.inodes[dir as usize].map(n).map(|m| m.0)
     }
 }
 
-/// Looks a path up; inodes and directory blocks that are not in memory are read.
+/// Looks up a path. Reads inodes and directory blocks that are not in memory.
 async fn lookup(k: &K, a: Actor, path: &str) -> Result<Walk, Errno> {
     {
         let mut w = k.w();
@@ -58,7 +58,7 @@ async fn lookup(k: &K, a: Actor, path: &str) -> Result<Walk, Errno> {
     k.w().fs.walk(path)
 }
 
-/// open(2): the descriptor.
+/// open(2). Returns the descriptor.
 pub(crate) async fn open(k: &K, a: Actor, path: &str, flags: OpenFlags) -> Ret {
     let walk = lookup(k, a, path).await?;
     let ino = match walk.ino {
@@ -71,7 +71,7 @@ pub(crate) async fn open(k: &K, a: Actor, path: &str, flags: OpenFlags) -> Ret {
     };
     let fd = {
         let mut w = k.w();
-        // A directory may be opened, to be synced.
+        // A directory can be opened for fsync.
         let makes = OpenFlags::CREATE | OpenFlags::TRUNC | OpenFlags::DIRECT;
         if w.fs.inodes[ino as usize].kind == Kind::Directory && flags.intersects(makes) {
             return Err(Errno::EISDIR);
@@ -111,7 +111,7 @@ pub(crate) async fn close(k: &K, a: Actor, fd: u32) -> Ret {
     Ok(0)
 }
 
-/// Makes a file or directory, if it is not there yet; the inode.
+/// Makes a file or directory if it does not exist. Returns the inode.
 async fn make(k: &K, a: Actor, dir: u32, path: &str, kind: Kind) -> Result<u32, Errno> {
     lock(k, a, dir).await;
     let r = make_locked(k, a, dir, path, kind).await;
@@ -124,7 +124,7 @@ async fn make_locked(k: &K, a: Actor, dir: u32, path: &str, kind: Kind) -> Resul
     let is_dir = kind == Kind::Directory;
     {
         let mut w = k.w();
-        // Somebody may have been faster, or removed the directory.
+        // Another task may have made it, or removed the directory.
         let d = &w.fs.inodes[dir as usize];
         let entries = &d.dir.as_ref().ok_or(Errno::ENOENT)?.entries;
         if let Some(e) = entries.get(name) {
@@ -152,7 +152,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     let block = enter_room(k, a, dir, name).await?;
     let (ino, group) = {
         let mut w = k.w();
-        // Others may have had what there was while this one waited for its handle.
+        // Other tasks may have taken the last blocks during the wait for the handle.
         if is_dir && w.fs.available() == 0 {
             return Err(Errno::ENOSPC);
         }
@@ -175,7 +175,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
         (ino, group)
     };
     if is_dir {
-        // Its first block.
+        // The first block of the directory.
         allocate_in(k, a, ino, 0, 1, Fresh::Ordered).await;
         let b = k.w().dir_block(ino, 0);
         if let Some(b) = b {
@@ -189,7 +189,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     Ok(ino)
 }
 
-/// The block of a directory for a new name; the directory grows if all are full.
+/// The directory block for a new name. The directory grows if all blocks are full.
 async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno> {
     let (block, grow) = {
         let w = k.w();
@@ -213,7 +213,7 @@ async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno>
     Ok(block)
 }
 
-/// A directory's block and inode changed.
+/// Records the change of a directory's block and inode.
 async fn entry_changed(k: &K, a: Actor, dir: u32, block: u32) {
     let (b, flags) = {
         let w = k.w();
@@ -226,7 +226,7 @@ async fn entry_changed(k: &K, a: Actor, dir: u32, block: u32) {
     inode_changed(k, a, dir).await;
 }
 
-/// Inode bitmap and descriptor of a group changed.
+/// Records the change of a group's inode bitmap and descriptor.
 pub(crate) async fn inode_bitmap_changed(k: &K, a: Actor, group: u32) {
     let (bitmap, descriptor, read, flags) = {
         let mut w = k.w();
@@ -253,7 +253,7 @@ pub(crate) async fn mkdir(k: &K, a: Actor, path: &str) -> Ret {
     make(k, a, walk.dir, path, Kind::Directory).await.map(|_| 0)
 }
 
-/// unlink(2), or rmdir(2).
+/// unlink(2) or rmdir(2).
 pub(crate) async fn unlink(k: &K, a: Actor, path: &str, is_dir: bool) -> Ret {
     let walk = lookup(k, a, path).await?;
     let ino = walk.ino.ok_or(Errno::ENOENT)?;
@@ -270,7 +270,7 @@ pub(crate) async fn unlink(k: &K, a: Actor, path: &str, is_dir: bool) -> Ret {
     Ok(0)
 }
 
-/// Takes a name out; the inode, if nothing refers to it any more.
+/// Removes a name, and the inode if nothing refers to it any more.
 async fn unlink_locked(
     k: &K,
     a: Actor,
@@ -298,7 +298,7 @@ async fn unlink_locked(
     Ok(gone)
 }
 
-/// Inside a handle: takes a name out and a link off; the inode if that was all.
+/// Inside a handle: removes a name and a link. Returns the inode if that was its last link.
 async fn remove_in(k: &K, a: Actor, dir: u32, name: &str) -> Option<u32> {
     let (e, last) = {
         let mut w = k.w();
@@ -385,7 +385,7 @@ async fn rename_locked(
         (ino, over)
     };
     if over.is_some() && k.w().fs.kind == Fs::Ext4 {
-        // auto_da_alloc: what replaces a file is written at once.
+        // auto_da_alloc: a file that replaces another is written immediately.
         write_inode(k, a, ino, 0, u32::MAX, Pass::Async, u64::MAX).await;
     }
     handle_start(k, a).await;
@@ -468,13 +468,13 @@ pub(crate) async fn readdir(k: &K, a: Actor, path: &str) -> Ret {
     Ok(n)
 }
 
-/// stat(2): the length.
+/// stat(2). Returns the length.
 pub(crate) async fn stat(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
     Ok(facts(k, a, ino))
 }
 
-/// fstat(2): the length.
+/// fstat(2). Returns the length.
 pub(crate) fn fstat(k: &K, a: Actor, fd: u32) -> Ret {
     let ino = k.w().file(fd)?.ino;
     Ok(facts(k, a, ino))
@@ -494,7 +494,7 @@ fn facts(k: &K, a: Actor, ino: u32) -> u64 {
     stat.len
 }
 
-/// fsync of a directory: a commit, if it changed.
+/// fsync of a directory: a commit, if the directory changed.
 pub(crate) async fn fsync_dir(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
     super::sync::fsync(k, a, ino, false).await.map(|()| 0)

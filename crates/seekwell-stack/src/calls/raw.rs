@@ -1,11 +1,11 @@
-//! The block device itself: flush and discard. Reads and writes go through its cache (as files do)
-//! or directly.
+//! Flush and discard of the block device. Its reads and writes go through its cache, like those of
+//! files, or directly.
 
 use crate::executor::Actor;
 use crate::machine::{K, Ret, Target, Want, after_submit, wait_group};
 use seekwell_core::{Errno, Flags, Op, PAGE_SECTORS};
 
-/// Empties the drive's cache and waits for it.
+/// Flushes the drive's cache and waits for it.
 pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
     let group = {
         let mut w = k.w();

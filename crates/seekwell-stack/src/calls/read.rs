@@ -1,4 +1,4 @@
-//! Reading through the page cache.
+//! Reads through the page cache.
 
 use crate::executor::Actor;
 use crate::fs::{BDEV, Inode, Kind};
@@ -17,21 +17,21 @@ impl Cached for Pages<'_> {
     }
 }
 
-/// What a look at one page found.
+/// The result of a look-up of one page.
 enum Look {
-    /// In memory: on to the next.
+    /// The page is in memory: continue with the next.
     Here,
-    /// Pages have to be brought in.
+    /// Pages must be read.
     Bring(Window),
-    /// Its read is under way.
+    /// The page is being read.
     Wait(u32),
-    /// Its read failed.
+    /// The read of the page failed.
     Failed,
 }
 
 impl World {
-    /// Bytes that a read of `len` from `off` gives, or `None` if it is not all in memory, or would
-    /// start reading ahead.
+    /// The number of bytes of a read of `len` from `off`. `None` if not all of it is in memory, or
+    /// if it would start read-ahead.
     pub(crate) fn read_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
         let file = self.files.get(fd as usize)?;
         let ino = file.ino;
@@ -53,7 +53,8 @@ impl World {
         Some(len)
     }
 
-    /// Where a read ended is what the next is told to follow from; its own misses are not.
+    /// Records the end of a read, with which the next read is compared. Misses within a read do not
+    /// change it.
     fn read_ends(&mut self, fd: u32, off: u64, len: u64) {
         let behind = self.cfg.constants.readahead_prev_behind != 0;
         if let Some(file) = self.files.get_mut(fd as usize) {
@@ -71,7 +72,7 @@ impl World {
         let i = &self.fs.inodes[file.ino as usize];
         let req = last - idx + 1;
         let bounded = |w: u32, req: u32| Most {
-            // From 4.10 on a large request is read whole.
+            // Since 4.10 a large request is read in one piece.
             pages: match w > 0 && req > w {
                 true => w.max(req.min(c.readahead_request_pages as u32)),
                 false => w,
@@ -109,7 +110,7 @@ impl World {
                 let page = &mut self.cache.pages[p as usize];
                 if page.is(flag::MARK) {
                     page.flags &= !flag::MARK;
-                    // Reading ahead is not worth waiting for a congested queue.
+                    // Read-ahead is skipped if it would wait for a congested queue.
                     if !self.sink.congested(false) {
                         let max = bounded(window, req);
                         let cache = Pages(&self.cache, &i.tree);
@@ -137,7 +138,7 @@ impl World {
         }
     }
 
-    /// A mapped access touched a mark.
+    /// A mapped access touched a marked page.
     pub(crate) fn mapped_mark(&mut self, m: Map, idx: u32) -> Option<Window> {
         let c = &self.cfg.constants;
         let max = Most {
@@ -152,7 +153,7 @@ impl World {
     }
 
     /// Prepares the next bio of a window: pages from `from` on, below `end`. Returns the index
-    /// behind what was dealt with, and whether a bio was submitted.
+    /// after the processed pages, and whether a bio was submitted.
     fn bring_step(
         &mut self,
         a: Actor,
@@ -200,7 +201,7 @@ impl World {
                 Some(_) => break,
                 None if n > 0 => break,
                 None => {
-                    // A hole: zeroes.
+                    // A hole reads as zeros.
                     let p = old.unwrap_or_else(|| self.new_page(ino, idx, 0));
                     let page = &mut self.cache.pages[p as usize];
                     page.flags |= flag::UPTODATE;
@@ -244,7 +245,7 @@ impl World {
     }
 }
 
-/// Brings a window into memory (does not wait for it).
+/// Reads a window into memory. Does not wait for it.
 pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     let end = {
         let world = k.w();
@@ -272,7 +273,7 @@ pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     k.w().plug(a, false);
 }
 
-/// read(2) of a range, through an open file (or the device's own).
+/// read(2) of a range through an open file, which may be the device's.
 pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     let (ino, len) = {
         let w = k.w();
@@ -326,7 +327,7 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     Ok(len)
 }
 
-/// Waits until a page's read by this bio has ended.
+/// Waits until a page's read in this bio has ended.
 pub(crate) async fn wait_page(k: &K, a: Actor, ino: u32, idx: u32, bio: u32) {
     wait(k, a, |w| {
         let p = w.page(ino, idx)?;

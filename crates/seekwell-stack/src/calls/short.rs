@@ -1,39 +1,39 @@
-//! Calls that need neither disk nor wait: what they do is done at once, and only their time is to
-//! be paid. All others are served by the task's own actor.
+//! Short calls, which need neither disk nor wait. Their effect is immediate, and only their CPU
+//! time remains to be paid. The task's own actor serves all other calls.
 //!
-//! Most calls of most programs are of this kind, so they are kept from the actor: nothing is
-//! allocated for them, and no future is woken.
+//! Most calls of most programs are short. Bypassing the actor saves allocations and wake-ups of
+//! futures.
 
 use crate::executor::Actor;
 use crate::fs::Kind;
 use crate::machine::{Call, NIL, Ret, Task, World};
 use seekwell_core::{Errno, Instant, Nanos, OpenFlags, TaskId};
 
-/// What was done at once of a file that is read from front to back.
+/// How much of the reading of a whole file was done immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {
-    /// It is open, or it is not there: no more than [`Call::Open`].
+    /// Only [`Call::Open`]: the file is open, or does not exist.
     Opened,
-    /// open(2), read(2), read(2) that finds the end, close(2): all of it, as one piece of CPU time,
-    /// whose [`Parts`] are told.
+    /// open(2), read(2), read(2) at the end, and close(2), as one piece of CPU time with these
+    /// [`Parts`].
     Whole,
 }
 
-/// CPU time of the parts of that piece, as this machine's cores take it.
+/// CPU time of the parts of this piece, on the cores of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// The file's.
+    /// Bytes in the file.
     pub bytes: u64,
-    /// Of open(2), and what the task still owed.
+    /// Time of open(2), including what the task owed before.
     pub open: Nanos,
-    /// Of the first read(2).
+    /// Time of the first read(2).
     pub read: Nanos,
-    /// Of everything.
+    /// Time of everything.
     pub all: Nanos,
 }
 
 impl World {
-    /// Does a call that is short: true if it was one, and only has to pay its time.
+    /// Executes a call if it is short. Returns true if it was, and only has to pay its CPU time.
     pub(crate) fn short(&mut self, a: Actor, call: &Call) -> bool {
         let call_ns = self.cfg.constants.call_ns;
         match *call {
@@ -48,27 +48,28 @@ impl World {
             _ => false,
         }
     }
-    /// read(2), if it is short.
+    /// Executes read(2) if it is short.
     #[inline]
     pub(crate) fn short_read(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> bool {
         let n = self.read_fast(a, fd, off, len);
         n.is_some_and(|n| self.pay_short(a, Ok(n), self.cfg.constants.call_ns, false))
     }
-    /// close(2), if it is short.
+    /// Executes close(2) if it is short.
     #[inline]
     pub(crate) fn short_close(&mut self, a: Actor, fd: u32) -> bool {
         let closed = self.close_fast(fd);
         closed.is_some_and(|ret| self.pay_short(a, ret, self.cfg.constants.call_ns, true))
     }
-    /// open(2), if it is short.
+    /// Executes open(2) if it is short.
     pub(crate) fn short_open(&mut self, a: Actor, path: &str, flags: OpenFlags) -> bool {
         let Some(ret) = self.open_fast(a, path, flags) else {
             return false;
         };
         self.pay_short(a, ret, self.cfg.constants.call_ns, true)
     }
-    /// open(2) of a file that is to be read in calls of `chunk` to its end; if it is in memory and
-    /// one call gives all of it, that too, and close(2). `None`: nothing was done.
+    /// Opens a file that the program will read to its end in calls of `chunk`. If the file is in
+    /// memory and one call reads all of it, also reads and closes it. Returns `None` if it did
+    /// nothing.
     pub(crate) fn short_whole(
         &mut self,
         a: Actor,
@@ -96,8 +97,8 @@ impl World {
         self.pay_short(a, Ok(bytes), 4 * call_ns, true);
         Some(AtOnce::Whole)
     }
-    /// Reads and closes a file that was just opened, if one call gives it and nothing else is to be
-    /// done.
+    /// Reads and closes a file that was just opened, if one call reads all of it and no other work
+    /// is needed.
     fn whole_fast(&mut self, a: Actor, fd: u32, chunk: u64) -> Option<u64> {
         let i = &self.fs.inodes[self.files[fd as usize].ino as usize];
         if i.len == 0 || i.len > chunk || i.flush_on_close {
@@ -108,7 +109,7 @@ impl World {
         debug_assert!(closed.is_some(), "a file with a name and nothing to flush");
         Some(bytes)
     }
-    /// A task's next step, which is a short call or none.
+    /// Makes the next call of a task with `call`, if it is a short one.
     #[inline]
     pub(crate) fn if_short(
         &mut self,
@@ -124,7 +125,7 @@ impl World {
         }
         short
     }
-    /// A task at its next step.
+    /// Checks that a task can start its next call.
     pub(crate) fn begins(&mut self, now: Instant, tid: TaskId) -> &mut Task {
         self.rt.now = now.max(self.rt.now);
         let t = &mut self.tasks[tid.0 as usize];
@@ -132,8 +133,8 @@ impl World {
         assert!(t.idle, "task {} has a call under way", tid.0);
         t
     }
-    /// `late`: its turn comes behind those who end at the same instant and are not. So it is with
-    /// calls that an actor may have to serve.
+    /// `late`: the call ends after other calls that end at the same instant. This applies to calls
+    /// that may also be served by an actor.
     fn pay_short(&mut self, a: Actor, ret: Ret, ns: u64, late: bool) -> bool {
         let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
         let t = &mut self.tasks[a as usize];
@@ -145,7 +146,7 @@ impl World {
         }
         true
     }
-    /// An actor has had the CPU it asked for.
+    /// An actor has received the CPU time that it requested.
     pub(crate) fn cpu_had(&mut self, a: Actor) {
         let t = &self.tasks[a as usize];
         match t.short {
@@ -154,13 +155,13 @@ impl World {
             None => self.rt.wake(a, crate::executor::Sleep::Cpu),
         }
     }
-    /// Ends a task's short call; false if it has none.
+    /// Ends a task's short call. Returns false if it has none.
     #[inline]
     pub(crate) fn short_ended(&mut self, a: Actor) -> bool {
         let Some(t) = self.tasks.get_mut(a as usize) else {
             return false;
         };
-        // Read as the pair that it is; taken, it would be copied as one piece.
+        // Read the fields separately: `take` would copy them as one piece, which stalls.
         let Some(ret) = t.short else {
             return false;
         };
@@ -171,8 +172,9 @@ impl World {
         true
     }
 
-    /// open(2) of a file that is there and stays as it is, or of one that is not there.
-    // Handed back in memory, its result would be waited for at once: a third of whole_short's time.
+    /// open(2) of a file that exists and is not changed, or of a file that does not exist.
+    // Inlined: otherwise its result passes through memory, and the wait for it takes a third of
+    // `short_whole`'s time.
     #[inline(always)]
     fn open_fast(&mut self, a: Actor, path: &str, flags: OpenFlags) -> Option<Ret> {
         if self.fs.epoch != 0 {
@@ -194,7 +196,7 @@ impl World {
         self.spend(a, cost);
         Some(ret)
     }
-    /// close(2) of a file that stays, and has nothing to be written for it.
+    /// close(2) of a file that still has a name and needs no writes.
     fn close_fast(&mut self, fd: u32) -> Option<Ret> {
         let f = *self.files.get(fd as usize).filter(|f| f.ino != NIL)?;
         let i = &mut self.fs.inodes[f.ino as usize];

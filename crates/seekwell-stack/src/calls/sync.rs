@@ -12,7 +12,7 @@ use crate::writeback::{
 };
 use seekwell_core::{Era, Errno, SyncRange};
 
-/// Writes a range of a file and waits; `data_only` leaves times alone (fdatasync).
+/// Writes a file and waits. With `data_only`, changed times alone cause no commit (fdatasync).
 pub(crate) async fn fsync(k: &K, a: Actor, ino: u32, data_only: bool) -> Result<(), Errno> {
     let locks = k.w().cfg.constants.fsync_locks != 0;
     if locks {
@@ -25,7 +25,7 @@ pub(crate) async fn fsync(k: &K, a: Actor, ino: u32, data_only: bool) -> Result<
     r
 }
 
-/// The same for pages `from..=to`, without the lock; `times`: changed times count.
+/// Writes pages `from..=to` of a file and waits, without the lock. `times`: changed times count.
 pub(crate) async fn sync_range_file(
     k: &K,
     a: Actor,
@@ -36,7 +36,7 @@ pub(crate) async fn sync_range_file(
 ) -> Result<(), Errno> {
     k.w().stats.fsyncs += 1;
     let ext3 = k.w().fs.kind == Fs::Ext3;
-    // ext3: handed over here, waited for by the commit.
+    // ext3 submits the data here, and the commit waits for them.
     write_inode(k, a, ino, from, to, Pass::Sync, u64::MAX).await;
     if !ext3 {
         wait_written(k, a, ino, from, to).await;
@@ -46,8 +46,9 @@ pub(crate) async fn sync_range_file(
         let w = k.w();
         let i = &w.fs.inodes[ino as usize];
         let own = if times { i.sync_tid } else { i.data_tid };
-        // Counted on 6.18: syncing a directory commits what the running transaction holds, also if
-        // the directory did not change (SQLite with a kept journal has it in every transaction).
+        // Counted on 6.18: fsync of a directory commits the running transaction even if the
+        // directory did not change. SQLite with a persistent journal does this in every
+        // transaction.
         let held = w.journal.running.as_ref();
         let held = held.filter(|t| !t.blocks.is_empty() && i.dir.is_some() && !ext3);
         let tid = held.map_or(own, |t| t.tid.max(own));
@@ -65,9 +66,9 @@ pub(crate) async fn sync_range_file(
     if ext3 {
         wait_written(k, a, ino, from, to).await;
     }
-    // Nobody else flushes the drive's cache for these data (ext3 never did by itself).
-    // A directory has no data: counted on 6.18, syncing one whose change is committed asks the disk
-    // for nothing (SQLite does so in every transaction).
+    // No other flush covers these data (fsync of ext3 sends none). A directory has no data. Counted
+    // on 6.18: fsync of a directory whose change is committed sends nothing to the disk (SQLite
+    // does this in every transaction).
     if flushes && !flushed_by_commit && !ext3 && !dir {
         k.w().mark(crate::stats::Mark::Flush);
         raw::flush(k, a).await?;
@@ -76,7 +77,7 @@ pub(crate) async fn sync_range_file(
     if failed { Err(Errno::EIO) } else { Ok(()) }
 }
 
-/// fsync of the device: its dirty pages and a flush.
+/// fsync of the device: writes its dirty pages and flushes the drive's cache.
 pub(crate) async fn fsync_device(k: &K, a: Actor) -> Result<(), Errno> {
     write_inode(k, a, BDEV, 0, u32::MAX, Pass::Sync, u64::MAX).await;
     wait_written(k, a, BDEV, 0, u32::MAX).await;
@@ -97,7 +98,7 @@ pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, ho
         wait_written(k, a, ino, from, to).await;
     }
     if how.contains(SyncRange::WRITE) {
-        // Without waiting before, pages under writeback are passed over.
+        // Without waiting first, the pass skips pages under writeback.
         let pass = if how.contains(SyncRange::WAIT_BEFORE | SyncRange::WAIT_AFTER) {
             Pass::Sync
         } else {
@@ -119,9 +120,9 @@ async fn write_device(k: &K, a: Actor, wait: bool) {
     }
 }
 
-/// syncfs(2): as sync(2), but the first pass, which waits for nothing, ends with the beginning of a
-/// commit and with home metadata. What of the pass's data ends later is in the next transaction:
-/// counted on 6.18, a syncfs of many files takes two commits.
+/// syncfs(2). It differs from sync(2) in the first pass, which waits for nothing: the pass ends
+/// with the start of a commit and with metadata at home locations. Data of that pass that end later
+/// belong to the next transaction. Counted on 6.18: a syncfs of many files takes two commits.
 pub(crate) async fn syncfs(k: &K, a: Actor) -> Result<(), Errno> {
     if k.w().cfg.era >= Era::K4_0 {
         have_all_written(k, a, false).await;
@@ -137,10 +138,10 @@ pub(crate) async fn syncfs(k: &K, a: Actor) -> Result<(), Errno> {
 /// sync(2).
 pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     let era = k.w().cfg.era;
-    // First pass: async.
+    // First pass: asynchronous.
     have_all_written(k, a, false).await;
     if era < Era::K4_0 {
-        // Here it was waited for, and a commit begun.
+        // Before 4.0, this pass waited and started a commit.
         wait_all(k, a).await;
         let tid = k.w().journal.running_tid();
         if let Some(tid) = tid {
@@ -149,7 +150,7 @@ pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
         write_device(k, a, false).await;
     }
     have_all_written(k, a, true).await;
-    // Also what others had sent before.
+    // Wait also for data that other tasks submitted earlier.
     wait_all(k, a).await;
     wait_all_converted(k, a).await;
     let running = k.w().journal.running_tid();
@@ -167,7 +168,7 @@ pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits for everything that is under writeback now.
+/// Waits for all pages that are under writeback now.
 async fn wait_all(k: &K, a: Actor) {
     let busy: Vec<u32> = {
         let w = k.w();

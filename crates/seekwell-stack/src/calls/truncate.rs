@@ -1,4 +1,4 @@
-//! Taking away: truncation, the end of an unlinked file, preallocation, advice, dropped caches.
+//! Removal: truncation, eviction of unlinked files, preallocation, advice, dropped caches.
 
 use super::names::{SUPERBLOCK, inode_bitmap_changed};
 use super::read::bring;
@@ -14,7 +14,7 @@ use crate::writeback::{
 };
 use seekwell_core::{Advice, Errno};
 
-/// Drops all pages from `from` on, dirty ones too; waits for those under I/O.
+/// Drops all pages from `from` on, including dirty ones; waits for pages under I/O.
 async fn drop_pages(k: &K, a: Actor, ino: u32, from: u32) {
     loop {
         let busy = {
@@ -63,7 +63,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
             let i = &mut w.fs.inodes[ino as usize];
             let is_dir = i.kind == Kind::Directory;
             w.fs.alloc.drop_window(i);
-            // A few runs at a time: a handle may not grow without limit.
+            // A few runs at a time, because the size of a handle is limited.
             let cut = i.ext.len().saturating_sub(64);
             let at = i.ext.get(cut).map_or(0, |e| e.log).max(from);
             i.map_cut(at, |s, n| runs.push((s, n)));
@@ -89,7 +89,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
             blocks_changed(k, a, s, n).await;
         }
         inode_changed(k, a, ino).await;
-        // It is an orphan meanwhile.
+        // The inode is on the orphan list until the end.
         modify(k, a, SUPERBLOCK).await;
         k.w().handle_stop();
         if !more {
@@ -98,7 +98,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
     }
 }
 
-/// Sets a length; the caller holds the lock.
+/// Sets the length; the caller holds the lock.
 pub(crate) async fn to(k: &K, a: Actor, ino: u32, len: u64) -> Ret {
     let old = {
         let w = k.w();
@@ -157,7 +157,7 @@ pub(crate) async fn truncate(k: &K, a: Actor, fd: u32, len: u64) -> Ret {
     r
 }
 
-/// The last reference to an unlinked inode is gone: its pages, blocks and itself go.
+/// Removes the pages, the blocks and the inode after the last reference to an unlinked inode.
 pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     lock(k, a, ino).await;
     drop_pages(k, a, ino, 0).await;
@@ -191,7 +191,7 @@ pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     w.maybe_release(ino);
 }
 
-/// fallocate(2): blocks for a range, unwritten; ext3 cannot.
+/// fallocate(2): allocates unwritten blocks for a range; ext3 does not support it.
 pub(crate) async fn fallocate(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     let ino = k.w().file(fd)?.ino;
     if len == 0 || k.w().fs.inodes[ino as usize].kind != Kind::File {
@@ -295,7 +295,7 @@ pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice
     Ok(0)
 }
 
-/// drop_caches: clean pages, names and inodes go.
+/// drop_caches: drops clean pages, names and inodes.
 pub(crate) fn drop_caches(k: &K) -> Ret {
     let mut w = k.w();
     w.fs.epoch += 1;

@@ -1,4 +1,4 @@
-//! Writing through the page cache: dirty pages, blocks promised or taken, times of the inode.
+//! Writes through the page cache: dirty pages, reserved or allocated blocks, times of the inode.
 
 use super::sync;
 use crate::config::Fs;
@@ -11,19 +11,19 @@ use crate::writeback;
 use crate::writeback::{Fresh, allocate_in, inode_changed};
 use seekwell_core::{Errno, OpenFlags};
 
-/// What one page needs before it can take data.
+/// What a page needs before a write can change it.
 enum Need {
-    /// Nothing: it is dirty now.
+    /// Nothing: the page is dirty.
     Done,
     /// Its old contents.
     Read,
-    /// The end of its write (stable pages).
+    /// The end of its writeback (stable pages).
     Stable(u32),
     /// The end of its read.
     Reading(u32),
-    /// A block, now (ext3).
+    /// A block, immediately (ext3).
     Block,
-    /// Space there is none of.
+    /// Free space, of which there is none.
     Full,
 }
 
@@ -31,8 +31,8 @@ impl World {
     fn stable(&self) -> bool {
         self.cfg.constants.stable_pages != 0 && !self.cfg.ablations.no_stable_pages
     }
-    /// Dirties one page, making it part of a folio of `order` if it is not there yet. `whole`: all
-    /// of it is overwritten, or nothing of it was there before.
+    /// Dirties one page. A missing page is made as part of a folio of `order`. `whole`: the write
+    /// covers all old data of the page.
     fn write_page(&mut self, a: Actor, ino: u32, idx: u32, whole: bool, order: u8) -> Need {
         let i = &self.fs.inodes[ino as usize];
         let found = self.cache.lookup(&i.tree, idx);
@@ -66,7 +66,7 @@ impl World {
         let p = match found {
             Some(p) => p,
             None => {
-                // A large folio is made once for all its pages.
+                // The cost of a large folio is shared by its pages.
                 let cost = self.cfg.constants.page_new_ns >> order;
                 self.spend(a, cost);
                 self.new_page(ino, idx, order)
@@ -83,7 +83,7 @@ impl World {
         self.dirtied_by(a);
         Need::Done
     }
-    /// Are the inode's times to be changed: did the tick move since they were?
+    /// Whether the inode's times must change: the tick has advanced since their last change.
     pub(crate) fn times_due(&self, ino: u32) -> bool {
         self.tick() != self.fs.inodes[ino as usize].mtime_tick
     }
@@ -95,7 +95,7 @@ impl World {
         let i = &mut self.fs.inodes[ino as usize];
         (i.mtime, i.mtime_tick) = (now, tick);
     }
-    /// A write that needs nothing but memory: bytes written.
+    /// A write that needs only memory. Returns the number of bytes written.
     pub(crate) fn write_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
         let f = *self.files.get(fd as usize)?;
         let special = OpenFlags::DIRECT | OpenFlags::SYNC | OpenFlags::DSYNC | OpenFlags::APPEND;
@@ -118,7 +118,7 @@ impl World {
             let whole = covers(off, len, idx, i.len);
             let order = folios.order(idx);
             if !matches!(self.write_page(a, f.ino, idx, whole, order), Need::Done) {
-                // What is dirty already stays so: the long way does the rest.
+                // Pages dirtied so far remain dirty; the slow path does the rest.
                 return None;
             }
         }
@@ -130,15 +130,15 @@ impl World {
     }
 }
 
-/// Does a write of `len` bytes from `off` leave nothing of page `idx` to be read, in a file of
-/// `size` bytes?
+/// Whether a write of `len` bytes from `off` makes it unnecessary to read page `idx`, in a file of
+/// `size` bytes.
 fn covers(off: u64, len: u64, idx: u32, size: u64) -> bool {
     let start = u64::from(idx) * 4096;
     let end = (start + 4096).min(size.max(start));
     off <= start && off + len >= end
 }
 
-/// write(2) to a range; `end`: at the end of the file, wherever that is.
+/// write(2) to a range. `end`: write at the end of the file.
 pub(crate) async fn write(k: &K, a: Actor, fd: u32, off: u64, len: u64, end: bool) -> Ret {
     let f = k.w().file(fd)?;
     let ino = f.ino;
@@ -178,7 +178,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
         touch_times(k, a, ino).await;
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-    // Whoever writes through the device's own cache has single pages.
+    // Writes through the device's own cache use single pages.
     let filled = if device { 1 } else { len };
     let mut folios = Fill::of_write(&k.w().cfg.constants, off, filled);
     let mut idx = first;
@@ -191,7 +191,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
             if matches!(need, Need::Done) {
                 let cost = w.cfg.constants.copy_page_ns;
                 w.spend(a, cost);
-                // The length follows the copy, page by page.
+                // The length grows with each copied page.
                 let i = &mut w.fs.inodes[ino as usize];
                 i.len = i.len.max((off + len).min((u64::from(idx) + 1) * 4096));
             }
@@ -222,7 +222,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
                 }
             }
             Need::Full => {
-                // Delayed pages of others may need less than was promised for them.
+                // Delayed pages of other tasks may need fewer blocks than were reserved for them.
                 return short(first, idx, off, len);
             }
         }
@@ -232,7 +232,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
     }
     let ext3 = k.w().fs.kind == Fs::Ext3;
     if ext3 {
-        // All data dirtied in a transaction are its data.
+        // All data dirtied during a transaction belong to it.
         handle_start(k, a).await;
         {
             let mut w = k.w();
@@ -243,7 +243,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
     Ok(len)
 }
 
-/// What was written before the disk was full; ENOSPC if nothing.
+/// The number of bytes written before the disk was full; ENOSPC if none were.
 fn short(first: u32, idx: u32, off: u64, len: u64) -> Ret {
     let done = (u64::from(idx) * 4096).saturating_sub(off).min(len);
     if idx == first || done == 0 {
@@ -253,7 +253,7 @@ fn short(first: u32, idx: u32, off: u64, len: u64) -> Ret {
     }
 }
 
-/// ext3: the block of a page, at write() time.
+/// ext3: allocates the block of a page at write() time.
 async fn block_now(k: &K, a: Actor, ino: u32, idx: u32, _last: u32) -> bool {
     handle_start(k, a).await;
     let n = allocate_in(k, a, ino, idx, 1, Fresh::Ordered).await;
@@ -261,7 +261,7 @@ async fn block_now(k: &K, a: Actor, ino: u32, idx: u32, _last: u32) -> bool {
     n > 0
 }
 
-/// The old contents of a page that is only partly overwritten.
+/// Reads the old contents of a page that is only partly overwritten.
 async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
     let w = Window {
         start: idx,
@@ -273,7 +273,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
     super::read::bring(k, a, ino, w).await;
     let bio = {
         let mut w = k.w();
-        // Behind the end of the file there is nothing to read.
+        // There is nothing to read after the end of the file.
         let p = match w.page(ino, idx) {
             Some(p) => p,
             None => {
@@ -293,7 +293,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
     }
 }
 
-/// Changes the inode's times, in a handle, if the tick moved.
+/// Changes the inode's times in a handle, if the tick has advanced.
 pub(crate) async fn touch_times(k: &K, a: Actor, ino: u32) {
     if ino == BDEV || !k.w().times_due(ino) {
         return;

@@ -1,31 +1,33 @@
-//! Cores: who runs, and for how long.
+//! CPU scheduling: which actor runs on which core, and for how long.
 //!
-//! Cores are shared fairly, as CFS shares them: where more want one than there are, whoever had
-//! the least CPU time is next, and who slept comes back at most a credit behind the others. So a
-//! program of many short calls gets as much as one of few long ones. Who has a core keeps it from
-//! call to call until its slice is over (a call's end is no reason to switch), or until somebody
-//! wakes up on that core who is behind it by more than the wake-up granularity: that one has the
-//! core at once. Left out: a run queue a core (all share one), the clock tick (a slice ends when it
-//! is over), nice levels, and the interactivity estimator of kernels before 2.6.23.
+//! Cores are shared fairly, like in CFS. If more actors want a core than there are, the actor with
+//! the least virtual runtime is next. A waking actor is at most a credit behind the others. So a
+//! program of many short calls gets as much time as one of few long calls. An actor keeps its core
+//! across calls until its slice ends, or until an actor wakes up on that core that is behind it by
+//! more than the wake-up granularity. That actor preempts it at once.
+//!
+//! Left out: a run queue per core (all cores share one), the clock tick (a slice ends exactly),
+//! nice levels, and the interactivity estimator of kernels before 2.6.23.
 
 use super::rt::{Actor, Rt};
 use super::turns::key;
 use seekwell_core::{Instant, Nanos};
 
-/// One of them.
+/// The state of a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CoreState {
     pub(super) runs: Option<Actor>,
     pub(super) since: Instant,
     pub(super) until: Instant,
-    /// CPU time its actor has had since it was given the core, ns, without the piece that runs.
+    /// CPU time of its actor since it got the core, ns, without the running piece.
     pub(super) turn_ns: u64,
-    /// Somebody woke up who goes before its actor.
+    /// An actor woke up that must run before its actor.
     pub(super) yields: bool,
 }
 
 impl Rt {
-    /// `a` wants a core for `ns`. [`Rt::core_event`] says when it has had it.
+    /// Actor `a` requests `ns` of CPU time. [`Rt::core_event`] returns it when it has received
+    /// them.
     pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
         let ns = self.lasts(ns);
         self.cpu_used += ns;
@@ -47,7 +49,7 @@ impl Rt {
         let first = self.runq.is_empty();
         self.queue(a);
         if first {
-            // Whoever ran without limit now has a slice, counted from where it began.
+            // Actors that ran without limit get a slice from now on, counted from their start.
             for i in 0..self.cores.len() {
                 let (c, slice) = (self.cores[i], Nanos(self.slice_ns));
                 if c.until > c.since + slice {
@@ -57,7 +59,7 @@ impl Rt {
         }
         self.preempt(a);
     }
-    /// How long a core of this machine takes for what costs `ns`.
+    /// The time that a core of this machine needs for a cost of `ns`.
     #[inline]
     pub(crate) fn lasts(&self, ns: u64) -> u64 {
         match self.cpu_permille {
@@ -65,13 +67,13 @@ impl Rt {
             speed => (ns.saturating_mul(1000) / speed).max(1),
         }
     }
-    /// What was left of an actor's last piece when it had to wait in it; all of it if it had to wait
-    /// for its beginning only.
+    /// The rest of an actor's most recent piece when its core was taken away. The whole piece if
+    /// the actor only had to wait for its start.
     pub(crate) fn left_at_cut(&self, a: Actor) -> Nanos {
         Nanos(self.cut[a as usize])
     }
-    /// An actor that asks again at the instant at which it had what it asked for keeps its core,
-    /// unless its slice is over or it is to yield.
+    /// An actor that requests more time at the instant when its last piece ends keeps its core,
+    /// unless its slice is over or it must yield.
     #[inline]
     fn goes_on(&mut self, a: Actor) -> bool {
         let core = self.core_of[a as usize];
@@ -84,8 +86,8 @@ impl Rt {
         self.set_core(core, self.now, self.now + Nanos(run));
         true
     }
-    /// Who was queued has woken up, or used up its slice: it takes the core it ran on last from an
-    /// actor that is far enough ahead of it.
+    /// A queued actor has woken up or used up its slice. It preempts the actor on its last core, if
+    /// that actor is far enough ahead.
     #[inline]
     fn preempt(&mut self, a: Actor) {
         let core = self.core_of[a as usize];
@@ -106,7 +108,7 @@ impl Rt {
         let had = self.had[a as usize];
         self.runq.push(key(had, self.seq), a);
     }
-    /// Takes an idle core: the wanted one if it is, else the one that was idle last.
+    /// Takes an idle core: the wanted core if it is idle, otherwise the core that became idle last.
     #[inline]
     fn idle_core(&mut self, wanted: u16) -> Option<u16> {
         let is_idle = self.cores[wanted as usize].runs.is_none();
@@ -121,7 +123,7 @@ impl Rt {
         }
         Some(core)
     }
-    /// The CPU an actor submits from, of those the machine has.
+    /// The CPU from which an actor submits, below the machine's number of cores.
     #[inline]
     pub(crate) fn cpu_of(&self, a: Actor) -> u16 {
         self.core_of[a as usize] % self.first_cores
@@ -145,7 +147,8 @@ impl Rt {
         self.least = self.least.max(self.had[a as usize]);
         self.set_core(core, self.now, self.now + Nanos(run));
     }
-    /// A core reached its end: the actor that has had all its time, if so.
+    /// A core has reached the end of its work. Returns the actor if it has received all requested
+    /// time.
     pub(crate) fn core_event(&mut self, core: u16) -> Option<Actor> {
         let c = &mut self.cores[core as usize];
         let a = c.runs?;
@@ -167,31 +170,32 @@ impl Rt {
         }
         done.then_some(a)
     }
-    /// A core whose end was reached has nobody to run.
+    /// The core of an ended piece becomes idle.
     fn idle(&mut self, core: u16) {
         self.cores[core as usize].runs = None;
         self.idle_at[core as usize] = self.idle_cores.len() as u32;
         self.idle_cores.push(core);
     }
-    /// The core goes to whoever had least.
+    /// Gives the core to the actor with the least virtual runtime.
     fn next(&mut self, core: u16) {
         match self.runq.pop() {
             Some(a) => self.start(core, a),
             None => self.idle(core),
         }
     }
-    /// Are cores to be given away at this instant?
+    /// Whether cores must be reassigned at this instant.
     #[inline]
     pub(crate) fn offers(&self) -> bool {
         !self.offered.is_empty()
     }
-    /// Gives them away: all who go on at this instant have said so.
+    /// Reassigns the offered cores, after all actors that continue at this instant have requested
+    /// time.
     pub(crate) fn settle(&mut self) {
         while let Some(core) = self.offered.pop() {
             self.next(core);
         }
     }
-    /// Cores at work now.
+    /// Number of busy cores.
     pub(crate) fn busy_cores(&self) -> usize {
         self.cores.len() - self.idle_cores.len()
     }

@@ -1,5 +1,5 @@
-//! The executor inside the kernel model: actors as futures, timers, cores. It knows nothing of what
-//! its actors do; whatever they share brings an [`Rt`] along.
+//! The executor inside the kernel model: actors as futures, timers, cores. It does not depend on
+//! what the actors do; their shared state contains an [`Rt`].
 
 mod cores;
 mod rt;

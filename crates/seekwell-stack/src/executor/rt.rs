@@ -1,10 +1,10 @@
 //! The runtime inside the kernel model: actors (programs and kernel threads) as futures, wait
 //! queues, timers, cores.
 //!
-//! A system call that sleeps in several places reads best as straight code, so each actor is one
-//! future, made once; what it waits for is a wait queue of the world or a timer. Nothing is
-//! allocated for a wait: queues are index-linked lists over actor numbers, and an actor is on at
-//! most one. Wake-ups are served first come, first served, at the instant they happen.
+//! A system call that sleeps in several places is clearest as sequential code, so each actor is one
+//! future, made once. It waits for a wait queue of the world or for a timer. A wait allocates no
+//! memory: queues are index-linked lists of actor numbers, and an actor is on at most one queue.
+//! Wake-ups are served in order, at the instant at which they happen.
 
 use super::cores::CoreState;
 use super::turns::{Ends, NEVER, Turns, key};
@@ -19,13 +19,13 @@ use std::task::Poll;
 /// An actor: the number of its task.
 pub(crate) type Actor = u32;
 
-/// What actors share has a runtime inside.
+/// The actors' shared state, which contains a runtime.
 pub(crate) trait Runs {
-    /// It.
+    /// The runtime.
     fn rt(&mut self) -> &mut Rt;
 }
 
-/// The world `W`, shared by all actors of one kernel; borrowed only between waits.
+/// The world `W`, shared by all actors of a kernel. It is borrowed only between waits.
 pub(crate) struct Shared<W>(Rc<RefCell<W>>);
 
 impl<W> Clone for Shared<W> {
@@ -53,16 +53,16 @@ fn watched<W: Runs>(mut w: RefMut<'_, W>) -> RefMut<'_, W> {
     w
 }
 
-/// What happens by itself at a time.
+/// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// An actor's sleep ends, or would have ended; the number of the timer.
+    /// An actor's sleep ends, or would have ended; with the number of the timer.
     Wake(Actor, u64),
-    /// A core reaches the end of what it runs.
+    /// A core reaches the end of its work.
     Core(u16),
 }
 
-/// Why an actor sleeps: only that wakes it.
+/// Why an actor sleeps; only the matching event wakes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sleep {
     #[default]
@@ -71,24 +71,25 @@ pub(crate) enum Sleep {
     Queued,
     /// For a time.
     Timed,
-    /// A kernel thread with nothing to do, perhaps until a time: may be called.
+    /// A kernel thread without work, perhaps until a time. It can be woken earlier.
     Idle,
-    /// For a request of the block layer.
+    /// For a free request in the block layer.
     Starved,
     /// For CPU time.
     Cpu,
 }
 
-/// One timer an actor is enough for any number of sleeps that others cut short: it stays where it is,
-/// and when it fires it is armed again for the sleep of then. So a thread that is called thousands of
-/// times a second, and would else look again in five, leaves no timers behind.
+/// State of an actor's wait. One timer per actor is enough for any number of interrupted sleeps: it
+/// stays armed, and when it fires, it is re-armed for the present sleep. So a thread that is woken
+/// thousands of times per second, each time with a timeout of five seconds, leaves no timers
+/// behind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     sleep: Sleep,
     woken: bool,
-    /// End of this sleep and its place among the timers of that instant; 0: it has none.
+    /// End of this sleep, and its number among the timers of that instant; number 0: no end.
     due: (Instant, u64),
-    /// The first timer that is armed for the actor.
+    /// The earliest armed timer of the actor.
     armed: Instant,
 }
 
@@ -103,7 +104,7 @@ impl Default for Wait {
     }
 }
 
-/// Waits, timers and cores.
+/// State of waits, timers and cores.
 pub(crate) struct Rt {
     pub(crate) now: Instant,
     /// Ends of sleeps, by time and number.
@@ -115,38 +116,38 @@ pub(crate) struct Rt {
     pub(super) links: Links,
     pub(super) cores: Vec<CoreState>,
     pub(super) ends: Ends,
-    /// Cores of the machine; there may be more if CPU time is not to limit.
+    /// Number of the machine's cores. More are added if CPU time is unlimited.
     pub(super) first_cores: u16,
     pub(super) idle_cores: Vec<u16>,
-    /// Cores whose actor has had what it asked for, while others wait: who goes on at once still
-    /// has its place among them.
+    /// Cores whose actor has received its time while others wait. An actor that continues at the
+    /// same instant keeps its place.
     pub(super) offered: Vec<u16>,
-    /// Who wants a core, by the CPU time it had (its virtual runtime), then by who came first.
+    /// Actors that want a core, by virtual runtime, then by order of request.
     pub(super) runq: Turns,
     pub(super) cpu_left: Vec<u64>,
-    /// What was left when a core was taken from an actor, or not given at once: all of it.
+    /// The rest of an actor's piece when its core was taken away. The whole piece if it had to wait
+    /// for a core.
     pub(super) cut: Vec<u64>,
-    /// Virtual runtime of each actor, ns: what it had, and what it gave up by sleeping.
+    /// Virtual runtime of each actor, ns: its CPU time plus what it forfeited by sleeping.
     pub(super) had: Vec<u64>,
-    /// The virtual runtime of whoever was given a core last; never falls.
+    /// Virtual runtime of the actor that was most recently given a core; never falls.
     pub(super) least: u64,
-    /// How far behind the others a sleeper comes back, ns.
+    /// Greatest distance of a waking actor behind the others, ns.
     pub(super) credit_ns: u64,
-    /// Who wakes up takes a core from an actor that is further ahead than this, ns.
+    /// A waking actor preempts an actor that is further ahead than this, ns.
     pub(super) wakeup_ns: u64,
-    /// The core an actor ran on last: it goes there again if that is idle, and what it submits
-    /// comes from there.
+    /// The last core of each actor. The actor returns to it if it is idle, and submits from it.
     pub(super) core_of: Vec<u16>,
-    /// Where an idle core stands in `idle_cores`.
+    /// Index of an idle core in `idle_cores`.
     pub(super) idle_at: Vec<u32>,
-    /// Nanoseconds of CPU an actor owes for what it did since it last paid.
+    /// CPU time in ns that an actor owes for its work since its last payment.
     pub(crate) debt: Vec<u64>,
     pub(super) slice_ns: u64,
-    /// Speed of a core, thousandths of the one that costs are stated for.
+    /// Speed of a core, in thousandths of the reference core of the costs.
     pub(super) cpu_permille: u64,
-    /// There is always one core more.
+    /// CPU time is unlimited: another core is always available.
     pub(super) unlimited: bool,
-    /// CPU time used by all.
+    /// CPU time used by all actors.
     pub(crate) cpu_used: u64,
     #[cfg(test)]
     pub(super) looks: std::cell::Cell<(Instant, u32)>,
@@ -196,7 +197,7 @@ impl Rt {
         self.cpu_left.resize(n, 0);
         self.cut.resize(n, 0);
         self.had.resize(n, 0);
-        // Programs that have not computed yet are spread over the cores.
+        // Programs start on different cores.
         let cores = self.first_cores;
         let known = self.core_of.len() as u32;
         let spread = |a: u32| (a % u32::from(cores)) as u16;
@@ -208,7 +209,7 @@ impl Rt {
         let first = sleep.min(self.ends.first().0);
         (first != NEVER).then_some(Instant((first >> 64) as u64))
     }
-    /// The first timer that is due now.
+    /// Takes the first timer that is due.
     pub(crate) fn pop_due(&mut self) -> Option<Timer> {
         let sleep = self.timers.peek().map_or(NEVER, |t| t.0.0);
         let (end, core) = self.ends.first();
@@ -224,18 +225,18 @@ impl Rt {
         Some(Timer::Wake(a, key as u64))
     }
 
-    /// Puts an actor to sleep; it has to await [`parked`] next.
+    /// Puts an actor to sleep. It must then await [`parked`].
     pub(crate) fn sleep(&mut self, a: Actor, why: Sleep) {
         let w = &mut self.waits[a as usize];
         w.sleep = why;
         w.due.1 = 0;
     }
-    /// The same on a queue.
+    /// Puts an actor to sleep on a queue.
     pub(crate) fn sleep_on(&mut self, q: &mut List, a: Actor) {
         self.links.push_back(q, a);
         self.sleep(a, Sleep::Queued);
     }
-    /// The same until a time.
+    /// Puts an actor to sleep until a time.
     pub(crate) fn sleep_until(&mut self, at: Instant, a: Actor, why: Sleep) {
         self.seq += 1;
         let (at, seq) = (at.max(self.now), self.seq);
@@ -247,7 +248,7 @@ impl Rt {
             self.timers.push(Reverse((key(at.0, seq), a)));
         }
     }
-    /// Wakes an actor if that is what it sleeps for.
+    /// Wakes an actor if it sleeps for this reason.
     pub(crate) fn wake(&mut self, a: Actor, why: Sleep) {
         let Some(w) = self.waits.get_mut(a as usize) else {
             return;
@@ -258,19 +259,19 @@ impl Rt {
             self.ready.push_back(a);
         }
     }
-    /// Wakes all of a queue, in order.
+    /// Wakes all actors of a queue, in order.
     pub(crate) fn wake_all(&mut self, q: &mut List) {
         while let Some(a) = self.links.pop_front(q) {
             self.wake(a, Sleep::Queued);
         }
     }
-    /// Wakes the first of a queue.
+    /// Wakes the first actor of a queue.
     pub(crate) fn wake_one(&mut self, q: &mut List) {
         if let Some(a) = self.links.pop_front(q) {
             self.wake(a, Sleep::Queued);
         }
     }
-    /// A timer of this number fires for an actor: its sleep is over, or another one has begun since.
+    /// A timer with this number fires for an actor. Its sleep is over, or a later sleep has begun.
     pub(crate) fn timer_wake(&mut self, a: Actor, seq: u64) {
         let now = self.now;
         let w = &mut self.waits[a as usize];
@@ -291,7 +292,7 @@ impl Rt {
         }
     }
 
-    /// Tests end when something goes round and round at one instant.
+    /// Fails a test that loops endlessly at one instant.
     #[cfg(test)]
     fn watch(&self) {
         let (at, n) = self.looks.get();
@@ -305,7 +306,7 @@ impl Rt {
     }
 }
 
-/// Waits for the wake-up that was arranged before.
+/// Waits for the previously arranged wake-up.
 pub(crate) async fn parked<W: Runs>(k: &Shared<W>, a: Actor) {
     poll_fn(|_| {
         let mut w = k.w();
@@ -325,7 +326,7 @@ pub(crate) async fn sleep_until<W: Runs>(k: &Shared<W>, a: Actor, at: Instant) {
     parked(k, a).await;
 }
 
-/// A kernel thread has nothing to do before `at`, if that is given, unless it is called.
+/// A kernel thread sleeps until `at`, if given, or until it is woken.
 pub(crate) async fn idle<W: Runs>(k: &Shared<W>, a: Actor, at: Option<Instant>) {
     match at {
         Some(at) => k.w().rt().sleep_until(at, a, Sleep::Idle),
@@ -334,7 +335,7 @@ pub(crate) async fn idle<W: Runs>(k: &Shared<W>, a: Actor, at: Option<Instant>) 
     parked(k, a).await;
 }
 
-/// Pays the CPU time an actor owes, on a core; nothing if it owes nothing.
+/// Pays the CPU time that an actor owes, on a core.
 pub(crate) async fn pay<W: Runs>(k: &Shared<W>, a: Actor) {
     {
         let mut w = k.w();

@@ -1,25 +1,26 @@
-//! Two orders the executor asks at every call: who is next on a core, and which core is free next.
+//! Two priority queues that every call uses: the next actor for a core, and the next core that
+//! becomes free.
 //!
-//! Both compare one number of 128 bits, a count of nanoseconds above a count that no two share, so
-//! that a comparison is no branch.
+//! Both compare one 128-bit number: nanoseconds in the high bits, a unique count in the low bits.
+//! Such a comparison needs no branch.
 
 use super::rt::Actor;
 
-/// A time, or a span, and its place among equal ones.
+/// A time or duration with its rank among equal ones.
 #[inline]
 pub(crate) fn key(ns: u64, seq: u64) -> u128 {
     u128::from(ns) << 64 | u128::from(seq)
 }
 
-/// Behind everything.
+/// Later than every key.
 pub(crate) const NEVER: u128 = u128::MAX;
 
-/// Actors that want a core, least key first: a heap of four children a node, half as deep as one
-/// of two. Siblings stand together, behind the last there are keys of nobody, so that the least of
-/// four is found without a branch.
+/// Actors that want a core, least key first: a heap with four children per node, half as deep as a
+/// binary heap. Siblings are adjacent, and unused places hold [`NEVER`], so the least of four is
+/// found without a branch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// The root at 3, the children of `i` from `4 * (i - 2)` on.
+    /// The root is at index 3; the children of `i` start at `4 * (i - 2)`.
     keys: Vec<u128>,
     who: Vec<Actor>,
     len: usize,
@@ -32,12 +33,12 @@ impl Turns {
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// One more.
+    /// Adds an entry.
     #[inline]
     pub(crate) fn push(&mut self, key: u128, a: Actor) {
         let at = ROOT + self.len;
         if at >= self.keys.len() {
-            // A whole row of siblings.
+            // Extend by a whole group of siblings.
             let n = (at + 4) / 4 * 4;
             self.keys.resize(n, NEVER);
             self.who.resize(n, 0);
@@ -45,7 +46,7 @@ impl Turns {
         self.len += 1;
         self.rise(at, key, a);
     }
-    /// Puts an entry where it belongs, at a free place or above.
+    /// Moves an entry up from a free place to where it belongs.
     #[inline]
     fn rise(&mut self, mut at: usize, key: u128, a: Actor) {
         while at > ROOT {
@@ -58,7 +59,7 @@ impl Turns {
         }
         (self.keys[at], self.who[at]) = (key, a);
     }
-    /// Takes the first.
+    /// Removes the first entry.
     pub(crate) fn pop(&mut self) -> Option<Actor> {
         self.len = self.len.checked_sub(1)?;
         let first = self.who[ROOT];
@@ -68,7 +69,7 @@ impl Turns {
         if end == ROOT {
             return Some(first);
         }
-        // The hole sinks to the bottom, where the last entry most often belongs.
+        // Move the hole to the bottom, where the last entry usually belongs.
         let mut hole = ROOT;
         while let Some(&[k0, k1, k2, k3]) = self
             .keys
@@ -91,18 +92,18 @@ impl Turns {
     }
 }
 
-/// When each core reaches the end of what it runs: a tree of matches that the earlier end wins. A
-/// change is played again from its core to the top.
+/// The time at which each core's work ends: a tournament tree in which the earlier end wins. A
+/// change repeats the matches from its core to the top.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
-    /// Of each core; a power of two of them.
+    /// Keys of the cores; the length is a power of two.
     keys: Vec<u128>,
-    /// Winners, the top at 1; a core's own place is behind all matches.
+    /// Winners, with the top at 1. The places of the cores come after all matches.
     won: Vec<u32>,
 }
 
 impl Ends {
-    /// Of so many cores, none of which runs anything.
+    /// A tree for this number of cores, all without work.
     pub(crate) fn new(cores: usize) -> Self {
         let n = cores.max(1).next_power_of_two();
         let mut e = Ends {
@@ -114,13 +115,13 @@ impl Ends {
         }
         e
     }
-    /// The first end, and whose.
+    /// The earliest end, and its core.
     #[inline]
     pub(crate) fn first(&self) -> (u128, u16) {
         let core = self.won[1];
         (self.keys[core as usize], core as u16)
     }
-    /// A core's end; [`NEVER`]: it has none.
+    /// Sets a core's end; [`NEVER`]: none.
     #[inline]
     pub(crate) fn set(&mut self, core: u16, end: u128) {
         let n = self.keys.len();
@@ -132,13 +133,13 @@ impl Ends {
             let won = if second { b } else { a };
             let before = std::mem::replace(&mut self.won[i], won);
             if before != u32::from(core) && won != u32::from(core) {
-                // Between others: above nothing changes.
+                // The winner is another core: nothing changes above.
                 break;
             }
             i /= 2;
         }
     }
-    /// Room for so many cores.
+    /// Makes room for this number of cores.
     pub(crate) fn grow(&mut self, cores: usize) {
         if cores <= self.keys.len() {
             return;
@@ -157,7 +158,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Turns come out as an ordered map gives them.
+        /// Entries come out in the same order as from an ordered map.
         #[test]
         fn turns_are_taken_in_order(ops in proptest::collection::vec((0u8..3, 0u64..20), 0..400)) {
             let (mut turns, mut model) = (Turns::default(), BTreeMap::new());
@@ -175,7 +176,7 @@ mod tests {
             }
             prop_assert!(model.is_empty());
         }
-        /// The first end is the least of all, however many cores come later.
+        /// The first end is the least of all, while cores are added.
         #[test]
         fn the_first_end_is_the_least(
             cores in 1usize..9,

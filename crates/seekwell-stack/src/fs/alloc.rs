@@ -1,4 +1,4 @@
-//! Where blocks and inodes are put: block groups, pools for small files, runs for large ones,
+//! Allocation of blocks and inodes: block groups, pools for small files, runs for large ones,
 //! reservation windows of ext3.
 
 mod exact;
@@ -12,8 +12,8 @@ use crate::fs::{GROUP, Inode, Kind};
 use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 
-/// Blocks set aside for one inode (preallocation of ext4, window of ext3): used as far as the
-/// bitmap is concerned, and given back when the last writer closes.
+/// Blocks reserved for one inode (preallocation of ext4, window of ext3). They count as used in the
+/// bitmap, and are freed when the last writer closes the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) next: u32,
@@ -24,15 +24,15 @@ pub(crate) struct Window {
 
 #[derive(Clone, Debug, Default)]
 struct Group {
-    /// Made when the group is first used.
+    /// Made on first use of the group.
     bits: Option<Bits>,
     inodes: Option<Bits>,
     free: u32,
     free_inodes: u32,
     dirs: u32,
-    /// Metadata at its start.
+    /// Number of metadata blocks at its start.
     start: u32,
-    /// The disk holds its bitmaps: they have to be read when they are not in memory.
+    /// The bitmaps are on the disk, and must be read when they are not in memory.
     on_disk: bool,
     inodes_on_disk: bool,
 }
@@ -41,29 +41,29 @@ pub(crate) struct Alloc {
     groups: Vec<Group>,
     pub(crate) blocks: u32,
     flex: u32,
-    /// Inodes in a group, blocks of their table.
+    /// Inodes per group, and blocks of their table.
     inodes: u32,
     inode_blocks: u32,
     per_block: u32,
     free: u64,
     free_inodes: u64,
     dirs: u64,
-    /// Of the directories' places: mke2fs draws it. `None`: the first place with room.
+    /// Random seed of directory placement, which mke2fs chooses. `None`: the first place with room.
     hash_seed: Option<u64>,
-    /// Set aside in windows and pools.
+    /// Blocks reserved in windows and pools.
     aside: u64,
-    /// Freed, but not yet for others: the commit that frees them is to come.
+    /// Freed blocks that cannot be reused before the commit that frees them.
     pending: u64,
-    /// Pools of small files, by CPU.
+    /// Pools of small files, per CPU.
     pools: Vec<Window>,
     pool_blocks: u32,
-    /// Closed files get just what they need.
+    /// Closed files get exactly the blocks they need.
     closed_exact: bool,
     scan_chunks: u32,
     small: u32,
     max: u32,
     window: (u32, u32),
-    /// Where the journal lies: runs of blocks.
+    /// Runs of the journal's blocks.
     pub(crate) journal: Vec<(u32, u32)>,
     aged: u32,
     rng: Pcg64Mcg,
@@ -109,7 +109,7 @@ impl Alloc {
             group.start = start;
             group.free = len - start;
             group.free_inodes = inodes;
-            // A fresh ext4 knows unused groups from their descriptors (uninit_bg).
+            // A fresh ext4 marks unused groups in their descriptors (uninit_bg).
             group.on_disk = !ext4;
             group.inodes_on_disk = !ext4;
             a.free += u64::from(len - start);
@@ -126,10 +126,10 @@ impl Alloc {
     fn place_journal(&mut self, want: u32) {
         let mut g = self.groups.len() as u32 / 2;
         if g + 1 < self.groups.len() as u32 && self.flex > 1 {
-            // Behind the metadata of its flex group.
+            // After the metadata of its flex group.
             g = (g / self.flex * self.flex + 1).min(self.groups.len() as u32 - 1);
         }
-        // Around the metadata of the groups it covers.
+        // Skip the metadata of the groups that the journal covers.
         let mut left = want;
         while left > 0 && g < self.groups.len() as u32 {
             let start = self.first_data(g);
@@ -155,7 +155,8 @@ impl Alloc {
     fn flex_members(&self, g: u32) -> u32 {
         self.flex.min(self.groups.len() as u32 - self.flex_first(g))
     }
-    /// First block of a group's flex metadata: behind superblock and descriptors in group 0.
+    /// First block of a flex group's metadata, which come after superblock and descriptors in group
+    /// 0.
     fn flex_base(&self, g: u32) -> u32 {
         let f = self.flex_first(g);
         let head = if f == 0 {
@@ -189,20 +190,21 @@ impl Alloc {
         let end = self.flex_base(g) + self.flex_members(g) * (2 + self.inode_blocks);
         (end.saturating_sub(g * GROUP)).min(if g == f { GROUP / 2 } else { 0 })
     }
-    /// First block of a group that may hold data.
+    /// First data block of a group.
     pub(crate) fn first_data(&self, g: u32) -> u32 {
         g * GROUP + self.groups[g as usize].start
     }
-    /// Free blocks, those set aside or freed but uncommitted included: they are given back when
-    /// needed.
+    /// Number of free blocks, including those reserved or freed by uncommitted transactions, which
+    /// are released when needed.
     pub(crate) fn available(&self) -> u64 {
         self.free + self.aside + self.pending
     }
-    /// Have a group's bitmaps to be read if they are not in memory? From now on they have.
+    /// Whether a group's bitmaps must be read if they are not in memory. From the next call on,
+    /// they must.
     pub(crate) fn bitmaps_on_disk(&mut self, g: u32) -> bool {
         std::mem::replace(&mut self.groups[g as usize].on_disk, true)
     }
-    /// Blocks of a group's inode table that have inodes in use, from the start.
+    /// Number of blocks at the start of a group's inode table that have inodes in use.
     pub(crate) fn inode_blocks_used(&self, g: u32) -> u32 {
         match &self.groups[g as usize].inodes {
             None => 0,
@@ -210,11 +212,13 @@ impl Alloc {
             Some(b) => b.end_of_used().div_ceil(self.per_block),
         }
     }
-    /// Has a group's inode bitmap to be read if it is not in memory? From now on it has.
+    /// Whether a group's inode bitmap must be read if it is not in memory. From the next call on,
+    /// it must.
     pub(crate) fn inodes_on_disk(&mut self, g: u32) -> bool {
         std::mem::replace(&mut self.groups[g as usize].inodes_on_disk, true)
     }
-    /// Has the inode's table block to be read if it is not in memory: are others in it in use?
+    /// Whether the inode's table block must be read if it is not in memory, because it has other
+    /// inodes in use.
     pub(crate) fn inode_on_disk(&self, g: u32, slot: u32) -> bool {
         if self.flex == 1 {
             return true;
@@ -255,9 +259,9 @@ impl Alloc {
             at += k;
         }
     }
-    /// A free run near `goal`, at most `want` long: at the goal if it is free there, else the first
-    /// run long enough in its group and those behind it, else the longest of the first group that
-    /// has any.
+    /// A free run near `goal`, at most `want` long: at the goal if it is free, otherwise the first
+    /// run that is long enough in its group and those after it, otherwise the longest of the first
+    /// group with free blocks.
     pub(crate) fn run(&mut self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
         let goal = if goal < self.blocks { goal } else { 0 };
@@ -299,11 +303,11 @@ impl Alloc {
         }
         None
     }
-    /// Frees blocks that nobody may have before [`Alloc::free_now`].
+    /// Frees blocks that cannot be reused before [`Alloc::free_now`].
     pub(crate) fn free_later(&mut self, n: u32) {
         self.pending += u64::from(n);
     }
-    /// They are anybody's.
+    /// Makes freed blocks available.
     pub(crate) fn free_now(&mut self, start: u32, n: u32) {
         self.pending -= u64::from(n);
         self.mark(start, n, false);
@@ -314,30 +318,30 @@ impl Alloc {
             self.mark(w.next, w.left, false);
         }
     }
-    /// Ends an inode's window.
+    /// Frees an inode's window.
     pub(crate) fn drop_window(&mut self, i: &mut Inode) {
-        // Most files that are closed were only read: they have none.
+        // Most closed files were only read, and have no window.
         if i.window != Window::default() {
             self.give_back(i.window);
             i.window = Window::default();
         }
     }
-    /// Ends the pools.
+    /// Frees the pools.
     pub(crate) fn drop_pools(&mut self) {
         for i in 0..self.pools.len() {
             let w = std::mem::take(&mut self.pools[i]);
             self.give_back(w);
         }
     }
-    /// The block to try first for a file's page: behind the page before it, else where its
-    /// directory's files go.
+    /// The block to try first for a file's page: after the block of the page before it, otherwise
+    /// in the place of its directory's files.
     fn goal(&self, i: &Inode, log: u32, colour: u32) -> u32 {
         let before = i.ext[..i.ext.partition_point(|e| e.log <= log)].last();
         if let Some(e) = before {
             return e.phys + (log - e.log).min(e.len + 4096);
         }
         if self.flex >= 4 {
-            // Data of regular files begin in the second group of the flex group.
+            // Data of regular files start in the second group of the flex group.
             let g = self.flex_first(i.group);
             let g = g + u32::from(i.kind == Kind::File && self.flex_members(g) > 1);
             return self.first_data(g);
@@ -353,7 +357,8 @@ impl Alloc {
         self.aside -= u64::from(n);
         (s, n)
     }
-    /// Blocks for `want` pages of a file from `log` on: start and how many. `None`: none is left.
+    /// Allocates blocks for `want` pages of a file from `log` on. Returns start and number; `None`:
+    /// the disk is full.
     pub(crate) fn for_file(
         &mut self,
         i: &mut Inode,
@@ -366,7 +371,7 @@ impl Alloc {
         }
         let behind = i.ext.last().map(|e| (e.log + e.len, e.phys + e.len));
         if i.window.left > 0 {
-            // A window serves what continues the file.
+            // A window serves only pages that continue the file.
             if behind.is_none_or(|b| b == (log, i.window.next)) {
                 let mut w = i.window;
                 let r = self.take_from(&mut w, want);
@@ -427,14 +432,14 @@ impl Alloc {
         self.pools[k] = w;
         Some(r)
     }
-    /// On an aged file system runs lie anywhere, of a mean length.
+    /// On an aged file system runs are at random places, with a given mean length.
     fn scattered(&mut self, want: u32) -> Option<(u32, u32)> {
         let len = self.rng.random_range(1..=2 * self.aged).min(want);
         let goal = self.rng.random_range(0..self.blocks);
         self.run(goal, len)
     }
 
-    /// An inode in a group or the next with room: group and slot.
+    /// Takes an inode in a group, or the next group with room. Returns group and slot.
     pub(crate) fn inode(&mut self, near: u32, dir: bool) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
         let g = (0..n)
@@ -465,7 +470,7 @@ impl Alloc {
             self.dirs -= u64::from(dir);
         }
     }
-    /// Free blocks by the bitmaps themselves, for checks.
+    /// Recounts the free blocks from the bitmaps, for checks.
     #[cfg(test)]
     pub(crate) fn recount(&self) -> (u64, u64) {
         let mut free = 0;
@@ -480,7 +485,8 @@ impl Alloc {
     }
 }
 
-/// Journal that mke2fs gives a file system of so many blocks (e2fsprogs 1.43.2 and later).
+/// Size of the journal that mke2fs makes on a file system of this number of blocks (e2fsprogs
+/// 1.43.2 and later).
 fn journal_blocks(blocks: u32) -> u32 {
     const STEPS: [(u32, u32); 8] = [
         (2048, 64),
@@ -496,8 +502,8 @@ fn journal_blocks(blocks: u32) -> u32 {
     step.map_or(262_144, |s| s.1)
 }
 
-/// Pages mballoc asks for when a file of this size is extended: the size rounded up to a power of
-/// two, from 4 up to 2048 pages.
+/// Number of pages that mballoc requests when a file of this size is extended: the size rounded up
+/// to a power of two, from 4 to 2048 pages.
 fn normalised(pages: u32) -> u32 {
     pages.clamp(4, 2048).next_power_of_two()
 }

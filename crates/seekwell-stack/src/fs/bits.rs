@@ -1,18 +1,18 @@
-//! A bitmap of used blocks with search for free runs.
+//! A bitmap of used blocks, with search for free runs.
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bits {
     word: Box<[u64]>,
     len: u32,
     free: u32,
-    /// Free runs there are.
+    /// Number of free runs.
     runs: u32,
-    /// No free run is so long, as far as is known.
+    /// No free run has this length, as far as is known.
     none_of: u32,
 }
 
 impl Bits {
-    /// All free.
+    /// A bitmap with all bits free.
     pub(crate) fn new(len: u32) -> Self {
         Bits {
             word: vec![0; len.div_ceil(64) as usize].into(),
@@ -25,14 +25,14 @@ impl Bits {
     pub(crate) fn get(&self, i: u32) -> bool {
         self.word[(i / 64) as usize] >> (i % 64) & 1 != 0
     }
-    /// Sets or clears a range; returns how many changed.
+    /// Sets or clears a range. Returns the number of changed bits.
     pub(crate) fn set(&mut self, start: u32, n: u32, on: bool) -> u32 {
         let mut changed = 0;
         let end = (start + n).min(self.len);
         if start >= end {
             return 0;
         }
-        // Runs begin elsewhere in the range and right behind it only.
+        // Only runs that begin in the range or just after it can change.
         self.runs -= self.begin_in(start, end);
         let mut i = start;
         while i < end {
@@ -53,7 +53,7 @@ impl Bits {
         }
         changed
     }
-    /// Free runs that begin at one of `start..=end`.
+    /// Number of free runs that begin in `start..=end`.
     fn begin_in(&self, start: u32, end: u32) -> u32 {
         let end = end.min(self.len - 1);
         let (first, last) = (start / 64, end / 64);
@@ -75,7 +75,7 @@ impl Bits {
         };
         (first..=last).map(begin).sum()
     }
-    /// As if nothing had been looked for yet.
+    /// Forgets the results of failed searches.
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
         self.none_of = u32::MAX;
@@ -92,12 +92,12 @@ impl Bits {
         }
         self.len
     }
-    /// The index behind the last used bit.
+    /// The index after the last used bit.
     pub(crate) fn end_of_used(&self) -> u32 {
         let last = self.word.iter().rposition(|w| *w != 0);
         last.map_or(0, |i| i as u32 * 64 + 64 - self.word[i].leading_zeros())
     }
-    /// The first free bit from `from` on, or the length.
+    /// The first free bit from `from` on, or the length of the bitmap.
     pub(crate) fn next_free(&self, from: u32) -> u32 {
         self.find(from, false)
     }
@@ -106,19 +106,19 @@ impl Bits {
         let start = self.find(from, false);
         (start < self.len).then(|| (start, self.find(start, true)))
     }
-    /// Are free runs at least so long on the mean?
+    /// Whether free runs have at least this mean length.
     pub(crate) fn long_on_the_mean(&self, want: u32) -> bool {
         self.runs > 0 && self.free / self.runs >= want
     }
-    /// Is it known that no free run is so long?
+    /// Whether it is known that no free run has this length.
     pub(crate) fn lacks(&self, want: u32) -> bool {
         want >= self.none_of
     }
-    /// No free run is so long: that is known until something is freed.
+    /// Records that no free run has this length. This holds until a bit is freed.
     pub(crate) fn none_of(&mut self, want: u32) {
         self.none_of = self.none_of.min(want);
     }
-    /// The first free run of at least `want` from `from` on; or else the longest there is.
+    /// The first free run of at least `want` from `from` on, otherwise the longest one.
     pub(crate) fn free_run(&self, from: u32, want: u32) -> Option<(u32, u32)> {
         let mut best: Option<(u32, u32)> = None;
         let mut i = from;
@@ -157,7 +157,7 @@ mod tests {
                 let expect = m[s as usize..e as usize].iter().filter(|x| **x != on).count();
                 prop_assert_eq!(b.set(s, n, on) as usize, expect);
                 m[s as usize..e as usize].fill(on);
-                // As the allocator remembers what it looked for in vain.
+                // Like the allocator, record failed searches.
                 if let Some((_, longest)) = b.free_run(0, want).filter(|r| r.1 < want) {
                     b.none_of(longest + 1);
                 }

@@ -6,7 +6,7 @@ use crate::fs::unwritten::Unwritten;
 use crate::memory::{Owner, Tree};
 use seekwell_core::{Instant, List};
 
-/// The block device's own inode: its pages are blocks of the disk, metadata among them.
+/// The inode of the block device. Its pages are blocks of the disk, including metadata.
 pub(crate) const BDEV: u32 = 0;
 /// The root directory.
 pub(crate) const ROOT: u32 = 1;
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     File,
 }
 
-/// Which list of the flusher an inode is on.
+/// The flusher's list that an inode is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WbList {
     None,
@@ -40,7 +40,7 @@ pub(crate) struct Extent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) ino: u32,
-    /// Block of the directory that holds it.
+    /// Block of the directory that contains the name.
     pub(crate) block: u32,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 pub(crate) struct Dir {
     pub(crate) entries: Names,
     pub(crate) parent: u32,
-    /// Bytes used of each block.
+    /// Number of used bytes in each block.
     fill: Vec<u16>,
     /// A block that may have room.
     hint: u32,
@@ -69,7 +69,7 @@ impl Dir {
     pub(crate) fn blocks(&self) -> u32 {
         self.fill.len() as u32
     }
-    /// The block a new name goes to; equal to [`Dir::blocks`] if one more is needed.
+    /// The block for a new name; equal to [`Dir::blocks`] if another block is needed.
     pub(crate) fn block_for(&self, name: &str) -> u32 {
         let fits = |b: &u32| self.fill[*b as usize] + Self::size(name) <= 4096;
         let last = self.blocks() - 1;
@@ -93,33 +93,34 @@ impl Dir {
     }
 }
 
-/// What opening, reading and closing a cached file look at stands in front, on one line of memory.
+/// An inode. The fields used by opening, reading and closing a cached file come first, on one cache
+/// line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Inode {
     pub(crate) len: u64,
     pub(crate) dir: Option<Box<Dir>>,
     pub(crate) kind: Kind,
-    /// Truncated to nothing: new data are written when it is closed.
+    /// The file was truncated to length 0: its new data are written when it is closed.
     pub(crate) flush_on_close: bool,
     pub(crate) locked: bool,
-    /// A write of it failed: the next fsync says so.
+    /// A write of its data failed, which the next fsync reports.
     pub(crate) failed: bool,
-    /// Unlinked and its blocks freed.
+    /// It is unlinked and its blocks are freed.
     pub(crate) emptied: bool,
     pub(crate) on: WbList,
     pub(crate) links: u32,
     pub(crate) opens: u32,
-    /// Of these, for writing.
+    /// Number of these that can write.
     pub(crate) writers: u32,
-    /// Delayed pages.
+    /// Number of delayed pages.
     pub(crate) delayed: u32,
     pub(crate) window: Window,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
-    /// Pages with blocks but without data on them.
+    /// Pages that have blocks but no data on the disk.
     pub(crate) unwritten: Unwritten,
-    /// Writes whose pages are to be converted.
+    /// Number of writes whose pages wait for conversion.
     pub(crate) converting: u32,
     /// Blocks of the extent tree below the inode.
     pub(crate) index: Vec<u32>,
@@ -128,16 +129,17 @@ pub(crate) struct Inode {
     pub(crate) slot: u32,
     pub(crate) dirtied_at: Instant,
     pub(crate) wb_next: u32,
-    /// Last transactions with the inode, and with what finding its data needs.
+    /// The last transactions that changed the inode, and that changed what is needed to find its
+    /// data.
     pub(crate) sync_tid: u64,
     pub(crate) data_tid: u64,
-    /// Transaction in whose list of data it is.
+    /// Transaction that has the inode in its list of ordered data.
     pub(crate) ordered_tid: u64,
     pub(crate) lock_wait: List,
     pub(crate) mtime: Instant,
     pub(crate) mtime_tick: u64,
     pub(crate) epoch: u32,
-    /// Anything of it under way that needs the inode to stay.
+    /// Number of operations that need the inode to stay.
     pub(crate) pins: u32,
 }
 
@@ -184,7 +186,7 @@ impl Inode {
             pins: 0,
         }
     }
-    /// The block of a page and how many follow it contiguously, this one included.
+    /// The block of a page, and the length of the contiguous run from it on.
     pub(crate) fn map(&self, log: u32) -> Option<(u32, u32)> {
         if self.kind == Kind::Device {
             return Some((log, u32::MAX - log));
@@ -194,14 +196,14 @@ impl Inode {
         let d = log - e.log;
         (d < e.len).then(|| (e.phys + d, e.len - d))
     }
-    /// The same for a read: pages without data on the disk have no block.
+    /// The block of a page for a read: pages without data on the disk have none.
     pub(crate) fn map_read(&self, log: u32) -> Option<(u32, u32)> {
         if !self.unwritten.is_empty() && self.unwritten.holds(log) {
             return None;
         }
         self.map(log)
     }
-    /// Gives pages blocks; neighbours are joined.
+    /// Records the blocks of pages; merges neighbours.
     pub(crate) fn map_insert(&mut self, log: u32, phys: u32, len: u32) {
         self.blocks += len;
         let i = self.ext.partition_point(|e| e.log <= log);
@@ -215,7 +217,7 @@ impl Inode {
         }
         self.ext.insert(i, Extent { log, phys, len });
     }
-    /// Takes the blocks from page `from` on out; calls `free(start, length)` for each run.
+    /// Removes the blocks from page `from` on, and calls `free(start, length)` for each run.
     pub(crate) fn map_cut(&mut self, from: u32, mut free: impl FnMut(u32, u32)) {
         self.unwritten.take(from, u32::MAX);
         while let Some(e) = self.ext.last_mut() {
@@ -235,7 +237,7 @@ impl Inode {
             }
         }
     }
-    /// Blocks of the extent tree it needs: four extents fit into the inode, 340 into a block.
+    /// Number of extent tree blocks needed: four extents fit into the inode, 340 into a block.
     pub(crate) fn index_needed(&self) -> usize {
         if self.ext.len() <= 4 {
             0
@@ -243,11 +245,11 @@ impl Inode {
             self.ext.len().div_ceil(340)
         }
     }
-    /// Is something set aside for it?
+    /// Whether blocks are reserved for the inode.
     pub(crate) fn window_left(&self) -> bool {
         self.window.left > 0
     }
-    /// Pages that hold its length.
+    /// Number of pages up to its length.
     pub(crate) fn pages_len(&self) -> u32 {
         self.len.div_ceil(4096).min(u64::from(u32::MAX)) as u32
     }
@@ -282,7 +284,7 @@ mod tests {
             let b = d.block_for(&name);
             d.add(&name, 5, b);
         }
-        // 12 characters: 20 bytes an entry, 203 in the first block, 204 in others.
+        // 12 characters take 20 bytes per entry: 203 entries in the first block, 204 in the others.
         assert_eq!(d.blocks(), 5);
         let e = d.remove("file00000000").expect("there");
         assert_eq!((e.block, d.block_for("file00000000")), (0, 0));

@@ -1,8 +1,8 @@
-//! The file system on the disk: inodes, directories, where blocks and inodes lie.
+//! The file system on the disk: inodes, directories, placement of blocks and inodes.
 //!
-//! Enough of ext4 and ext3 for locality and for the journal: block groups, flex_bg, the journal in
-//! the middle, pools and windows of the allocators. Left out: contents, htree splits, quota,
-//! inline data, that extents split where they are converted in part.
+//! It models what locality and the journal of ext4 and ext3 need: block groups, flex_bg, the
+//! journal in the middle of the disk, pools and windows of the allocators. Left out: contents,
+//! htree splits, quota, inline data, splits of extents that are converted in part.
 
 mod alloc;
 mod bits;
@@ -23,9 +23,9 @@ use crate::config::{Config, Fs};
 use paths::Paths;
 use seekwell_core::{Errno, List, soon};
 
-/// Blocks of 4 KiB in a group.
+/// Blocks of 4 KiB per group.
 pub(crate) const GROUP: u32 = 32_768;
-/// Sectors in a block.
+/// Sectors per block.
 pub(crate) const BLOCK_SECTORS: u64 = 8;
 
 /// The whole file system.
@@ -33,16 +33,16 @@ pub(crate) struct FileSystem {
     pub(crate) inodes: Vec<Inode>,
     free_inodes: Vec<u32>,
     pub(crate) alloc: Alloc,
-    /// Blocks promised to delayed pages.
+    /// Blocks reserved for delayed pages.
     pub(crate) reserved: u64,
-    /// Raised when caches are dropped: names and inodes have to be read again.
+    /// Incremented when caches are dropped: names and inodes must then be read again.
     pub(crate) epoch: u32,
     pub(crate) kind: Fs,
     paths: Paths,
 }
 
 impl FileSystem {
-    /// A fresh file system on a disk of so many sectors.
+    /// A fresh file system on a disk of `capacity` sectors.
     pub(crate) fn make(cfg: &Config, capacity: u64) -> Self {
         let alloc = Alloc::new(
             cfg,
@@ -59,7 +59,7 @@ impl FileSystem {
         };
         fs.inodes.push(Inode::new(Kind::Device, 0, 0));
         fs.inodes[BDEV as usize].len = capacity * 512;
-        // Inode 2 of group 0, behind the reserved ones.
+        // Inode 2 of group 0, after the reserved ones.
         let mut root = Inode::new(Kind::Directory, 0, 1);
         let block = fs.alloc.run(fs.alloc.first_data(0), 1).map(|r| r.0);
         root.dir = Some(Box::new(Dir::new(ROOT)));
@@ -84,7 +84,7 @@ impl FileSystem {
             }
         }
     }
-    /// Gives the number back; nothing may refer to it any more.
+    /// Frees an inode's number; nothing may refer to it.
     pub(crate) fn release_inode(&mut self, ino: u32) {
         let i = &mut self.inodes[ino as usize];
         debug_assert!(i.tree.pages == 0 && i.on == WbList::None && i.lock_wait == List::new());
@@ -93,23 +93,23 @@ impl FileSystem {
         i.ext = Vec::new();
         self.free_inodes.push(ino);
     }
-    /// The block of the inode table that holds an inode.
+    /// The block of the inode table that contains an inode.
     pub(crate) fn inode_block(&self, ino: u32) -> u32 {
         let i = &self.inodes[ino as usize];
         self.alloc.inode_block(i.group, i.slot)
     }
-    /// Blocks that new data may have.
+    /// Number of blocks for new data.
     pub(crate) fn available(&self) -> u64 {
         self.alloc.available().saturating_sub(self.reserved)
     }
-    /// The inode a path names, and the directory of its last part. No I/O is modelled here.
+    /// The inode of a path, and the directory of the last component. Models no I/O.
     pub(crate) fn walk(&mut self, path: &str) -> Result<Walk, Errno> {
-        // No task has the number 0.
+        // No task has number 0.
         self.walk_on(0, path)
     }
-    /// The same for an actor that will most often go on in the same directory.
+    /// The same for an actor, which usually stays in the same directory.
     pub(crate) fn walk_on(&mut self, who: u32, path: &str) -> Result<Walk, Errno> {
-        // A usual path: a directory, and a name in it.
+        // The usual path is a directory and a name in it.
         let usual = |name: &str| {
             let dots = name.starts_with('.');
             !name.is_empty() && !dots && name.len() <= 255
@@ -129,7 +129,7 @@ impl FileSystem {
         self.paths.learn(before, walk.dir, walk.steps - 1);
         Ok(walk)
     }
-    /// A name in a directory that so many names led to.
+    /// Looks up a name in a directory that was found in `steps` steps.
     #[inline]
     fn name_in(&self, dir: u32, steps: u32, name: &str) -> Result<Walk, Errno> {
         let d = self.inodes[dir as usize].dir.as_ref();
@@ -141,7 +141,7 @@ impl FileSystem {
         let steps = steps + 1;
         Ok(Walk { dir, ino, steps })
     }
-    /// A directory is no longer where it was.
+    /// A directory was renamed or removed.
     pub(crate) fn directory_gone(&mut self) {
         self.paths.forget();
     }
@@ -161,18 +161,18 @@ impl FileSystem {
     }
 }
 
-/// Where a path leads.
+/// The result of a path look-up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk {
-    /// Directory of the last part.
+    /// Directory of the last component.
     pub(crate) dir: u32,
-    /// What it names there.
+    /// Inode of the last component, if it exists.
     pub(crate) ino: Option<u32>,
-    /// Names looked up.
+    /// Number of looked-up names.
     pub(crate) steps: u32,
 }
 
-/// The last part of a path.
+/// The last component of a path.
 pub(crate) fn last_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |p| p.1)

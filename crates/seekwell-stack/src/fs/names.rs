@@ -1,22 +1,23 @@
-//! The names of a directory: a table by hash, since names are looked up far more often than listed.
+//! The names of a directory, in a hash table, because names are looked up far more often than
+//! listed.
 //!
-//! Slots hold a hash and a place in the list, which is in the order in which names were made, as
-//! their texts are. Programs go through files in one order again and again: each name remembers which
-//! of its kind was asked for behind it, and until it knows, the next or the one before in the list is
-//! guessed. Only if that fails is a name looked up by hash. The order is nobody's business otherwise:
-//! who lists names gets them sorted.
+//! A slot holds a hash and an index into the list of names. List and texts are in the order in
+//! which the names were made. Programs often go through files repeatedly in the same order. So each
+//! name remembers which name of its kind was looked up after it. Until it knows one, a neighbour in
+//! the list is the guess. Only if the guess fails is a name looked up by hash. The order has no
+//! other effect: listings are sorted.
 
 use super::inode::Entry;
 use seekwell_core::soon;
 use std::cell::Cell;
 
-/// No place.
+/// No index.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     hash: u32,
-    /// In the list; [`FREE`]: no name.
+    /// Index in the list; [`FREE`]: the slot has no name.
     place: u32,
 }
 
@@ -25,39 +26,39 @@ const EMPTY: Slot = Slot {
     place: FREE,
 };
 
-/// Of a slot that is free.
+/// Tag of a free slot.
 const NO_TAG: u8 = 0;
 
-/// Of a slot with this hash: bits that say nothing of where it is.
+/// Tag of a slot with this hash, from bits that do not determine the slot.
 fn tag(hash: u32) -> u8 {
     (hash >> 24) as u8 | 1
 }
 
 #[derive(Clone, Debug)]
 struct Named {
-    /// Where its text begins; [`FREE`]: it is gone.
+    /// Start of its text; [`FREE`]: the name was removed.
     at: u32,
     entry: Entry,
-    /// The place of the name of its kind that was asked for behind it; [`FREE`]: of none yet.
+    /// Index of the name of its kind that was looked up after it; [`FREE`]: none yet.
     behind: Cell<u32>,
 }
 
-/// Kinds of names that are told apart, a power of two: by their first letters.
+/// Number of kinds of names, a power of two. The first letter determines the kind.
 const KINDS: usize = 4;
-/// So far apart in the list two names may be to be two of a way.
+/// Largest distance in the list of names that are assumed to be in sequence.
 const NEAR: u32 = 4;
 
-/// What is known of the names of a kind, all of it guesses.
+/// What is known about the look-ups of a kind of names. All of it is a guess.
 #[derive(Clone, Copy, Debug)]
 struct Trail {
-    /// Where the last was found; [`FREE`]: the one before was the last of its way.
+    /// Index of the last found name; [`FREE`]: the sequence has ended.
     last: u32,
-    /// Where the next may be, and where else: another program in the same directory leads away from a
-    /// way once, not for good.
+    /// The guess for the next name, and an alternative. With an alternative, another program in the
+    /// same directory disturbs a sequence only once.
     next: [u32; 2],
-    /// Where a way began: the next program begins where the last one did.
+    /// Start of the sequence: the next program probably starts at the same name.
     first: u32,
-    /// From one name to the next in the list, of names that do not know who is behind them.
+    /// Distance in the list to the next name, for names that do not remember a successor.
     step: u32,
 }
 
@@ -76,19 +77,19 @@ impl Default for Trail {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     trails: [Cell<Trail>; KINDS],
-    /// A power of two of them, or none; at most three quarters are taken.
+    /// Their number is a power of two, or zero; at most three quarters are used.
     slots: Vec<Slot>,
-    /// A byte for each, so that a name that is not there is missed on few lines of memory.
+    /// One byte per slot, so that a failed search touches few cache lines.
     tags: Vec<u8>,
     list: Vec<Named>,
-    /// Texts, each behind its length (two bytes).
+    /// Texts, each after its length (two bytes).
     text: Vec<u8>,
-    /// Bytes of it whose names are gone.
+    /// Bytes of removed names in `text`.
     waste: usize,
     len: usize,
 }
 
-/// Mixes eight bytes at a time; the same on every machine.
+/// A hash of eight bytes at a time, equal on all machines.
 #[inline]
 pub(crate) fn hash(text: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -108,7 +109,7 @@ pub(crate) fn hash(text: &[u8]) -> u64 {
 }
 
 impl Names {
-    /// None at all?
+    /// Whether there are no names.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -118,7 +119,7 @@ impl Names {
         let i = self.find(hash(name.as_bytes()) as u32, name)?;
         Some(self.list[self.slots[i].place as usize].entry)
     }
-    /// The entry of a name, and the inode whose name is likely to be asked for next of its kind.
+    /// The entry of a name, and the inode of the name of its kind that is probably next.
     #[inline]
     pub(crate) fn get_in_turn(&self, name: &str) -> Option<(Entry, Option<u32>)> {
         let first = name.as_bytes().first().copied().unwrap_or_default();
@@ -160,7 +161,7 @@ impl Names {
         let entry = self.list[place as usize].entry;
         Some((entry, next.map(|n| n.entry.ino)))
     }
-    /// Where the name may be that is asked for behind the one at `place`.
+    /// The guess for the name that is looked up after the one at `place`.
     #[inline]
     fn behind(&self, place: u32, step: u32) -> u32 {
         match self.list[place as usize].behind.get() {
@@ -168,8 +169,8 @@ impl Names {
             known => known,
         }
     }
-    /// A name was looked up by its hash: found at `place`, or not there, as programs find at the end of
-    /// a way.
+    /// Updates the guesses after a look-up by hash. The name was found at `place`, or not found, as
+    /// happens at the end of a sequence.
     fn strays(&self, trail: &mut Trail, place: Option<u32>) {
         let last = std::mem::replace(&mut trail.last, FREE);
         let Some(place) = place else {
@@ -181,7 +182,7 @@ impl Names {
         let step = place.wrapping_sub(last);
         match self.list.get(last as usize) {
             None => trail.first = place,
-            // The same again, as who looks at a file and then opens it asks.
+            // The same name again: programs often stat a file and then open it.
             Some(_) if step == 0 => return,
             Some(last) => {
                 last.behind.set(place);
@@ -190,12 +191,12 @@ impl Names {
                 }
             }
         }
-        // The way goes on behind a file that was made anew.
+        // The sequence continues after a file that was replaced.
         trail.next[1] = match self.list.get(trail.next[0] as usize) {
             Some(n) if n.at == FREE => self.behind(trail.next[0], trail.step),
             _ => trail.next[0],
         };
-        // A new way begins, at whose end there is nothing.
+        // A new sequence probably ends with a failed search, so prefetch the tags.
         let tags = self.tags.chunks(64).take(8);
         tags.for_each(|line| soon(&line[0]));
     }
@@ -224,7 +225,7 @@ impl Names {
         let len = u16::from_le_bytes([self.text[at], self.text[at + 1]]);
         &self.text[at + 2..at + 2 + usize::from(len)]
     }
-    /// Puts a name in, or gives it another entry.
+    /// Adds a name, or replaces its entry.
     pub(crate) fn insert(&mut self, name: &str, entry: Entry) {
         let hash = hash(name.as_bytes()) as u32;
         if let Some(i) = self.find(hash, name) {
@@ -251,14 +252,15 @@ impl Names {
         }
         (self.slots[i], self.tags[i]) = (slot, tag(slot.hash));
     }
-    /// Takes a name out. Those behind it move up, so that no search ends too early.
+    /// Removes a name. Later entries of its probe sequence move up, so that no search ends too
+    /// early.
     pub(crate) fn remove(&mut self, name: &str) -> Option<Entry> {
         let mut hole = self.find(hash(name.as_bytes()) as u32, name)?;
         let place = self.slots[hole].place as usize;
         let Named { at, entry, .. } = self.list[place];
         self.len -= 1;
         if place + 1 == self.list.len() {
-            // The newest, as that of a file that gets its name at last: nothing stays of it.
+            // The newest name, such as a temporary file's before its rename, is removed completely.
             self.list.pop();
             self.text.truncate(at as usize);
         } else {
@@ -273,7 +275,7 @@ impl Names {
             if s.place == FREE {
                 break;
             }
-            // It may move if the hole is no further from its home than it is itself.
+            // An entry may move if the hole is not before its home slot in the probe sequence.
             let home = s.hash as usize & mask;
             if (i.wrapping_sub(home) & mask) >= (i.wrapping_sub(hole) & mask) {
                 (self.slots[hole], self.tags[hole]) = (s, tag(s.hash));
@@ -286,7 +288,7 @@ impl Names {
         }
         Some(entry)
     }
-    /// With so many slots, and without what is left of names that are gone.
+    /// Rebuilds the table with this number of slots, without the remains of removed names.
     fn rebuild(&mut self, slots: usize) {
         let mut text = Vec::with_capacity(self.text.len() - self.waste);
         let mut list = Vec::with_capacity(self.len);
@@ -310,7 +312,7 @@ impl Names {
             self.put(Slot { hash, place });
         }
         (self.text, self.list, self.waste) = (text, list, 0);
-        // Their places are others' now.
+        // The indices have changed.
         self.trails = Default::default();
     }
     /// All of them, sorted by name.
@@ -345,7 +347,7 @@ mod tests {
             let mut names = Names::default();
             let mut model: BTreeMap<String, (u32, u32)> = BTreeMap::new();
             for (op, n, block) in ops {
-                // Names of every length, some of them beginnings of others.
+                // Names of various lengths, some of them prefixes of others.
                 let name = format!("{}{}", "ab".repeat(n as usize % 7), n / 3);
                 match op {
                     0 | 1 => {
@@ -370,8 +372,8 @@ mod tests {
     }
 
     proptest! {
-        /// Names asked for in turn, by two who are in the same directory, while files are made anew
-        /// and removed: the guess is nobody's answer but the right one's.
+        /// Two programs look up names in sequence in the same directory, while files are replaced
+        /// and removed. Results must not depend on the guesses.
         #[test]
         fn asked_for_in_turn_agrees_with_a_map(
             ops in proptest::collection::vec((0u8..12, 0u32..60), 1..400),
@@ -384,7 +386,7 @@ mod tests {
             for (op, n) in ops {
                 match op {
                     0..3 => {
-                        // Some are given a name for good after all others.
+                        // Some names are made after all others.
                         let ino = made;
                         let name = of(n);
                         names.remove(&name);
@@ -411,21 +413,22 @@ mod tests {
         for n in (0..100).rev() {
             names.insert(&format!("picture-{n}"), Entry { ino: n, block: 0 });
         }
-        // One is made anew, so that it is out of turn.
+        // One file is replaced, which moves it out of order.
         names.remove("picture-50");
         let (ino, block) = (500, 0);
         names.insert("picture-50", Entry { ino, block });
         let next = |n: u32| names.get_in_turn(&format!("picture-{n}")).and_then(|f| f.1);
         let guessed = (0..99).filter(|n| next(*n) == Some(n + 1)).count();
         assert!(guessed >= 95, "{guessed} of 99");
-        // Each looked at before it is opened.
+        // Each is looked at before it is opened.
         next(1);
         let guessed = (2..40).filter(|n| next(*n) == Some(n + 1) && next(*n) == Some(n + 1));
         assert!(guessed.count() >= 36);
     }
 
-    /// An order of its own, as that of files made by chance, is known the second time: from the first
-    /// name on, behind one that was made anew, and beside another program for which names are missing.
+    /// An arbitrary order, such as that of random names, is known at the second pass. It is used
+    /// from the first name on, after a replaced file, and during failed look-ups of another
+    /// program.
     #[test]
     fn an_order_is_learnt_at_once() {
         let mut names = Names::default();
@@ -450,7 +453,7 @@ mod tests {
         names.insert("comment-20", Entry { ino, block });
         assert!(read(&names) >= last - 3);
         assert_eq!(read(&names), last - 1);
-        // Of a kind that is told apart by its first letter, and of the same one.
+        // Names of another kind, which differs by the first letter, and of the same kind.
         for other in ["picture-7", "cover-7"] {
             assert!(names.get_in_turn(other).is_none());
             assert_eq!(read(&names), last - 1);

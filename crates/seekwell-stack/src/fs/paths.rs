@@ -1,11 +1,11 @@
-//! Directories that paths led to lately: programs open one file after the other in the same place.
+//! Recently used directories by path, because programs open many files in the same place.
 //!
-//! A table of a fixed size, a place for each hash of a path; whoever comes later takes it. What it
-//! knows holds until a directory is renamed or removed: then all is forgotten.
+//! A table of fixed size with one entry per hash; a newer path replaces an older one. Entries are
+//! valid until a directory is renamed or removed, which invalidates all of them.
 
 use super::names::hash;
 
-/// Places, a power of two.
+/// Number of entries, a power of two.
 const PLACES: usize = 1024;
 
 #[derive(Clone, Debug, Default)]
@@ -16,13 +16,13 @@ struct Place {
     age: u64,
 }
 
-/// The table.
+/// The table of directories.
 #[derive(Clone, Debug)]
 pub(crate) struct Paths {
     places: Vec<Place>,
-    /// Where each actor found the last directory it asked for.
+    /// For each actor, the entry of its last directory.
     last: Vec<u16>,
-    /// Places of another age hold nothing.
+    /// Entries of another age are invalid.
     age: u64,
 }
 
@@ -38,7 +38,8 @@ impl Paths {
     fn place(path: &str) -> usize {
         hash(path.as_bytes()) as usize & (PLACES - 1)
     }
-    /// The directory of exactly this path, and how many names were looked up on the way; `who` asks.
+    /// The directory of exactly this path, and the number of names looked up for it. `who` is the
+    /// actor.
     #[inline]
     pub(crate) fn get(&mut self, who: u32, path: &str) -> Option<(u32, u32)> {
         let at = Self::place(path);
@@ -50,8 +51,8 @@ impl Paths {
         self.last[who as usize] = at as u16;
         Some(found)
     }
-    /// The same of the directory that `who` was led to last, if this path leads into it: with what
-    /// of the path is left.
+    /// The same for the last directory of `who`, if this path leads into it. Also returns the rest
+    /// of the path.
     #[inline]
     pub(crate) fn again<'a>(&self, who: u32, path: &'a str) -> Option<(u32, u32, &'a str)> {
         let at = self.last.get(who as usize)?;
@@ -59,7 +60,7 @@ impl Paths {
         let left = path.strip_prefix(&*p.path)?.strip_prefix('/')?;
         (p.age == self.age).then_some((p.dir, p.steps, left))
     }
-    /// A path leads to this directory.
+    /// Records the directory of a path.
     pub(crate) fn learn(&mut self, path: &str, dir: u32, steps: u32) {
         if self.places.is_empty() {
             self.places.resize_with(PLACES, Place::default);
@@ -69,7 +70,7 @@ impl Paths {
         p.path.push_str(path);
         (p.dir, p.steps, p.age) = (dir, steps, self.age);
     }
-    /// A directory has lost its name: paths may lead elsewhere.
+    /// A directory was renamed or removed: invalidates all entries.
     pub(crate) fn forget(&mut self) {
         self.age += 1;
     }

@@ -1,10 +1,10 @@
-//! Pages of a file that have blocks but no data on them yet: they read as zeroes, and once data
-//! are there the inode has to say so.
+//! Unwritten pages of a file: they have blocks but no data on the disk, and read as zeros. When
+//! data are on the disk, the inode must be changed.
 //!
-//! fallocate makes such ranges; from 5.6 on (dioread_nolock) writeback does too. Left out: that the
-//! extent tree splits where a range is converted in part.
+//! fallocate makes such ranges; since 5.6 (dioread_nolock) writeback does too. Left out: splits of
+//! the extent tree when a range is converted in part.
 
-/// Ranges `start..end`, ascending, neither touching nor overlapping.
+/// Ranges `start..end`, ascending, disjoint and not adjacent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unwritten(Vec<(u32, u32)>);
 
@@ -13,7 +13,7 @@ impl Unwritten {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// The first range that ends behind `at`.
+    /// Index of the first range that ends after `at`.
     fn behind(&self, at: u32) -> usize {
         self.0.partition_point(|r| r.1 <= at)
     }
@@ -24,7 +24,7 @@ impl Unwritten {
         let r = self.0.get(self.behind(start));
         r.is_some_and(|r| r.0 < start.saturating_add(n))
     }
-    /// Adds pages that were not in it.
+    /// Adds pages that are not in the set.
     pub(crate) fn add(&mut self, start: u32, n: u32) {
         let end = start + n;
         let i = self.behind(start);
@@ -41,7 +41,7 @@ impl Unwritten {
             (false, false) => self.0.insert(i, (start, end)),
         }
     }
-    /// Takes pages out, as far as they are in it.
+    /// Removes pages that are in the set.
     pub(crate) fn take(&mut self, start: u32, n: u32) {
         let end = start.saturating_add(n);
         let mut i = self.behind(start);

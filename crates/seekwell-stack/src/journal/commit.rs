@@ -1,4 +1,4 @@
-//! One commit, and the checkpoint when the journal is full.
+//! The commit of a transaction, and the checkpoint of a full journal.
 
 use crate::executor::{Actor, idle};
 use crate::fs::BDEV;
@@ -9,12 +9,12 @@ use crate::memory::flag;
 use crate::stats::Mark;
 use seekwell_core::{Flags, Nanos, Op, PAGE_SECTORS};
 
-/// What a commit asks of whoever keeps the data of inodes: jbd2 has callbacks for it,
+/// The operations on file data that a commit needs. jbd2 has callbacks for them,
 /// `j_submit_inode_data_buffers` and `j_finish_inode_data_buffers`.
 pub(crate) trait InodeData {
-    /// Sends an inode's data that have blocks (in ext3 all).
+    /// Submits the data of an inode that have blocks (in ext3 all data).
     async fn submit(&self, k: &K, a: Actor, ino: u32, ext3: bool);
-    /// Waits for what of them is under way.
+    /// Waits for the data of an inode that are under writeback.
     async fn finish(&self, k: &K, a: Actor, ino: u32);
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn thread(k: K, data: impl InodeData) {
 async fn commit(k: &K, a: Actor, data: &impl InodeData) {
     k.w().mark(Mark::CommitBegin);
     free_superblock(k, a).await;
-    // 1. No new handles; those open end.
+    // 1. Allow no new handles, and wait for the open ones.
     k.w().journal.running.as_mut().expect("one runs").locked = true;
     wait(k, a, |w| {
         let t = w.journal.running.as_ref()?;
@@ -62,7 +62,7 @@ async fn commit(k: &K, a: Actor, data: &impl InodeData) {
         w.rt.wake_all(&mut w.journal.handle_wait);
         w.fs.kind == crate::config::Fs::Ext3
     };
-    // 2. Data first: those that already have blocks.
+    // 2. Write the data that already have blocks.
     let inodes = std::mem::take(&mut committing(&mut k.w()).inodes);
     let ordered = !k.w().cfg.ablations.no_ordered_data;
     if ordered {
@@ -70,20 +70,20 @@ async fn commit(k: &K, a: Actor, data: &impl InodeData) {
             data.submit(k, a, *ino, ext3).await;
         }
     }
-    // In jbd data are waited for before anything is logged.
+    // jbd waits for the data before it logs anything.
     if ext3 && ordered {
         wait_data(k, a, &inodes, data).await;
     }
-    // 3. The blocks into the journal.
+    // 3. Write the blocks into the journal.
     let group = log_blocks(k, a).await;
     if !ext3 && ordered {
         wait_data(k, a, &inodes, data).await;
     }
     lift_shadows(k, a).await;
     let failed = wait_group(k, a, group).await.is_err();
-    // 4. The record.
+    // 4. Write the commit record.
     let failed = record(k, a).await || failed;
-    // 5. Home.
+    // 5. Release the data; the blocks will be written home later.
     let mut w = k.w();
     for ino in &inodes {
         w.unpin_inode(*ino);
@@ -99,8 +99,8 @@ fn committing(w: &mut World) -> &mut Txn {
         .expect("a commit is under way")
 }
 
-/// In order of index, as filemap_fdatawait goes: behind a writer that appends all the time it finds
-/// new pages under writeback for as long as somebody writes them back.
+/// Waits in order of index, like filemap_fdatawait. If a writer keeps appending, the wait finds new
+/// pages under writeback for as long as writeback continues.
 async fn wait_data(k: &K, a: Actor, inodes: &[u32], data: &impl InodeData) {
     for ino in inodes {
         data.finish(k, a, *ino).await;
@@ -108,7 +108,7 @@ async fn wait_data(k: &K, a: Actor, inodes: &[u32], data: &impl InodeData) {
 }
 
 fn journal_flags(w: &World) -> Flags {
-    // jbd of 2.6 wrote plain; jbd2 marks every commit.
+    // jbd of 2.6 wrote unmarked; jbd2 marks every commit SYNC.
     let mut f = w.sync_flags();
     f.set(Flags::META, w.cfg.constants.journal_marked != 0);
     if w.cfg.constants.journal_noidle == 0 {
@@ -171,7 +171,7 @@ impl World {
         let j = &self.journal;
         let mut old = Checkpoint {
             tid: t.tid,
-            // What the transactions before hold is theirs.
+            // Exclude the space of earlier transactions.
             log_blocks: (j.head - j.tail - j.checkpoint_blocks) as u32,
             left: 0,
             blocks: Vec::new(),
@@ -207,7 +207,8 @@ impl World {
     }
 }
 
-/// 3.4 lifts the shadows one block after the other, once data are there; jbd once the log is.
+/// Unblocks the logged blocks, for kernels that do not do this when each write ends. 3.4 waits for
+/// the data first, and then for one block after the other; jbd waits for the log.
 async fn lift_shadows(k: &K, a: Actor) {
     let n = committing(&mut k.w()).blocks.len();
     for i in 0..n {
@@ -226,7 +227,7 @@ async fn lift_shadows(k: &K, a: Actor) {
     }
 }
 
-/// The commit record. True if it failed.
+/// Writes the commit record. Returns true if that failed.
 async fn record(k: &K, a: Actor) -> bool {
     let g = {
         let mut w = k.w();
@@ -248,7 +249,8 @@ async fn record(k: &K, a: Actor) -> bool {
     wait_group(k, a, g).await.is_err()
 }
 
-/// Writes the journal's superblock when a quarter of the journal has become free since last time.
+/// Writes the journal's superblock when a quarter of the journal has become free since the last
+/// such write.
 async fn free_superblock(k: &K, a: Actor) {
     let g = {
         let mut w = k.w();
@@ -278,11 +280,11 @@ async fn free_superblock(k: &K, a: Actor) {
         g
     };
     after_submit(k, a).await;
-    // A failing journal shows in the commits themselves.
+    // Ignore the result: a failing journal also fails the commits.
     let _ = wait_group(k, a, g).await;
 }
 
-/// The journal is full: the caller writes the oldest transaction's blocks home.
+/// Handles a full journal: the caller writes the oldest transaction's blocks home.
 pub(super) async fn make_room(k: &K, a: Actor) {
     wait(k, a, |w| w.journal.checkpointing.then_some(Q::Checkpoint)).await;
     {
@@ -327,7 +329,7 @@ pub(super) async fn make_room(k: &K, a: Actor) {
         k.w().plug(a, false);
         let _ = wait_group(k, a, group).await;
     }
-    // What the running transaction has taken again goes with its own commit.
+    // Blocks that the running transaction has changed again are freed by its own commit.
     let stuck = {
         let w = k.w();
         let same = w
@@ -349,7 +351,7 @@ pub(super) async fn make_room(k: &K, a: Actor) {
 }
 
 impl World {
-    /// Writes block number `i` of a checkpoint if it is still its; `None` at the end.
+    /// Writes block `i` of a checkpoint home if it still belongs to it. Returns `None` at the end.
     fn home_one(&mut self, a: Actor, tid: u64, i: usize, group: u32) -> Option<bool> {
         let c = self.journal.checkpoints.front().filter(|c| c.tid == tid)?;
         let id = *c.blocks.get(i)?;

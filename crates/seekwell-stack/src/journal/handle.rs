@@ -1,17 +1,18 @@
-//! Handles: how a change of metadata joins the running transaction, and waiting for its commit.
+//! Handles, through which metadata changes join the running transaction, and waiting for its
+//! commit.
 
 use crate::executor::{Actor, Sleep};
 use crate::machine::{K, Q, Txn, World, wait};
 
 impl World {
-    /// Asks for the commit of a transaction.
+    /// Requests the commit of a transaction.
     pub(crate) fn request_commit(&mut self, tid: u64) {
         if tid > self.journal.committed && tid > self.journal.requested {
             self.journal.requested = tid;
             self.rt.wake(crate::machine::JOURNAL, Sleep::Idle);
         }
     }
-    /// A new transaction with one handle.
+    /// Begins a transaction with one handle.
     fn begin_transaction(&mut self) {
         let started = self.now();
         let j = &mut self.journal;
@@ -26,7 +27,8 @@ impl World {
         });
         self.rt.wake(crate::machine::JOURNAL, Sleep::Idle);
     }
-    /// Blocks freed by transactions that have not committed are needed after all.
+    /// Makes the blocks available that uncommitted transactions have freed, because they are
+    /// needed.
     pub(crate) fn release_freed(&mut self) {
         let (j, alloc) = (&mut self.journal, &mut self.fs.alloc);
         for (s, n) in j.freed.drain(..).chain(j.freed_committing.drain(..)) {
@@ -50,7 +52,7 @@ impl World {
             self.request_commit(tid);
         }
     }
-    /// An inode's data are to be on the disk before the running transaction commits.
+    /// The inode's data must be on the disk before the running transaction commits.
     pub(crate) fn order_data(&mut self, ino: u32) {
         let t = self.journal.running.as_mut().expect("under a handle");
         let i = &mut self.fs.inodes[ino as usize];
@@ -62,7 +64,7 @@ impl World {
     }
 }
 
-/// Opens a handle: waits while the running transaction is locked, full, or the journal is.
+/// Opens a handle. Waits while the running transaction is locked or full, or the journal is full.
 pub(crate) async fn handle_start(k: &K, a: Actor) {
     loop {
         let full = {
@@ -101,7 +103,8 @@ pub(crate) async fn handle_start(k: &K, a: Actor) {
     }
 }
 
-/// A handle reserved beforehand: it waits for nothing and joins a locked transaction too.
+/// Opens a handle that was reserved beforehand. It never waits, and joins even a locked
+/// transaction.
 pub(crate) fn handle_reserved(k: &K) {
     let mut w = k.w();
     match &mut w.journal.running {
@@ -110,18 +113,18 @@ pub(crate) fn handle_reserved(k: &K) {
     }
 }
 
-/// Waits for the commit of a transaction, asking for it.
+/// Requests the commit of a transaction and waits for it.
 pub(crate) async fn wait_commit(k: &K, a: Actor, tid: u64) {
     k.w().request_commit(tid);
     wait(k, a, |w| (w.journal.committed < tid).then_some(Q::Commit)).await;
 }
 
-/// Waits until the oldest checkpoint is gone: home writes of others end, or the transaction that
-/// has its blocks again commits.
+/// Waits until the oldest checkpoint is gone: either the home writes of other tasks end, or the
+/// transaction that has changed its blocks again commits.
 pub(super) async fn wait_commit_or_home(k: &K, a: Actor, tid: u64, oldest: u64) {
     let blocked = |w: &World| {
         let c = w.journal.checkpoints.front().filter(|c| c.tid == oldest)?;
-        // A block of it under writeback, if there is one: its end is what is waited for.
+        // If a block of the checkpoint is under writeback, wait for its end.
         let under_way = c.blocks.iter().find_map(|id| {
             let m = w.journal.meta[*id as usize];
             let page = &w.cache.pages[m.page as usize];

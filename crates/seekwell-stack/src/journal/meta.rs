@@ -35,7 +35,7 @@ impl World {
         self.cache.pin(page);
         id
     }
-    /// The block was freed: nobody needs to write it any more.
+    /// The block was freed, so it need not be written.
     pub(crate) fn meta_forget(&mut self, block: u32) {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let Some(p) = self.cache.lookup(tree, block) else {
@@ -50,8 +50,8 @@ impl World {
     }
 }
 
-/// Brings a metadata block into memory; `read` says whether the disk has it. `near`: blocks
-/// that are read with it. `flags` mark the read.
+/// Reads a metadata block into memory; `read` is false if the disk has no content for it. `near`:
+/// blocks that are read with it. `flags` mark the read.
 pub(crate) async fn read_meta(
     k: &K,
     a: Actor,
@@ -126,8 +126,8 @@ async fn read_block(k: &K, a: Actor, block: u32, flags: Flags) {
     after_submit(k, a).await;
 }
 
-/// Changes a metadata block under a handle: it joins the running transaction, once nobody logs or
-/// writes it.
+/// Changes a metadata block under a handle. Waits until the block is not being logged or written,
+/// then adds it to the running transaction.
 pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
     wait(k, a, |w| {
         let tree = &w.fs.inodes[BDEV as usize].tree;
@@ -146,7 +146,7 @@ pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
     w.page_used(BDEV, p);
     let id = w.meta_of(p, block);
     if w.cache.pages[p as usize].is(flag::DIRTY) {
-        // The journal has it again: not for the flusher.
+        // The block belongs to the journal again, so the flusher must not write it.
         w.clean_page(BDEV, p);
     }
     let w = &mut *w;

@@ -1,9 +1,10 @@
-//! The journal (jbd, jbd2): transactions, commits, what they block and what they write.
+//! The journal (jbd, jbd2): transactions, commits, the tasks that they block and the blocks that
+//! they write.
 //!
-//! A transaction collects metadata blocks. Its commit waits for open handles, writes the data that
-//! must go first, then the blocks into the journal, then the commit record between cache flushes.
-//! Home locations are written later, by whoever writes back the block device, or here when the
-//! journal is full. Data of a transaction are known by inode, as ordered mode does.
+//! A transaction collects metadata blocks. Its commit waits for open handles and writes the ordered
+//! data. Then it writes the blocks into the journal, and the commit record between cache flushes.
+//! Home locations are written later by the writeback of the block device, or here when the journal
+//! is full. The data of a transaction are recorded by inode, as in ordered mode.
 
 mod commit;
 mod handle;

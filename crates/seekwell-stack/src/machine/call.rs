@@ -1,4 +1,4 @@
-//! What a program can ask of the modelled kernel: one blocking step per task at a time.
+//! The calls that a program can make to the modelled kernel: one blocking call per task at a time.
 
 use seekwell_core::{
     Access, Advice, CgroupId, Errno, IoPrio, Nanos, OpenFlags, Policy, Stat, SyncRange, TaskId,
@@ -9,9 +9,9 @@ use seekwell_core::{
 pub struct Fd(pub u32);
 
 impl Fd {
-    /// The block device through its page cache; always open.
+    /// The block device through its page cache. It is always open.
     pub const DEVICE: Fd = Fd(super::files::DEVICE_FD);
-    /// The block device past its page cache; always open.
+    /// The block device without its page cache. It is always open.
     pub const DEVICE_DIRECT: Fd = Fd(super::files::DEVICE_DIRECT_FD);
 }
 
@@ -23,23 +23,24 @@ pub struct MapId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct AioId(pub u32);
 
-/// What a call returns: a number (bytes, a descriptor, a count: see [`Call`]) or an error.
+/// The result of a call: a number (bytes, a descriptor, a count: see [`Call`]) or an error.
 pub type Ret = Result<u64, Errno>;
 
 /// A step of a program. Offsets and lengths are bytes; paths are absolute (`/dir/file`).
 ///
-/// The tag is a word: copies of what follows a narrower one overlap, and wait for each other.
+/// The tag has the width of a machine word. With a narrower tag, the copies of the fields overlap
+/// and stall each other.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(u64)]
 pub enum Call {
     /// Opens a file; returns the descriptor ([`Fd`]).
     Open {
-        /// Which.
+        /// Path.
         path: Box<str>,
-        /// How.
+        /// Mode and flags.
         flags: OpenFlags,
     },
-    /// Closes it.
+    /// Closes a file.
     Close {
         /// Descriptor.
         fd: Fd,
@@ -48,46 +49,46 @@ pub enum Call {
     Read {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
     /// Writes; returns bytes written.
     Write {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
-    /// Writes at the end; returns bytes written.
+    /// Writes at the end of the file; returns bytes written.
     Append {
         /// Descriptor.
         fd: Fd,
-        /// How much.
+        /// Length.
         len: u64,
     },
-    /// Data and metadata to the medium.
+    /// Writes data and metadata to the medium.
     Fsync {
         /// Descriptor.
         fd: Fd,
     },
-    /// Data, and metadata only if the data cannot be found without.
+    /// Writes the data, and the metadata only if the data cannot be found without them.
     Fdatasync {
         /// Descriptor.
         fd: Fd,
     },
-    /// sync_file_range: writes and waits as told, no metadata, no flush.
+    /// sync_file_range: writes and waits as `how` says. Writes no metadata and sends no flush.
     SyncRange {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much; 0 for all behind `off`.
+        /// Length; 0 for everything after `off`.
         len: u64,
-        /// Steps.
+        /// Steps to take.
         how: SyncRange,
     },
     /// sync of the whole file system.
@@ -103,52 +104,52 @@ pub enum Call {
     Fallocate {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
-    /// A hint.
+    /// Gives a hint about access to a file.
     Fadvise {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much; 0 for all behind `off`.
+        /// Length; 0 for everything after `off`.
         len: u64,
-        /// Which.
+        /// The hint.
         advice: Advice,
     },
-    /// Renames, over an existing file too.
+    /// Renames a file, which may replace another.
     Rename {
         /// Old name.
         from: Box<str>,
         /// New name.
         to: Box<str>,
     },
-    /// Removes a name; the file goes with its last descriptor.
+    /// Removes a name. The file is removed with its last descriptor.
     Unlink {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
     /// Makes a directory.
     Mkdir {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
     /// Removes an empty directory.
     Rmdir {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
-    /// Lists a directory; returns the number of names, which [`Outcome::names`] holds.
+    /// Lists a directory. Returns the number of names; [`Outcome::names`] has the names.
     Readdir {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
-    /// Facts of a file; returns its length, [`Outcome::stat`] holds the rest.
+    /// Facts of a file. Returns its length; [`Outcome::stat`] has the rest.
     Stat {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
     /// Facts of an open file, as [`Call::Stat`].
@@ -158,137 +159,138 @@ pub enum Call {
     },
     /// fsync of a directory.
     FsyncDir {
-        /// Which.
+        /// Path.
         path: Box<str>,
     },
-    /// echo 3 > drop_caches: clean pages go.
+    /// echo 3 > drop_caches: drops all clean pages.
     DropCaches,
-    /// A program keeps memory for itself: the page cache has so much less from now on.
+    /// A program allocates memory for itself, which reduces the page cache from now on.
     Hold {
-        /// How much.
+        /// Amount.
         bytes: u64,
     },
     /// Maps a file; returns the [`MapId`].
     Map {
         /// Descriptor.
         fd: Fd,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
     /// Ends a mapping.
     Unmap {
-        /// Which.
+        /// Mapping.
         map: MapId,
     },
-    /// Loads or stores over a range of a mapping (offsets from its start): faults as needed.
+    /// Loads from or stores to a range of a mapping (offsets from its start), with page faults as
+    /// needed.
     Touch {
-        /// Which.
+        /// Mapping.
         map: MapId,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
         /// Load or store.
         access: Access,
     },
     /// Writes a range of a mapping back and waits (MS_SYNC).
     Msync {
-        /// Which.
+        /// Mapping.
         map: MapId,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
-    /// An AIO context; returns the [`AioId`].
+    /// Makes an AIO context; returns the [`AioId`].
     AioNew {
-        /// Operations at once.
+        /// Largest number of operations in progress.
         depth: u32,
     },
-    /// Hands an operation over; EAGAIN if `depth` are under way. A buffered operation blocks here
-    /// (as io_submit does), a direct one does not.
+    /// Submits an operation; EAGAIN if `depth` are in progress. A buffered operation blocks in this
+    /// call (as in io_submit), a direct one does not.
     AioSubmit {
         /// Context.
         aio: AioId,
         /// Descriptor.
         fd: Fd,
-        /// Write or read.
+        /// Whether the operation writes.
         write: bool,
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
-        /// Comes back with the completion.
+        /// Returned with the completion.
         tag: u64,
     },
-    /// Waits for the next completion; returns its tag, [`Outcome::aio`] holds its result.
-    /// EINVAL if nothing is under way.
+    /// Waits for the next completion. Returns its tag; [`Outcome::aio`] has its result. EINVAL if
+    /// no operation is in progress.
     AioReap {
         /// Context.
         aio: AioId,
     },
     /// Reads the block device.
     RawRead {
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
-        /// Past the cache.
+        /// Without the cache.
         direct: bool,
     },
     /// Writes the block device.
     RawWrite {
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
-        /// Past the cache.
+        /// Without the cache.
         direct: bool,
     },
-    /// Writes what is dirty of the block device and empties the drive's cache.
+    /// Writes the dirty pages of the block device and flushes the drive's cache.
     RawFlush,
     /// Discards a range of the block device.
     RawDiscard {
-        /// Where.
+        /// Offset.
         off: u64,
-        /// How much.
+        /// Length.
         len: u64,
     },
-    /// Computes: occupies a core for so long.
+    /// Computes: occupies a core for this time.
     Compute(Nanos),
     /// Sleeps.
     Sleep(Nanos),
 }
 
-/// What a call gave beside its number; valid until the task's next call.
+/// Further results of a call; valid until the task's next call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Names of a directory, sorted.
     pub names: Vec<Box<str>>,
-    /// Is it a directory itself, for each of `names`?
+    /// For each of `names`, whether it is a directory.
     pub dirs: Vec<bool>,
     /// Facts of a file.
     pub stat: Stat,
-    /// Tag and result of the AIO operation reaped.
+    /// Tag and result of the completed AIO operation.
     pub aio: Option<(u64, Ret)>,
 }
 
-/// How a task starts.
+/// The initial state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskConfig {
-    /// For reports.
+    /// Name in reports.
     pub name: String,
     /// As set by ioprio_set; [`IoPrio::NONE`] if never.
     pub ioprio: IoPrio,
-    /// -20..=19.
+    /// Nice value, -20..=19.
     pub nice: i8,
     /// CPU policy.
     pub policy: Policy,
-    /// Cgroup that pays.
+    /// The cgroup that is charged.
     pub cgroup: CgroupId,
-    /// Shares the io context of this task (CLONE_IO).
+    /// The task whose io context this task shares (CLONE_IO).
     pub share_io: Option<TaskId>,
 }
 

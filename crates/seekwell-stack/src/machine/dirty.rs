@@ -1,5 +1,5 @@
-//! What writing back remembers: dirty inodes in the order of their turns, work asked for, rates of
-//! the device and of its dirtiers.
+//! State of writeback: lists of dirty inodes in order, requested work, rates of the device and of
+//! its dirtiers.
 
 use super::world::World;
 use crate::fs::WbList;
@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) number: u64,
-    /// Sync writes, each inode waited for.
+    /// Write as sync does, and wait for each inode.
     pub(crate) wait: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Flusher {
     pub(crate) links: Links,
-    /// By time of first dirtying.
+    /// In order of first dirtying.
     pub(crate) dirty: List,
     pub(crate) io: List,
     pub(crate) more: List,
@@ -25,11 +25,11 @@ pub(crate) struct Flusher {
     pub(crate) next_work: u64,
     pub(crate) done: u64,
     pub(crate) work_wait: List,
-    /// Dirtiers found the background threshold exceeded.
+    /// A dirtier found the background threshold exceeded.
     pub(crate) kicked: bool,
-    /// A timid pass met a congested queue.
+    /// A timid pass found a congested queue.
     pub(crate) congested: bool,
-    /// A periodic thread and a background thread do not work at once (2.6: one per device).
+    /// A pdflush thread is working. Only one of the two works on a device at a time (2.6).
     pub(crate) busy: bool,
 }
 
@@ -51,24 +51,24 @@ impl World {
             WbList::More => f.links.push_back(&mut f.more, ino),
         }
     }
-    /// An inode goes away.
+    /// Removes an inode from the lists.
     pub(crate) fn flusher_forget(&mut self, ino: u32) {
         self.move_inode(ino, WbList::None);
     }
 }
 
-/// Rates of the device and of its dirtiers, pages a second.
+/// Rates of the device and of its dirtiers, pages per second.
 #[derive(Clone, Debug)]
 pub(crate) struct Bandwidth {
-    /// Pages whose write ended, and pages dirtied, since the beginning.
+    /// Pages written, and pages dirtied, since the start.
     pub(crate) written: u64,
     pub(crate) dirtied: u64,
     pub(crate) at: Instant,
     pub(crate) written_at: u64,
     pub(crate) dirtied_at: u64,
-    /// Averages of the device's rate.
+    /// Average rate of the device.
     pub(crate) write: f64,
-    /// What each dirtier may do at the setpoint.
+    /// Rate of each dirtier at the setpoint.
     pub(crate) limit: f64,
 }
 
@@ -84,19 +84,19 @@ impl Bandwidth {
             limit: first_pages as f64,
         }
     }
-    /// Pages a second the device is believed to write.
+    /// Estimated write rate of the device, pages per second.
     pub(crate) fn bandwidth(&self) -> u64 {
         self.write as u64
     }
 }
 
-/// A task's account with the throttle.
+/// Throttling state of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
-    /// Pages dirtied since it last paused.
+    /// Pages dirtied since the last pause.
     pub(crate) dirtied: u32,
-    /// It looks at the limits after so many.
+    /// The task checks the limits after this number of pages.
     pub(crate) check_after: u32,
-    /// When its last pause should have ended: earlier than now is credit.
+    /// Scheduled end of the last pause. An earlier time than now is credit.
     pub(crate) paused_until: Instant,
 }

@@ -1,4 +1,4 @@
-//! Open files, mappings, AIO contexts: the tables behind descriptors.
+//! Tables of open files, mappings and AIO contexts.
 
 use super::call::Ret;
 use super::io::NIL;
@@ -39,9 +39,9 @@ pub(crate) struct Aio {
     pub(crate) wait: List,
 }
 
-/// Descriptor of the block device itself, through its page cache; open in every world.
+/// Descriptor of the block device through its page cache. It is always open.
 pub(crate) const DEVICE_FD: u32 = 0;
-/// The same past the cache.
+/// Descriptor of the block device without its page cache.
 pub(crate) const DEVICE_DIRECT_FD: u32 = 1;
 
 impl World {
@@ -49,12 +49,12 @@ impl World {
         let f = self.files.get(fd as usize).filter(|f| f.ino != NIL);
         f.copied().ok_or(Errno::EBADF)
     }
-    /// A descriptor is nobody's any more.
+    /// Frees a descriptor.
     pub(crate) fn fd_free(&mut self, fd: u32) {
         self.files[fd as usize].ino = NIL;
         self.free_files.push(fd);
     }
-    /// A file is open once less. True if nobody has it open any more.
+    /// Decrements the open count of a file. Returns true if the file is not open any more.
     pub(crate) fn file_closed(&mut self, f: &File) -> bool {
         let i = &mut self.fs.inodes[f.ino as usize];
         i.opens -= 1;
@@ -86,24 +86,24 @@ impl World {
     }
 }
 
-/// Tells an AIO context when a group of bios has ended.
+/// Informs an AIO context when a group of bios ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notify {
     pub(crate) aio: u32,
     pub(crate) tag: u64,
     pub(crate) len: u64,
-    /// Pinned meanwhile.
+    /// Pinned until then.
     pub(crate) ino: u32,
 }
 
 impl World {
-    /// The bios of an operation have ended.
+    /// Completes an operation whose bios have ended.
     pub(crate) fn aio_ended(&mut self, n: Notify, error: bool) {
         let ret = if error { Err(Errno::EIO) } else { Ok(n.len) };
         self.aio_done(n.aio, n.tag, ret);
         self.unpin_inode(n.ino);
     }
-    /// An operation has ended: its context is told.
+    /// Completes an operation and informs its context.
     pub(crate) fn aio_done(&mut self, aio: u32, tag: u64, ret: Ret) {
         let c = &mut self.aios[aio as usize];
         c.done.push_back((tag, ret));

@@ -1,4 +1,4 @@
-//! Bios on their way: who waits for them and what their end changes.
+//! Bios in progress: which tasks wait for them, and what their completion changes.
 
 use super::K;
 use super::files::Notify;
@@ -11,15 +11,15 @@ use seekwell_core::{
 
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// What a bio's end changes.
+/// The effect of a bio's completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Nothing but its group.
+    /// It only completes its group.
     #[default]
     Plain,
-    /// Pages of a file are in memory.
+    /// Pages of a file have been read.
     Read { ino: u32, idx: u32, n: u32 },
-    /// Pages of a file are on the disk.
+    /// Pages of a file have been written.
     Write { ino: u32, idx: u32, n: u32 },
     /// A metadata block is in the journal.
     Log { meta: u32 },
@@ -33,7 +33,7 @@ pub(crate) struct BioSlot {
     used: bool,
 }
 
-/// Bios under way, by number.
+/// Bios in progress, by number.
 #[derive(Default, Debug)]
 pub(crate) struct Bios {
     all: Vec<BioSlot>,
@@ -45,8 +45,8 @@ pub(crate) struct Bios {
 const SLOT_BITS: u32 = 24;
 
 impl Bios {
-    /// Part of its caller: a target that is handed on is copied in larger pieces than it was written
-    /// in, which waits for them.
+    /// Inlined: a target passed on through memory would be read in larger pieces than it was
+    /// written in, which stalls.
     #[inline(always)]
     fn alloc(&mut self, target: Target, group: u32) -> (u32, BioId) {
         let i = match self.free.pop() {
@@ -77,7 +77,7 @@ impl Bios {
     }
 }
 
-/// Bios that one actor waits for together.
+/// Bios that one actor waits for as a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group {
     pub(crate) pending: u32,
@@ -116,7 +116,7 @@ impl Groups {
     }
 }
 
-/// What a bio is to be.
+/// Properties of a new bio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     pub(crate) op: Op,
@@ -125,12 +125,12 @@ pub(crate) struct Want {
     pub(crate) sectors: u32,
     pub(crate) target: Target,
     pub(crate) group: u32,
-    /// Sectors that lie together in memory.
+    /// Sectors that are contiguous in memory.
     pub(crate) segment: u16,
 }
 
 impl World {
-    /// Flags of a write somebody waits for.
+    /// Flags of a write that a task waits for.
     pub(crate) fn sync_flags(&self) -> Flags {
         let c = &self.cfg.constants;
         let mut f = Flags::empty();
@@ -141,7 +141,7 @@ impl World {
         );
         f
     }
-    /// Flags of a write nobody waits for, by who writes it.
+    /// Flags of a write that no task waits for, by the actor that writes it.
     pub(crate) fn background_flags(&self, a: Actor) -> Flags {
         let mut f = Flags::empty();
         let flusher = a < FIRST_USER_TASK;
@@ -159,7 +159,7 @@ impl World {
         f.set(Flags::PRIO, c.prio_marked != 0);
         f
     }
-    /// ... and of bitmaps.
+    /// Flags of reads of bitmaps.
     pub(crate) fn bitmap_flags(&self) -> Flags {
         if self.cfg.constants.bitmaps_marked != 0 {
             self.meta_flags()
@@ -167,7 +167,7 @@ impl World {
             Flags::empty()
         }
     }
-    /// Hands a bio to the block layer. The submitter has to await [`after_submit`] next.
+    /// Submits a bio to the block layer. The submitter must then await [`after_submit`].
     #[inline(always)]
     pub(crate) fn submit(&mut self, a: Actor, want: Want) -> u32 {
         let (slot, id) = self.bios.alloc(want.target, want.group);
@@ -198,10 +198,10 @@ impl World {
         self.sink_changed();
         self.schedules(a);
     }
-    /// Has whoever submits pay for what the scheduler did, and for its wait for the lock under
-    /// which that is done: it spins there, on its core. The kernel's own threads pay nothing here
-    /// either. (A request is with the scheduler at once; that it took its time shows in when the
-    /// next one comes.)
+    /// Charges the submitter for the scheduler's CPU time, and for the wait for the scheduler's
+    /// lock, for which it spins on its core. The kernel's own threads are not charged. (The
+    /// scheduler gets a request immediately; the time it took delays only the submission of the
+    /// next request.)
     pub(crate) fn schedules(&mut self, a: Actor) {
         let Some(work) = self.sink.take_work() else {
             return;
@@ -218,8 +218,8 @@ impl World {
         };
         self.spend(a, spins + ns(more));
     }
-    /// Takes a lock of the scheduler for so long as soon as it is free; how long that takes, in CPU
-    /// time of the reference core, as the time it is held.
+    /// Takes a lock of the scheduler for `held_ns` as soon as it is free. Returns the wait. Both
+    /// are in CPU time of the reference core.
     fn locked(&mut self, a: Actor, lock: u16, held_ns: u64) -> u64 {
         let permille = u64::from(self.cfg.cpu_permille.max(1));
         let at = usize::from(lock);
@@ -235,7 +235,7 @@ impl World {
         if self.cfg.ablations.no_plugging {
             return;
         }
-        // A plug inside a plug is the outer one's.
+        // Only the outermost plug counts.
         let depth = &mut self.tasks[a as usize].plugs;
         *depth = if open { *depth + 1 } else { *depth - 1 };
         if *depth != u8::from(open) {
@@ -251,7 +251,7 @@ impl World {
         self.sink_changed();
         self.schedules(a);
     }
-    /// Has an AIO context told of a group's end; at once if it has ended.
+    /// Informs an AIO context when a group ends, or immediately if the group has ended.
     pub(crate) fn notify_group(&mut self, g: u32, n: Notify) {
         let group = &mut self.groups.all[g as usize];
         if group.pending > 0 {
@@ -262,7 +262,7 @@ impl World {
         self.groups.free(g);
         self.aio_ended(n, error);
     }
-    /// Runs the disk to now and does what ended bios call for.
+    /// Advances the disk to the present time and handles completed bios.
     pub(crate) fn run_disk(&mut self) {
         let mut done = std::mem::take(&mut self.done);
         let now = self.now();
@@ -314,7 +314,7 @@ impl World {
     }
 }
 
-/// After a submission: sleeps while the block layer makes the submitter wait for a request.
+/// After a submission: sleeps while the block layer makes the submitter wait for a free request.
 pub(crate) async fn after_submit(k: &K, a: Actor) {
     let mut since = None;
     loop {
@@ -322,7 +322,7 @@ pub(crate) async fn after_submit(k: &K, a: Actor) {
             let mut w = k.w();
             let now = w.now();
             if !w.sink.waits(TaskId(a)) {
-                // The kernel's threads write back what nobody asked for at an instant.
+                // Kernel threads are excluded: no particular time was intended for their writes.
                 if let Some(since) = since.filter(|_| a >= FIRST_USER_TASK) {
                     w.tasks[a as usize].held += now.since(since);
                 }

@@ -1,5 +1,5 @@
-//! What the journal remembers: transactions, checkpoints, metadata blocks with something to do for
-//! it, and where its own blocks lie.
+//! State of the journal: transactions, checkpoints, metadata blocks with pending work, and the
+//! place of the journal's own blocks.
 
 use super::io::NIL;
 use super::world::World;
@@ -12,18 +12,18 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Txn {
     pub(crate) tid: u64,
-    /// Metadata blocks, as numbers of [`Meta`].
+    /// Metadata blocks, as indices of [`Meta`].
     pub(crate) blocks: Vec<u32>,
-    /// Inodes with data to be written first.
+    /// Inodes whose data must be written first.
     pub(crate) inodes: Vec<u32>,
-    /// Handles open.
+    /// Number of open handles.
     pub(crate) updates: u32,
-    /// Takes no new handles: its commit has begun.
+    /// Accepts no new handles, because its commit has begun.
     pub(crate) locked: bool,
     pub(crate) started: Instant,
 }
 
-/// Journal space of a committed transaction whose blocks are not all at home.
+/// Journal space of a committed transaction that still has blocks not written home.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) tid: u64,
@@ -33,10 +33,10 @@ pub(crate) struct Checkpoint {
 }
 
 pub(crate) struct Journal {
-    /// Where it lies.
+    /// Runs of the journal's blocks.
     pub(crate) runs: Vec<(u32, u32)>,
     pub(crate) len: u32,
-    /// Blocks written since the beginning, and of these no longer needed.
+    /// Number of blocks written since the start, and how many of these are free again.
     pub(crate) head: u64,
     pub(crate) tail: u64,
     pub(crate) tail_on_disk: u64,
@@ -48,20 +48,20 @@ pub(crate) struct Journal {
     pub(crate) meta: Vec<Meta>,
     pub(crate) free_meta: Vec<u32>,
     pub(crate) checkpoints: VecDeque<Checkpoint>,
-    /// Log blocks of all of these.
+    /// Log blocks of all checkpoints.
     pub(crate) checkpoint_blocks: u64,
     pub(crate) checkpointing: bool,
     pub(crate) commit_wait: List,
     pub(crate) handle_wait: List,
     pub(crate) update_wait: List,
     pub(crate) checkpoint_wait: List,
-    /// The running commit is before its commit record.
+    /// The running commit has not written its commit record yet.
     pub(crate) before_record: bool,
-    /// Runs of blocks that the running and the committing transaction freed: others may have them
+    /// Runs of blocks that the running and the committing transaction freed. They can be reused
     /// when the commit is on the disk.
     pub(crate) freed: Vec<(u32, u32)>,
     pub(crate) freed_committing: Vec<(u32, u32)>,
-    /// Spare vectors, so that a transaction allocates nothing once warm.
+    /// Spare vectors, so that a transaction allocates no memory after warm-up.
     pub(crate) spare: Vec<Vec<u32>>,
 }
 
@@ -97,13 +97,13 @@ impl Journal {
     pub(crate) fn free_blocks(&self) -> u64 {
         u64::from(self.len).saturating_sub(self.head - self.tail)
     }
-    /// Blocks a transaction may hold.
+    /// Largest number of blocks in a transaction.
     pub(crate) fn max_txn(&self) -> usize {
         (self.len / 4) as usize
     }
-    /// Where log block number `n` lies.
+    /// The place of log block number `n`.
     pub(crate) fn place(&self, n: u64) -> u32 {
-        // The first block is the journal's own superblock.
+        // The first block is the journal's superblock.
         let mut at = 1 + (n % u64::from(self.len - 1)) as u32;
         for (start, len) in &self.runs {
             if at < *len {
@@ -120,7 +120,7 @@ impl Journal {
     pub(crate) fn running_tid(&self) -> Option<u64> {
         self.running.as_ref().map(|t| t.tid)
     }
-    /// Will the commit of `tid` still send a cache flush?
+    /// Whether the commit of `tid` will still send a cache flush.
     pub(crate) fn will_flush(&self, tid: u64) -> bool {
         match (&self.committing, &self.running) {
             (Some(c), _) if c.tid == tid => self.before_record,
@@ -128,13 +128,13 @@ impl Journal {
             _ => false,
         }
     }
-    /// Free space is short of what running and committing transactions may need.
+    /// Whether free space may not suffice for the running and committing transactions.
     pub(crate) fn short(&self) -> bool {
         let committing = self.committing.as_ref().map_or(0, |t| t.blocks.len());
         let need = self.max_txn() + committing + committing / 16 + 4;
         self.free_blocks() < (need as u64).min(u64::from(self.len) / 2)
     }
-    /// A block of a committed transaction is at home.
+    /// A block of a committed transaction has been written home.
     pub(crate) fn checkpointed(&mut self, tid: u64) {
         let i = self.checkpoints.partition_point(|c| c.tid < tid);
         if let Some(c) = self.checkpoints.get_mut(i)
@@ -142,7 +142,8 @@ impl Journal {
         {
             c.left -= 1;
             if c.left == 0 {
-                // One before it may keep it in the queue for long: its blocks are of no use there.
+                // An earlier checkpoint may keep this one in the queue for long, so recycle its
+                // vector now.
                 let mut blocks = std::mem::take(&mut c.blocks);
                 blocks.clear();
                 self.spare.push(blocks);
@@ -155,36 +156,36 @@ impl Journal {
             self.tail += u64::from(c.log_blocks);
             self.checkpoint_blocks -= u64::from(c.log_blocks);
             let c = self.checkpoints.pop_front();
-            // Given back already, unless there never was one in it.
+            // The vector was already recycled, unless there never were any blocks.
             let blocks = c.map(|c| c.blocks).filter(|b| b.capacity() > 0);
             self.spare.extend(blocks);
         }
     }
-    /// The newest transaction there ever was.
+    /// The newest transaction.
     pub(crate) fn last_tid(&self) -> u64 {
         self.next_tid
     }
 }
 
-/// A block of metadata with something to do for the journal.
+/// A metadata block with pending work for the journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) page: u32,
     pub(crate) block: u32,
     pub(crate) running: bool,
     pub(crate) committing: bool,
-    /// Being logged: whoever wants to change it waits.
+    /// The block is being logged, and tasks that want to change it wait.
     pub(crate) shadow: bool,
-    /// Transaction whose journal space its home write frees; 0 for none.
+    /// Transaction whose journal space is freed by this block's home write; 0 for none.
     pub(crate) checkpoint: u64,
     pub(crate) wait: List,
-    /// Its log write.
+    /// The log write of the block.
     pub(crate) log_bio: u32,
     pub(crate) used: bool,
 }
 
 impl World {
-    /// Lets a block go that the journal has no business with any more.
+    /// Removes a block for which the journal has no more work.
     pub(crate) fn meta_settle(&mut self, id: u32) {
         let m = self.journal.meta[id as usize];
         if m.running || m.committing || m.checkpoint != 0 {
@@ -196,7 +197,7 @@ impl World {
         self.cache.pages[m.page as usize].meta = NONE;
         self.cache.settle(m.page);
     }
-    /// A block of the device that is at home now.
+    /// A block of the device has been written home.
     pub(crate) fn meta_home(&mut self, page: u32) {
         let id = self.cache.pages[page as usize].meta;
         if id == NONE || self.cache.pages[page as usize].is(flag::DIRTY) {
@@ -208,7 +209,7 @@ impl World {
         }
         self.meta_settle(id);
     }
-    /// Is a block of the device in memory? It counts as used then.
+    /// Whether a block of the device is in memory. Marks it as used.
     pub(crate) fn in_memory(&mut self, block: u32) -> bool {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let Some(p) = self.cache.lookup(tree, block) else {
@@ -220,7 +221,7 @@ impl World {
         }
         there
     }
-    /// Is a block part of the running transaction?
+    /// Whether a block is part of the running transaction.
     pub(crate) fn in_running(&self, block: u32) -> bool {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let page = self.cache.lookup(tree, block);
@@ -230,7 +231,7 @@ impl World {
             .get(id as usize)
             .is_some_and(|m| m.running)
     }
-    /// Takes a page of the device without reading it.
+    /// Makes a page of the device without reading it.
     pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         match self.cache.lookup(tree, block) {
@@ -238,7 +239,7 @@ impl World {
             None => self.new_page(BDEV, block, 0),
         }
     }
-    /// A log write ended: 4.0 lifts its shadow here.
+    /// A log write ended: 4.0 unblocks the block here.
     pub(crate) fn logged(&mut self, id: u32) {
         let own = self.cfg.constants.shadow_rule == 3;
         let m = &mut self.journal.meta[id as usize];
@@ -248,7 +249,8 @@ impl World {
             self.rt.wake_all(&mut m.wait);
         }
     }
-    /// The inode changed in the running transaction; `data`: its data cannot be found without.
+    /// The inode changed in the running transaction. `data`: its data cannot be found without the
+    /// change.
     pub(crate) fn inode_in_txn(&mut self, ino: u32, data: bool) {
         let tid = self.journal.running_tid().expect("under a handle");
         let i = &mut self.fs.inodes[ino as usize];

@@ -1,5 +1,5 @@
-//! The machine: all that a modelled kernel remembers, what a bio's end changes in it, and how its
-//! actors wait for something of it. What they do about it is in the rooms above.
+//! The machine: all state of a modelled kernel, the effects of completed bios, and how actors wait
+//! for changes. Their actions are in the modules above.
 
 mod call;
 mod dirty;
@@ -23,5 +23,5 @@ pub use threads::{FIRST_USER_TASK, kernel_thread_name};
 pub(crate) use wait::{Q, lock, wait, wait_group};
 pub(crate) use world::{Task, World};
 
-/// The machine as its actors share it.
+/// The machine, as shared by its actors.
 pub(crate) type K = crate::executor::Shared<World>;

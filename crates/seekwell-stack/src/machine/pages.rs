@@ -1,4 +1,4 @@
-//! Pages of inodes: made, dirtied, cleaned, evicted, and what the end of a bio does to them.
+//! Pages of inodes: creation, dirtying, cleaning, eviction, and the effects of completed bios.
 
 use super::{Ret, world::World};
 use crate::fs::{BDEV, Kind, WbList};
@@ -6,7 +6,7 @@ use crate::memory::{NONE, flag};
 use seekwell_core::{Errno, Instant};
 
 impl World {
-    /// A new page of a folio of `order`, on no list; clean old ones go if memory is full.
+    /// Makes a page of a folio of `order`, on no list. Evicts old clean pages if memory is full.
     pub(crate) fn new_page(&mut self, ino: u32, idx: u32, order: u8) -> u32 {
         let kept = self.cfg.constants.kept_pages as usize;
         while self.cache.count >= self.cache.limit && self.cache.lru.len() > kept {
@@ -19,8 +19,8 @@ impl World {
         let tree = &mut self.fs.inodes[ino as usize].tree;
         self.cache.insert(tree, ino, idx, order)
     }
-    /// A program's own memory is taken from the cache's, whose clean pages go as new ones come. A
-    /// sixteenth stays, and a few pages to live on.
+    /// A program's own memory is taken from the cache, which evicts clean pages as new ones arrive.
+    /// A sixteenth of the cache remains, and at least a few pages.
     pub(crate) fn hold(&mut self, bytes: u64) -> Ret {
         let left = self.cache.limit.saturating_sub(bytes.div_ceil(4096));
         if left < 64 || left < self.cfg.cache_pages() / 16 {
@@ -29,7 +29,7 @@ impl World {
         self.cache.limit = left;
         Ok(0)
     }
-    /// Takes a clean idle page out.
+    /// Removes a clean idle page.
     pub(crate) fn drop_page(&mut self, p: u32) {
         let ino = self.cache.pages[p as usize].ino;
         let tree = &mut self.fs.inodes[ino as usize].tree;
@@ -39,12 +39,13 @@ impl World {
     pub(crate) fn page(&self, ino: u32, idx: u32) -> Option<u32> {
         self.cache.lookup(&self.fs.inodes[ino as usize].tree, idx)
     }
-    /// A page is used: eviction passes over it once.
+    /// Marks a page as used: eviction skips it once.
     #[inline]
     pub(crate) fn page_used(&mut self, ino: u32, p: u32) {
         self.cache.used(&mut self.fs.inodes[ino as usize].tree, p);
     }
-    /// Marks a page dirty; the inode enters the flusher's list with its first. True if it was clean.
+    /// Marks a page dirty. The first dirty page puts the inode on the flusher's list. Returns true
+    /// if the page was clean.
     pub(crate) fn dirty_page(&mut self, ino: u32, p: u32, now: Instant) -> bool {
         let i = &mut self.fs.inodes[ino as usize];
         if !self.cache.set_dirty(&mut i.tree, p) {
@@ -81,7 +82,7 @@ impl World {
             }
         }
     }
-    /// A write of pages ended. A failed one loses its data, as Linux does.
+    /// A write of pages ended. A failed write loses the data, as in Linux.
     pub(crate) fn pages_written(&mut self, ino: u32, idx: u32, n: u32, error: bool) {
         for i in idx..idx + n {
             if let Some(p) = self.page(ino, i) {
@@ -99,12 +100,12 @@ impl World {
             self.data_landed(ino, idx, n);
         }
     }
-    /// Something that kept an inode ends.
+    /// A reference that kept an inode in memory ends.
     pub(crate) fn unpin_inode(&mut self, ino: u32) {
         self.fs.inodes[ino as usize].pins -= 1;
         self.maybe_release(ino);
     }
-    /// Gives an inode's number back when nothing refers to it any more.
+    /// Frees an inode's number when nothing refers to the inode.
     pub(crate) fn maybe_release(&mut self, ino: u32) {
         let i = &self.fs.inodes[ino as usize];
         let used = i.links > 0 || i.opens > 0 || i.pins > 0 || i.tree.pages > 0;

@@ -11,12 +11,12 @@ pub(crate) const FLUSHER: Actor = 1;
 pub(crate) const JOURNAL: Actor = 2;
 /// Converts unwritten blocks.
 pub(crate) const CONVERTER: Actor = 5;
-/// pdflush in the background.
+/// The background thread of pdflush.
 pub(crate) const PDFLUSH: Actor = 3;
-/// pdflush on its timer.
+/// The periodic thread of pdflush.
 pub(crate) const PDFLUSH_PERIODIC: Actor = PDFLUSH + 1;
 
-/// What the kernel's own threads are called; `None` for the task of a program.
+/// Name of a kernel thread; `None` for a task of a program.
 pub fn kernel_thread_name(task: TaskId) -> Option<&'static str> {
     match task.0 {
         FLUSHER => Some("flusher"),

@@ -1,11 +1,11 @@
-//! Waiting for something of the world.
+//! Waiting for changes of the world.
 
 use super::K;
 use super::world::World;
 use crate::executor::{Actor, parked, pay};
 use seekwell_core::{Control, Errno, Nanos, TaskId};
 
-/// What an actor can wait for: a queue that is woken when it may have changed.
+/// An event that an actor can wait for. Its queue is woken when the event may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Q {
     /// The end of a bio.
@@ -18,15 +18,15 @@ pub(crate) enum Q {
     Shadow(u32),
     /// The end of a commit.
     Commit,
-    /// The running transaction takes handles again.
+    /// The running transaction accepts handles again.
     Handles,
     /// A handle of the locked transaction ends.
     Updates,
-    /// The flusher has done a piece of work.
+    /// The flusher has finished some work.
     Flusher,
-    /// The checkpoint is free.
+    /// No checkpoint is running.
     Checkpoint,
-    /// Unwritten blocks are converted.
+    /// Unwritten blocks have been converted.
     Convert,
     /// A completion of an AIO context.
     Aio(u32),
@@ -49,7 +49,7 @@ impl World {
             Q::Aio(i) => rt.sleep_on(&mut self.aios[i as usize].wait, a),
         }
     }
-    /// Whoever sleeps hands its plug over.
+    /// A sleeping task flushes its plug.
     pub(crate) fn before_sleep(&mut self, a: Actor) {
         if self.tasks[a as usize].plugs > 0 {
             let now = self.now();
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-/// Waits until `blocked` names nothing any more. CPU time owed is paid before the first sleep.
+/// Waits until `blocked` returns `None`. Owed CPU time is paid before the first sleep.
 pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Option<Q>) {
     loop {
         let owes = {
@@ -68,7 +68,8 @@ pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Opt
             let Some(q) = blocked(&w) else { return };
             let owes = w.rt.debt[a as usize] > 0;
             if !owes {
-                // What it does next, it does because of what it waits for here.
+                // The next submission is a consequence of this wait, so earlier delays do not
+                // matter.
                 w.tasks[a as usize].held = Nanos::ZERO;
                 w.before_sleep(a);
                 w.sleep_in(q, a);
@@ -105,7 +106,7 @@ pub(crate) async fn lock(k: &K, a: Actor, ino: u32) {
 }
 
 impl World {
-    /// Lets it go.
+    /// Releases an inode's lock.
     pub(crate) fn unlock(&mut self, ino: u32) {
         let i = &mut self.fs.inodes[ino as usize];
         debug_assert!(i.locked);

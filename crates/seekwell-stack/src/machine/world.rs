@@ -1,4 +1,4 @@
-//! All state of one modelled machine above its block layer.
+//! The state of one modelled machine above its block layer.
 
 use super::call::{Call, Outcome, Ret, TaskConfig};
 use super::dirty::{Account, Bandwidth, Flusher};
@@ -18,19 +18,19 @@ use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, Nanos, OpenFla
 pub(crate) struct Task {
     pub(crate) config: TaskConfig,
     pub(crate) call: Option<Call>,
-    /// May be given a call.
+    /// Ready to accept a call.
     pub(crate) idle: bool,
     pub(crate) exists: bool,
-    /// Result of a call that ended on the short path and only has to pay its time.
+    /// Result of a call that ended on the short path and only has to pay its CPU time.
     pub(crate) short: Option<Ret>,
-    /// It ends behind those who only read, wrote or computed.
+    /// Its call ends after calls that only read, wrote or computed.
     pub(crate) late: bool,
     pub(crate) out: Outcome,
     pub(crate) account: Account,
-    /// Plugs it has open, one inside the other.
+    /// Nesting depth of its open plugs.
     pub(crate) plugs: u8,
-    /// How long it has slept for requests since it last did anything else than submit: as much
-    /// earlier it would have submitted what it submits now.
+    /// Time that it has slept for free requests since it last did anything other than submit.
+    /// Without these waits it would have submitted its next bio earlier by this time.
     pub(crate) held: Nanos,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct World {
     pub(crate) cfg: Config,
     pub(crate) rt: Rt,
     pub(crate) sink: Box<dyn BioSink>,
-    /// What the sink said last, unless it was told something since.
+    /// The sink's last answer, if it is not stale.
     sink_next: Option<Instant>,
     sink_stale: bool,
     pub(crate) done: Vec<BioDone>,
     pub(crate) bios: Bios,
     pub(crate) groups: Groups,
-    /// Actors asleep in the block layer for want of a request.
+    /// Actors asleep in the block layer because no request was free.
     pub(crate) starved: Vec<Actor>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) files: Vec<File>,
@@ -57,9 +57,9 @@ pub(crate) struct World {
     pub(crate) flusher: Flusher,
     pub(crate) conversions: Conversions,
     pub(crate) bw: Bandwidth,
-    /// Tasks held by the throttle now.
+    /// Number of tasks that are being throttled.
     pub(crate) throttled: u32,
-    /// Until when each lock of the scheduler is held.
+    /// For each lock of the scheduler, the time until which it is held.
     pub(crate) locks: Vec<Instant>,
     /// Calls that ended at this instant.
     pub(crate) ended: Vec<(TaskId, Ret)>,
@@ -122,7 +122,8 @@ impl World {
         w.mounted();
         w
     }
-    /// What mounting has read: superblock, descriptors, the root directory.
+    /// Puts the blocks that mounting reads into memory: superblock, descriptors, the root
+    /// directory.
     fn mounted(&mut self) {
         let root = &self.fs.inodes[crate::fs::ROOT as usize];
         let groups = self.fs.alloc.blocks.div_ceil(crate::fs::GROUP);
@@ -139,8 +140,8 @@ impl World {
     pub(crate) fn now(&self) -> Instant {
         self.rt.now
     }
-    /// CPU time an actor spends; paid where it sleeps or its call ends. The kernel's own threads
-    /// spend none: their work is small beside what they wait for.
+    /// Charges CPU time to an actor, which pays when it sleeps or its call ends. The kernel's own
+    /// threads are not charged: their work is small compared with their waits.
     #[inline]
     pub(crate) fn spend(&mut self, a: Actor, ns: u64) {
         if a >= super::threads::FIRST_USER_TASK {
@@ -157,7 +158,7 @@ impl World {
             self.marks.push((now, m));
         }
     }
-    /// Keeps a sample of the state if a second has passed.
+    /// Takes a sample of the state if a second has passed.
     pub(crate) fn sample(&mut self) {
         if !self.cfg.series || self.rt.now < self.next_sample {
             return;
@@ -197,12 +198,12 @@ impl World {
         let task = &mut self.tasks[a as usize];
         (task.config, task.exists) = (config, true);
     }
-    /// The sink was told something: it is asked again when the answer is needed, and only then.
+    /// The sink has changed: its next event is queried again on demand.
     #[inline]
     pub(crate) fn sink_changed(&mut self) {
         self.sink_stale = true;
     }
-    /// When the sink does something by itself.
+    /// The time of the sink's next event.
     #[inline]
     pub(crate) fn sink_next(&mut self) -> Option<Instant> {
         if std::mem::take(&mut self.sink_stale) {

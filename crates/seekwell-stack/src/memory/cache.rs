@@ -1,9 +1,9 @@
-//! The page cache: pages by (inode, index), dirty and writeback marks, and who may be evicted.
+//! The page cache: pages by (inode, index), dirty and writeback marks, and the order of eviction.
 //!
-//! A file's pages hang in a shallow tree of leaves (16 pages) under nodes (64 leaves) whose masks
-//! find the next dirty page without looking at clean ones. Only clean idle pages are on the LRU
-//! list; a hit sets a mark that saves a page once (second chance), as the reference bit does.
-//! A page that was written goes to the young end: up to half a minute younger than it was.
+//! The pages of a file are in a shallow tree of leaves (16 pages) under nodes (64 leaves). Their
+//! masks find the next dirty page without a look at clean ones. Only clean idle pages are on the
+//! LRU list; a hit sets a mark that saves a page once (second chance), like the reference bit.
+//! After writeback a page moves to the young end, which makes it up to half a minute younger.
 
 use super::page::{NONE, Page, flag};
 use seekwell_core::{Links, List, soon};
@@ -11,13 +11,15 @@ use seekwell_core::{Links, List, soon};
 const LEAF: u32 = 16;
 const NODE: u32 = 64;
 
-/// What a cached read asks of sixteen pages, kept apart from them: one line of memory.
+/// The state that a cached read needs of sixteen pages, kept together so that the read touches only
+/// one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Marks {
-    /// Found whole and no mark of read-ahead; that ends only with the page itself.
+    /// The page was found uptodate and without read-ahead mark. This holds for the lifetime of the
+    /// page.
     ready: u16,
-    /// Used since eviction last looked at them.
+    /// Used since eviction last examined them.
     used: u16,
 }
 
@@ -25,7 +27,7 @@ struct Marks {
 #[derive(Clone, Debug)]
 #[repr(C, align(16))]
 struct Leaf {
-    /// Those of a first leaf are in its tree.
+    /// The marks of a file's first leaf are in its tree instead.
     marks: Marks,
     present: u16,
     dirty: u16,
@@ -53,9 +55,9 @@ struct Node {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Tree {
-    /// The leaf of pages 0 to 15: small files need nothing else.
+    /// The leaf of pages 0 to 15, the only one of a small file.
     first: u32,
-    /// Its marks: a cached read of a small file does not look at the leaf.
+    /// The marks of the first leaf, so that a cached read of a small file does not touch the leaf.
     marks: Marks,
     nodes: Vec<u32>,
     pub(crate) pages: u32,
@@ -76,13 +78,14 @@ impl Default for Tree {
     }
 }
 
-/// Whoever has pages.
+/// An owner of pages.
 pub(crate) trait Owner {
-    /// Its pages.
+    /// The tree of its pages.
     fn tree(&mut self) -> &mut Tree;
 }
 
-/// The marks of page `idx` and its neighbours: those of their leaf, or of the tree for the first.
+/// The marks of page `idx` and its neighbours: those of the leaf, or of the tree for the first
+/// leaf.
 #[inline]
 fn marks<'a>(tree: &'a mut Tree, leaf: &'a mut Marks, idx: u32) -> &'a mut Marks {
     if idx < LEAF { &mut tree.marks } else { leaf }
@@ -94,7 +97,7 @@ fn bits(low: u32, high: u32) -> u16 {
     (u16::MAX << low) & (u16::MAX >> (LEAF - 1 - high))
 }
 
-/// Which mark to look for.
+/// The mark to search for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Find {
     Present,
@@ -111,7 +114,7 @@ pub(crate) struct Cache {
     free_nodes: Vec<u32>,
     pub(crate) lru: List,
     links: Links,
-    /// Pages there may be before clean ones are evicted.
+    /// Number of pages at which clean ones are evicted.
     pub(crate) limit: u64,
     pub(crate) count: u64,
     pub(crate) nr_dirty: u64,
@@ -155,8 +158,9 @@ impl Cache {
         let p = self.leaves[leaf as usize].page[(idx % LEAF) as usize];
         (p != NONE).then_some(p)
     }
-    /// Can pages `first..=last` be read without further ado: there, whole, none of them a mark of
-    /// read-ahead? Those up to the first that cannot count as used. A leaf is looked up once.
+    /// Whether pages `first..=last` can be read immediately: all are present, uptodate and without
+    /// a read-ahead mark. Marks the pages before the first exception as used. Looks up each leaf
+    /// once.
     #[inline]
     pub(crate) fn read_run(&mut self, t: &mut Tree, first: u32, last: u32) -> bool {
         if last < LEAF {
@@ -200,7 +204,7 @@ impl Cache {
             idx = end + 1;
         }
     }
-    /// The marks of the leaf that a page hangs in, and its bit there.
+    /// The marks of a page's leaf, and the page's bit in them.
     #[inline]
     fn marks_of<'a>(&'a mut self, t: &'a mut Tree, p: u32) -> (&'a mut Marks, u16) {
         let page = &self.pages[p as usize];
@@ -236,7 +240,7 @@ impl Cache {
         node.present |= 1 << (n % NODE);
         leaf
     }
-    /// Puts a page of a folio of `order`, in no state at all and on no list, into a file.
+    /// Adds a page of a folio of `order` to a file, without state and on no list.
     pub(crate) fn insert(&mut self, t: &mut Tree, ino: u32, idx: u32, order: u8) -> u32 {
         let leaf = self.leaf_make(t, idx);
         let page = Page {
@@ -257,7 +261,7 @@ impl Cache {
         self.count += 1;
         p
     }
-    /// Takes a page out; it must not be dirty, under I/O or on the LRU list.
+    /// Removes a page, which must not be dirty, under I/O or on the LRU list.
     pub(crate) fn remove(&mut self, t: &mut Tree, p: u32) {
         let page = self.pages[p as usize];
         let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
@@ -299,7 +303,7 @@ impl Cache {
             }
         }
     }
-    /// A clean idle page becomes evictable, as the youngest.
+    /// Makes a clean idle page evictable, as the youngest.
     pub(crate) fn settle(&mut self, p: u32) {
         let page = self.pages[p as usize];
         let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
@@ -307,13 +311,13 @@ impl Cache {
             self.links.push_back(&mut self.lru, p);
         }
     }
-    /// Takes a page off the LRU list, if it is there.
+    /// Removes a page from the LRU list, if it is there.
     pub(crate) fn pin(&mut self, p: u32) {
         if self.links.linked(p) {
             self.links.remove(&mut self.lru, p);
         }
     }
-    /// Is a page known to be whole and no mark?
+    /// Whether a page is known to be uptodate and without mark.
     #[cfg(test)]
     pub(crate) fn is_ready(&self, t: &Tree, p: u32) -> bool {
         let page = &self.pages[p as usize];
@@ -324,13 +328,13 @@ impl Cache {
         };
         marks.ready & 1 << (page.idx % LEAF) != 0
     }
-    /// A page is used: eviction passes over it once.
+    /// Marks a page as used: eviction skips it once.
     #[inline]
     pub(crate) fn used(&mut self, t: &mut Tree, p: u32) {
         let (marks, bit) = self.marks_of(t, p);
         marks.used |= bit;
     }
-    /// The page to evict next: the oldest without a reference since it was last looked at.
+    /// The next page to evict: the oldest one that was not used since it was last examined.
     pub(crate) fn victim(&mut self, owners: &mut [impl Owner]) -> Option<u32> {
         for _ in 0..=self.lru.len() {
             let p = self.lru.first()?;
@@ -347,8 +351,8 @@ impl Cache {
         self.lru.first()
     }
 
-    /// Of the second page behind `p` on the LRU list what is looked at when its turn comes, and of the
-    /// fourth what leads there: most are passed over in less time than memory takes to answer.
+    /// Prefetches for eviction: the data of the second page after `p` on the LRU list, and the path
+    /// to the fourth. Most pages are skipped faster than memory answers.
     #[inline]
     fn next_victims(&self, p: u32, owners: &[impl Owner]) {
         let behind = |p| self.links.next(p);
@@ -389,7 +393,7 @@ impl Cache {
             *bits = if any { *bits | bit } else { *bits & !bit };
         }
     }
-    /// Marks dirty. True if it was not.
+    /// Marks a page dirty. Returns true if it was not.
     pub(crate) fn set_dirty(&mut self, t: &mut Tree, p: u32) -> bool {
         let page = &mut self.pages[p as usize];
         if page.is(flag::DIRTY) {
@@ -434,7 +438,7 @@ impl Cache {
         self.marks(t, idx, Find::Writeback, false);
         self.settle(p);
     }
-    /// The first page from `from` on that is present, dirty or under writeback.
+    /// The first page from `from` on that is present, dirty or under writeback, as `find` says.
     pub(crate) fn next(&self, t: &Tree, from: u32, find: Find) -> Option<(u32, u32)> {
         let none = match find {
             Find::Present => t.pages == 0,
@@ -481,8 +485,8 @@ impl Cache {
         }
         None
     }
-    /// Of the next leaf of a node that has any (`bits`) the first page, and of the one behind it what
-    /// leads there: who asks goes through all of them.
+    /// Prefetches the first page of the next leaf that has any (`bits`), and the path to the leaf
+    /// after it, because callers visit all of them.
     fn next_leaves(&self, node: &Node, bits: u64, find: Find) {
         if bits == 0 {
             return;
@@ -508,11 +512,11 @@ impl Cache {
         let k = bits.trailing_zeros();
         (bits != 0).then(|| (k, l.page[k as usize]))
     }
-    /// The first index from `from` on, below `end`, that has no page.
+    /// The first index from `from` on, below `end`, without a page.
     pub(crate) fn next_hole(&self, t: &Tree, from: u32, end: u32) -> Option<u32> {
         (from..end).find(|i| self.lookup(t, *i).is_none())
     }
-    /// Pages present in a run that ends just before `idx`, at most `max`.
+    /// Length of the run of present pages that ends just before `idx`, at most `max`.
     pub(crate) fn run_before(&self, t: &Tree, idx: u32, max: u32) -> u32 {
         (1..=max.min(idx))
             .take_while(|d| self.lookup(t, idx - d).is_some())

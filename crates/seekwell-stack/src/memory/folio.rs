@@ -1,35 +1,36 @@
-//! Folios: pages of a file's cache that lie together in memory. They decide how long a scatter list
-//! gets, and so where large requests are cut.
+//! Folios: pages of a file's cache that are contiguous in memory. They determine the length of a
+//! scatter list, and so the size at which large requests are split.
 //!
-//! write() asks for a folio as large as the call fills and the index is aligned to. Reading ahead
-//! starts a stream with single pages and asks for four times as much with each window that a mark
-//! starts. A page keeps the size of its folio until it is evicted. Left out: single pages that lie
-//! together by luck (on a machine just started most do), memory too torn for large folios, and that
-//! storing through a mapping dirties a whole folio.
+//! write() requests the largest folio that its data fill and the index permits by alignment.
+//! Read-ahead starts a stream with single pages, and makes folios four times larger with each
+//! window that a mark starts. A page keeps the size of its folio until it is evicted. Left out:
+//! single pages that are contiguous by chance (most are on a freshly booted machine), memory too
+//! fragmented for large folios, and that a store through a mapping dirties a whole folio.
 
 use super::page::Page;
 use crate::constants::Constants;
 use seekwell_core::{PAGE_SECTORS, SEGMENT_SECTORS};
 
-/// Folios that one call or one window makes, front to back.
+/// The folios of one call or one window, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
-    /// Where the call or the window ends, bytes.
+    /// End of the call or window, bytes.
     end: u64,
-    /// Pages of the largest.
+    /// Pages of the largest folio.
     largest: u64,
     order: u8,
-    /// Behind the folio begun last.
+    /// Index after the folio that was begun last.
     next: u32,
 }
 
 impl Fill {
-    /// Of a write of `len` bytes from `off`. What lies before the first whole page counts for it.
+    /// The folios of a write of `len` bytes from `off`. The data before the first page boundary
+    /// count as a part of it.
     pub(crate) fn of_write(c: &Constants, off: u64, len: u64) -> Self {
         Fill::new(off / 4096 * 4096 + len, c.folio_pages)
     }
-    /// Of a window of read-ahead that ends before page `end`, the `round`th after the one its
-    /// stream began with.
+    /// The folios of a read-ahead window that ends before page `end`. `round` counts the windows of
+    /// its stream.
     pub(crate) fn of_window(c: &Constants, round: u8, end: u32) -> Self {
         let order = (u64::from(round) * c.folio_growth_order).min(31);
         Fill::new(u64::from(end) * 4096, c.folio_pages.min(1 << order))
@@ -43,7 +44,7 @@ impl Fill {
             next,
         }
     }
-    /// Order of the folio of page `idx`; pages come in order.
+    /// Order of the folio of page `idx`; pages must be given in order.
     #[inline]
     pub(crate) fn order(&mut self, idx: u32) -> u8 {
         if idx >= self.next && self.largest > 1 {
@@ -59,10 +60,10 @@ impl Fill {
     }
 }
 
-/// The scatter list of a bio, page after page.
+/// The scatter list of a bio, built page by page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scatter {
-    /// Folios.
+    /// Number of folios.
     pub(crate) vecs: u32,
     entries: u32,
     pages: u32,
@@ -70,7 +71,7 @@ pub(crate) struct Scatter {
 }
 
 impl Scatter {
-    /// One page more.
+    /// Adds a page.
     #[inline]
     pub(crate) fn add(&mut self, page: &Page) {
         let segment = u32::from(SEGMENT_SECTORS / PAGE_SECTORS);
@@ -80,12 +81,12 @@ impl Scatter {
         self.pages += 1;
         self.order = page.order;
     }
-    /// Would this page be the first of a further folio?
+    /// Whether this page would start another folio.
     #[inline]
     pub(crate) fn begins(&self, page: &Page) -> bool {
         page.begins_folio(self.order)
     }
-    /// Sectors of an entry, on average.
+    /// Average size of an entry in sectors.
     pub(crate) fn segment(&self) -> u16 {
         let sectors = self.pages * u32::from(PAGE_SECTORS);
         let mean = sectors.div_ceil(self.entries.max(1));
@@ -109,7 +110,7 @@ mod tests {
     fn a_call_makes_folios_as_large_as_it_fills_and_as_the_index_is_aligned() {
         assert_eq!(orders(0, 4096), [0]);
         assert_eq!(orders(16_384, 16_384), [2; 4]);
-        // 100 KiB: 64, 32 and 4; and behind them 4, 8, 16 ...
+        // 100 KiB: 64, 32 and 4; after them 4, 8, 16 ...
         let of = |off, len| {
             let mut o = orders(off, len);
             o.dedup();
@@ -117,9 +118,9 @@ mod tests {
         };
         assert_eq!(of(0, 100 << 10), [4, 3, 0]);
         assert_eq!(of(100 << 10, 28 << 10), [0, 1, 2]);
-        // No larger than 2 MiB.
+        // At most 2 MiB.
         assert_eq!(of(0, 16 << 20), [9]);
-        // Before 6.16 there were none.
+        // Kernels before 6.16 have none.
         let mut f = Fill::of_write(&Constants::of(Era::Mq6_1), 0, 1 << 20);
         assert_eq!(f.order(0), 0);
     }
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(orders(0, 0, 256), [0]);
         assert_eq!(orders(1, 256, 512), [2]);
         assert_eq!(orders(2, 512, 768), [4]);
-        // As large as the window, and as its ends let them be.
+        // As large as the window, as far as its ends permit.
         assert_eq!(orders(9, 32, 64), [5]);
         assert_eq!(orders(9, 33, 64), [0, 1, 2, 3, 4]);
         assert_eq!(orders(9, 64, 67), [1, 0]);

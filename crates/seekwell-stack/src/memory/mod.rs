@@ -1,5 +1,5 @@
-//! Memory: the page cache as a structure, folios, and what read-ahead makes of a sequence of reads.
-//! Nothing here waits or reads; whoever does owns the structures.
+//! Memory: the page cache as a data structure, folios, and the read-ahead state machine. Nothing
+//! here waits or reads; the owners of the structures do.
 
 mod cache;
 mod folio;

@@ -1,4 +1,4 @@
-//! A page of the cache: what it holds and in what state it is.
+//! A page of the cache and its state.
 
 /// No index.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -9,11 +9,11 @@ pub(crate) mod flag {
     pub const WRITEBACK: u8 = 4;
     /// A read is under way.
     pub const READING: u8 = 8;
-    /// Reading it starts the next window.
+    /// A read of it starts the next window.
     pub const MARK: u8 = 32;
-    /// Has space reserved but no block yet.
+    /// It has reserved space but no block yet.
     pub const DELAYED: u8 = 64;
-    /// In some mapping's page table.
+    /// It is in the page table of a mapping.
     pub const MAPPED: u8 = 128;
 }
 
@@ -23,9 +23,9 @@ pub(crate) struct Page {
     pub(crate) idx: u32,
     /// The bio that reads or writes it.
     pub(crate) bio: u32,
-    /// The metadata block it holds, if it does.
+    /// The metadata block that it contains, if any.
     pub(crate) meta: u32,
-    /// Where it hangs.
+    /// The leaf that it is in.
     pub(crate) leaf: u32,
     pub(crate) flags: u8,
     /// Pages of its folio, as a power of two.
@@ -36,7 +36,8 @@ impl Page {
     pub(crate) fn is(&self, f: u8) -> bool {
         self.flags & f != 0
     }
-    /// Does a folio begin here, if the page before is one of a folio of this order?
+    /// Whether a folio begins at this page, if the page before belongs to a folio of order
+    /// `before`.
     #[inline]
     pub(crate) fn begins_folio(&self, before: u8) -> bool {
         self.order != before || self.idx.trailing_zeros() >= u32::from(self.order)

@@ -1,23 +1,24 @@
-//! On-demand read-ahead (2.6.23 and later): which pages a read of one open file brings in.
+//! On-demand read-ahead (2.6.23 and later): which pages a read of an open file fetches.
 //!
-//! The state is per open file: two threads that share a descriptor share and disturb it.
+//! The state is per open file, so two threads that share a descriptor disturb each other.
 
 use seekwell_core::Advice;
 
-/// State of one open file.
+/// Read-ahead state of an open file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadAhead {
-    /// The window: pages `start..start + size`; reading `async_size` before its end starts the next.
+    /// The window: pages `start..start + size`. A read `async_size` pages before its end starts the
+    /// next.
     start: u32,
     size: u32,
     async_size: u32,
-    /// The page read last, or that behind the last read ([`prev`](Self::prev_of)); `u32::MAX` before
-    /// the first.
+    /// The last page read, or the page after it ([`prev`](Self::prev_of)); `u32::MAX` before the
+    /// first read.
     pub(crate) prev: u32,
     pub(crate) advice: Advice,
-    /// Windows that marks started since the stream began.
+    /// Number of windows that marks have started in this stream.
     round: u8,
-    /// Misses of mapped reads less hits: far above 0 the accesses are random.
+    /// Misses of mapped reads minus hits: far above 0 the accesses are random.
     pub(crate) mapped_miss: u32,
 }
 
@@ -35,42 +36,42 @@ impl Default for ReadAhead {
     }
 }
 
-/// Pages to bring in, and which of them, when read, starts the next window.
+/// Pages to read, and the page among them whose read starts the next window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
     pub(crate) start: u32,
     pub(crate) size: u32,
     pub(crate) mark: Option<u32>,
-    /// How many marks the stream has met: its folios grow with it.
+    /// Number of marks that the stream has reached; it determines the folio size.
     pub(crate) round: u8,
 }
 
-/// How large a window may be, and when one begins.
+/// Largest window, and the rules for its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Most {
     pub(crate) pages: u32,
-    /// Two that follow each other at once are one.
+    /// Two windows that would follow each other immediately are read as one.
     pub(crate) joined: bool,
-    /// An absent page right behind a window goes on with it, whoever reads it.
+    /// A missing page directly after a window continues it, whatever read misses it.
     pub(crate) resumed: bool,
     pub(crate) context: Context,
 }
 
-/// What pages in the cache right before one that is absent tell of a read that follows none of its
-/// own file: random reads of a file of which much is in memory meet them by chance.
+/// The meaning of cached pages directly before a missing one, for a read that continues no other
+/// read of its open file. Random reads of a partly cached file find such pages by chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Context {
-    /// Nothing: until 2.6.30.
+    /// They are ignored: until 2.6.30.
     Ignored,
-    /// A stream, be it one page: its first window (2.6.31 to 3.11).
+    /// A stream, even for one page: the first window is read (2.6.31 to 3.11).
     Any,
-    /// A stream if they are more than are asked for: a window of both (3.12 and later; "readahead:
-    /// make context readahead more conservative", 2cad40180197).
+    /// A stream if they are more than the read requests: a window of both (3.12 and later;
+    /// "readahead: make context readahead more conservative", 2cad40180197).
     More,
 }
 
 impl Context {
-    /// As the table of constants numbers them.
+    /// The rule with this number in the table of constants.
     pub(crate) fn of(rule: u64) -> Self {
         match rule {
             0 => Context::Ignored,
@@ -80,11 +81,11 @@ impl Context {
     }
 }
 
-/// What the state machine asks of the cache.
+/// The state machine's queries to the cache.
 pub(crate) trait Cached {
-    /// First absent page from `from` on, below `end`.
+    /// First missing page from `from` on, below `end`.
     fn hole(&self, from: u32, end: u32) -> Option<u32>;
-    /// Pages present just before `idx`, at most `max`.
+    /// Number of present pages directly before `idx`, at most `max`.
     fn run_before(&self, idx: u32, max: u32) -> u32;
 }
 
@@ -99,7 +100,7 @@ fn init(n: u32, max: u32) -> u32 {
         max
     }
 }
-/// The window after one of `n` pages.
+/// Size of the window after one of `n` pages.
 fn next(n: u32, max: u32) -> u32 {
     if n < max / 16 {
         n * 4
@@ -109,9 +110,9 @@ fn next(n: u32, max: u32) -> u32 {
 }
 
 impl ReadAhead {
-    /// What a read of `len` bytes from `off` leaves to tell whether the next one follows: its last
-    /// page, which that may be in or begin right behind; or, as the kernel's `prev_pos` became where
-    /// the read ended, the page there, so that one page may be left out between them.
+    /// The page with which the next read is compared, after a read of `len` bytes from `off`. Older
+    /// kernels use its last page. Newer ones use the page at its end (`prev_pos`), so that a
+    /// sequential reader may skip one page.
     pub(crate) fn prev_of(off: u64, len: u64, behind: bool) -> u32 {
         let end = off + len;
         (if behind { end } else { end.saturating_sub(1) } / 4096) as u32
@@ -125,9 +126,9 @@ impl ReadAhead {
             round: self.round,
         }
     }
-    /// A read needs `req` pages from `idx` on, of which the first is absent, or (`marked`) present
-    /// and marked. `max`: the window. What is to be read now; nothing if a marked page
-    /// belongs to nobody's window and everything ahead is present.
+    /// A read needs `req` pages from `idx` on. The first is missing, or (`marked`) present and
+    /// marked. `max`: the largest window. Returns the pages to read now; `None` if a marked page
+    /// belongs to no known window and all pages ahead are present.
     pub(crate) fn step(
         &mut self,
         cache: &impl Cached,
@@ -142,7 +143,7 @@ impl ReadAhead {
             _ => max.pages,
         };
         if max == 0 || self.advice == Advice::Random {
-            // A marked page asks for nothing then.
+            // In this mode a marked page starts nothing.
             return (!marked).then_some(Window {
                 start: idx,
                 size: req,
@@ -166,7 +167,7 @@ impl ReadAhead {
             return Some(self.ready(idx, max, joined));
         }
         if marked {
-            // Several streams in one open file: the cache tells how far this one was read ahead.
+            // Several streams in one open file: the cache shows how far this stream was read ahead.
             let hole = cache.hole(idx + 1, idx.saturating_add(max))?;
             self.start = hole;
             self.size = next(hole - idx + req, max);
@@ -211,8 +212,8 @@ impl ReadAhead {
         };
         self.ready(idx, max, joined)
     }
-    /// A window whose first page is its mark is followed by the next at once: both in one, where
-    /// the kernel joins them.
+    /// If the first page of a window is its mark, the next window follows immediately. Where the
+    /// kernel joins them, both are read as one.
     fn ready(&mut self, idx: u32, max: u32, joined: bool) -> Window {
         if joined && idx == self.start && self.size == self.async_size {
             self.async_size = next(self.size, max);
@@ -220,7 +221,7 @@ impl ReadAhead {
         }
         self.window()
     }
-    /// A mapped access missed: pages around it.
+    /// A mapped access missed: reads the pages around it.
     pub(crate) fn around(&mut self, idx: u32, max: u32) -> Window {
         self.start = idx.saturating_sub(max / 2);
         self.size = max;
@@ -290,8 +291,8 @@ mod tests {
         assert_eq!(sizes[..6], [16, 32, 64, 128, 128, 128]);
     }
 
-    /// A window of 512 KiB: fourfold as long as it is less than a sixteenth of that, then twofold.
-    /// (Within the usual 128 KiB no window is: the first has 4 pages.)
+    /// In a window of 512 KiB: windows grow by a factor of four while below a sixteenth, then by
+    /// two. The usual window of 128 KiB has no such windows: the first has 4 pages.
     #[test]
     fn small_windows_of_a_large_one_grow_fourfold() {
         let w128 = Most {
@@ -330,15 +331,16 @@ mod tests {
             })
         );
         assert_eq!(ra.window(), before);
-        // With a run of cached pages before it, it is a stream.
+        // A run of cached pages before it makes it a stream.
         let w = ra.step(&Run(6), 2000, 2, W32, false).expect("reads");
         assert_eq!((w.start, w.size), (2000, 16 + 32));
-        // A mark nobody knows: on from the hole.
+        // An unknown mark: continue from the hole.
         let w = ra.step(&Run(5), 5000, 1, W32, true).expect("reads");
         assert_eq!((w.start, w.size), (5006, 14));
     }
 
-    /// Pages read of a file in which `run` pages lie in the cache before the first of `req`.
+    /// Pages that a read of `req` pages fetches, if the cache has `run` pages directly before the
+    /// first.
     fn beside(context: Context, run: u32, req: u32) -> (u32, Option<u32>) {
         let most = Most {
             context,
@@ -350,8 +352,8 @@ mod tests {
         (w.size, w.mark)
     }
 
-    /// Counted on 6.18 with mincore(2): what a read of 1, 2 and 4 pages at page 1000 brings in if
-    /// that many pages before it are there.
+    /// Counted on 6.18 with mincore(2): what reads of 1, 2 and 4 pages at page 1000 fetch if this
+    /// number of pages before it is cached.
     #[test]
     fn random_reads_beside_cached_pages_read_ahead_only_past_more_than_they_ask_for() {
         let counted = [
@@ -367,7 +369,7 @@ mod tests {
             let ours = [1, 2, 4].map(|req| beside(Context::More, run, req).0);
             assert_eq!(ours, sizes, "{run} pages before it");
         }
-        // The last page is the mark: a stream goes on from there.
+        // The last page is the mark: a stream continues there.
         assert_eq!(beside(Context::More, 8, 2), (10, Some(1009)));
         // From the beginning of the file: twice as many.
         let most = Most {
@@ -392,7 +394,7 @@ mod tests {
     #[test]
     fn large_requests_and_advice() {
         let mut ra = ReadAhead::default();
-        // 64 KiB at the start: 128 KiB, mark in the middle.
+        // 64 KiB at the start: a window of 128 KiB with the mark in the middle.
         let w = ra.step(&None_, 0, 16, W32, false).expect("reads");
         assert_eq!((w.size, w.mark), (32, Some(16)));
         let advised = |advice| ReadAhead {
@@ -412,7 +414,7 @@ mod tests {
             let mut ra = ReadAhead::default();
             let w = ra.step(&None_, 0, 32, most, false);
             assert_eq!(w.map(|w| (w.size, w.mark)), Some((size, Some(mark))));
-            // The mark's own window has larger folios.
+            // The window that the mark starts has larger folios.
             let w = ra.step(&None_, mark, 32, most, true).expect("the next");
             assert_eq!((w.start, w.size, w.round), (size, 32, 1));
         }

@@ -1,5 +1,5 @@
-//! A plain disk for tests: one transfer at a time, each a fixed latency (less for a continuation)
-//! plus its length over a bandwidth; keeps a log of what it was asked.
+//! A simple disk for tests: one transfer at a time. Each takes a fixed latency (less for a
+//! continuation) plus its length over a bandwidth. It keeps a log of its requests.
 
 use seekwell_core::{Bio, BioDone, BioSink, Control, Flags, Instant, Nanos, Op, Sector, TaskId};
 use std::cell::RefCell;
@@ -21,14 +21,14 @@ pub struct Shared {
     pub busy: u64,
 }
 
-/// See above.
+/// See the module.
 pub struct Disk {
     pub capacity: u64,
     pub latency_ns: u64,
     pub near_ns: u64,
     pub byte_ps: u64,
     pub flush_ns: u64,
-    /// Bios it takes before submitters sleep; 0 for any number.
+    /// Number of bios that it accepts before submitters sleep; 0 for no limit.
     pub requests: usize,
     pub free_at: Instant,
     pub at: u64,
@@ -37,7 +37,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// 100 MB/s, 8 ms an access elsewhere, 8 ms a flush.
+    /// 100 MB/s, 8 ms per non-sequential access, 8 ms per flush.
     pub fn hdd() -> Self {
         Disk {
             capacity: 100 << 21,
@@ -52,7 +52,7 @@ impl Disk {
             shared: Rc::default(),
         }
     }
-    /// 250 MB/s, 60 us an access, 300 us a flush.
+    /// 250 MB/s, 60 us per access, 300 us per flush.
     pub fn ssd() -> Self {
         Disk {
             latency_ns: 60_000,
@@ -78,7 +78,7 @@ impl BioSink for Disk {
                 access + bio.sectors.bytes() * self.byte_ps / 1000
             }
         };
-        // A drive without FUA: flushes before and after.
+        // A drive without FUA: flushes before and after the write.
         let around = [Flags::PREFLUSH, Flags::FUA].map(|f| u64::from(bio.flags.contains(f)));
         let service = service + self.flush_ns * (around[0] + around[1]);
         self.free_at = self.free_at.max(now) + Nanos(service);

@@ -1,4 +1,4 @@
-//! Effects known before anything is fitted, with their numbers.
+//! Known effects with their numbers, independent of any fitting.
 
 use super::disk::Disk;
 use super::machine::{Machine, free_cpu};
@@ -49,7 +49,7 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
                 s.journal.bios
             );
             cost.push(ms);
-            // Data, journal, record: three places of the disk, one after the other.
+            // Data, journal and record are in three places of the disk, one after the other.
             let access = if name == "disk" {
                 2.0 * 8.0
             } else {
@@ -57,7 +57,7 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
             };
             assert!(ms > access, "{ms} ms");
         }
-        // Before and after the record.
+        // Flushes before and after the record.
         let flushes = 2.0 * disk().flush_ns as f64 / 1e6;
         println!(
             "{name}: two flushes {flushes} ms, difference {:.2} ms",
@@ -67,7 +67,7 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
     }
 }
 
-/// A buffered writer of `mib`, then the highest dirty total and the time it took.
+/// Runs a buffered writer of `mib`. Returns the highest number of dirty pages and the time.
 fn buffered(era: Era, mib: u64, throttled: bool) -> (u64, u64, f64) {
     let mut c = Config::new(era);
     c.cache_bytes = Some(256 << 20);
@@ -113,7 +113,7 @@ fn throttling_bounds_dirty_pages() {
             "a check interval beyond the limit at most"
         );
         assert!(free > 2 * limit, "without it the limit means nothing");
-        // 600 MiB at 100 MB/s less what stays dirty: device speed.
+        // 600 MiB at 100 MB/s minus what stays dirty: the speed of the device.
         let device = (600.0 * 1.048_576 - most as f64 * 4096.0 / 1e6) / 100.0;
         assert!(
             secs > 0.9 * device && secs < 1.35 * device,
@@ -158,7 +158,7 @@ fn read_ahead_makes_one_sequential_reader_device_bound() {
                 },
             )
             .expect("reads");
-            // A program that thinks half as long as the disk takes.
+            // A program that computes half as long as the disk takes.
             m.call(t, Call::Compute(Nanos(20_000))).expect("computes");
         }
         let (secs, busy) = (
@@ -238,7 +238,7 @@ fn stable_pages_hold_writers_of_3_4_only() {
             },
         )
         .expect("writes");
-        // It starts the writes and does not wait for them.
+        // This call starts the writes and does not wait for them.
         let how = seekwell_core::SyncRange::WRITE;
         m.call(
             a,
@@ -272,8 +272,8 @@ fn stable_pages_hold_writers_of_3_4_only() {
 
 #[test]
 fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets_go() {
-    // 20 MiB are synced; the commit waits for them with its blocks logged. Another task makes
-    // files all the while: how long does the slowest take?
+    // One task syncs 20 MiB, and the commit waits for these data with its blocks logged. Another
+    // task makes files during this time. How long does the slowest creation take?
     let slowest = |era: Era, no_shadows: bool| {
         let mut c = free_cpu(era);
         c.ablations.no_shadows = no_shadows;
@@ -305,7 +305,7 @@ fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets
         m.run(&tasks, |i, now, _| {
             step[i] += 1;
             match (i, step[i]) {
-                // Its own data are none: straight to the commit.
+                // It has no data of its own, so it goes straight to the commit.
                 (0, 1) => Some(Call::Fsync { fd: fds[1] }),
                 (0, _) => None,
                 (_, 400..) => None,
@@ -360,8 +360,8 @@ fn one_stream_of_direct_reads_waits_once_each() {
     assert!(log.windows(2).all(|p| p[1].at >= p[0].done));
 }
 
-/// A file of 128 MiB, read twice over in a cache of 256 MiB of which a program holds `held`: bytes
-/// that the second reading takes from the disk.
+/// Reads a file of 128 MiB twice with a cache of 256 MiB, of which a program holds `held`. Returns
+/// the bytes that the second pass reads from the disk.
 fn read_again(held: u64) -> u64 {
     let mut c = free_cpu(Era::Mq6_18);
     c.cache_bytes = Some(256 << 20);
@@ -404,12 +404,12 @@ fn what_a_program_holds_the_cache_has_not() {
     let all = m.kernel.world().cfg.memory_bytes;
     let got = m.call(t, Call::Hold { bytes: all });
     assert_eq!(got, Err(seekwell_core::Errno::ENOMEM));
-    // What was refused is not taken.
+    // A failed request takes no memory.
     let half = Call::Hold { bytes: all / 2 };
     m.call(t, half).expect("holds");
 }
 
-/// A reader of a file of so many bytes of which nothing is in memory.
+/// A reader of a file of this size, of which nothing is in memory.
 fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
     let mut m = Machine::new(c, Disk::ssd());
     let t = m.task("reader");
@@ -422,15 +422,15 @@ fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
     (m, t, fd)
 }
 
-/// Requests, and sectors of them, since the last look.
+/// Number of requests and of their sectors since the last call.
 fn seen(m: &mut Machine) -> (u64, u64) {
     let log = m.take_log();
     let sectors = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
     (log.len() as u64, sectors)
 }
 
-/// Requests, and KiB of them, for each read of 8 KiB at a random place of a file of which
-/// 312.8 / 629.1 is in memory, once that is so. A tenth of the size that was measured.
+/// Requests and KiB per read of 8 KiB at a random place in a file, of which 312.8 / 629.1 is in
+/// memory, in the steady state. The sizes are a tenth of the measured ones.
 fn misses(era: Era) -> (f64, f64) {
     let mut c = free_cpu(era);
     let file: u64 = 60 << 20;
@@ -452,17 +452,18 @@ fn misses(era: Era) -> (f64, f64) {
     (each(requests), each(sectors) / 2.0)
 }
 
-/// Held against 6.18.44 (read_ahead_kb 128, ext4 on a loop device, a memory cgroup of 300 MiB of which
-/// the cache has 298.3, a file of 600 MiB): seven times 40,000 reads after the first gave 0.605 to
-/// 0.622 requests and 6.11 to 6.36 KiB a read. Were cached pages before a miss left out of it, it
-/// would be half a request and 4 KiB.
+/// Compared with 6.18.44 (read_ahead_kb 128, ext4 on a loop device, a memory cgroup of 300 MiB of
+/// which the cache has 298.3, a file of 600 MiB). Seven times 40,000 reads after the first gave
+/// 0.605 to 0.622 requests and 6.11 to 6.36 KiB per read. If cached pages before a miss had no
+/// effect, these would be half a request and 4 KiB.
 #[test]
 fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
     let (requests, kib) = misses(Era::Mq6_18);
     println!("6.18: {requests:.3} requests and {kib:.2} KiB a read, counted 0.617 and 6.25");
     assert!((requests / 0.617 - 1.0).abs() < 0.05, "{requests}");
     assert!((kib / 6.25 - 1.0).abs() < 0.05, "{kib}");
-    // As the change that made it so tells ("more conservative"): before it much more was read.
+    // As the commit message of that change says ("more conservative"): older kernels read much
+    // more.
     let (_, before) = misses(Era::K3_4);
     let (alone, none) = misses(Era::K2_6_24);
     println!("3.4: {before:.2} KiB; 2.6.24: {alone:.3} requests and {none:.2} KiB");
@@ -470,11 +471,11 @@ fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
     assert!((alone - 0.503).abs() < 0.01 && (none - 8.0 * 0.503).abs() < 0.1);
 }
 
-/// Requests and KiB of reads of a file of 64 MiB that is not in memory, each at a place and of so many
-/// bytes.
+/// Requests and KiB of reads of a file of 64 MiB that is not in memory; each read has a place and a
+/// length in bytes.
 fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     let (mut m, t, _) = cold(free_cpu(era), 64 << 20);
-    // Where the file was written is not where it was read last.
+    // The descriptor that wrote the file has another read position.
     let fd = open(&mut m, t, "/file");
     m.take_log();
     for (off, len) in reads {
@@ -486,8 +487,9 @@ fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
 
 #[test]
 fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
-    // 400 reads from a place on, of so many bytes every so many: requests and KiB of 6.18.44, ext4,
-    // read_ahead_kb 128. Where a window follows another, when it is asked for decides how it is cut.
+    // 400 reads from a place on, with a length and a distance: requests and KiB of 6.18.44, ext4,
+    // read_ahead_kb 128. Where windows follow each other, the time of the request decides how they
+    // are split.
     let counted = [
         (0, 4 << 10, 16 << 10, 390, 1_760),
         (0, 4 << 10, 64 << 10, 400, 1_612),
@@ -523,8 +525,8 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
     assert_eq!([1001, 1002, 1003].map(|n| next(Era::K4_0, n)), [20, 8, 8]);
 }
 
-/// A page that is missing behind one that is there does not follow it because both are of one read:
-/// counted on 6.18.44, a page, three, and three.
+/// A missing page after a present one does not count as sequential if both belong to the same read.
+/// Counted on 6.18.44: reads of one, three and three pages.
 #[test]
 fn the_pages_of_one_read_do_not_follow_each_other() {
     for era in [Era::K2_6_24, Era::K4_0, Era::Mq6_18] {
@@ -543,7 +545,7 @@ fn the_pages_of_one_read_do_not_follow_each_other() {
     }
 }
 
-/// KiB a touch of a mapped file of 600 MiB of which nothing is in memory, at random places.
+/// KiB per touch at random places of a mapped file of 600 MiB, of which nothing is in memory.
 fn touched(era: Era, touches: u64) -> f64 {
     let mut c = free_cpu(era);
     c.memory_bytes = 4 << 30;
@@ -570,8 +572,9 @@ fn touched(era: Era, touches: u64) -> f64 {
     seen(&mut m).1 as f64 / 2.0 / touches as f64
 }
 
-/// Counted on 6.18.44: 127 KiB each of the first 200, 113 each of 1,000. Each page that is found after
-/// it was read counts as a hit (since 3.15 those mapped around it do), so that no file counts as random.
+/// Counted on 6.18.44: 127 KiB for each of the first 200 touches, and 113 for each of 1,000. Every
+/// page found after it was read counts as a hit (since 3.15 also those mapped around it), so no
+/// file counts as random.
 #[test]
 fn a_mapped_file_is_read_around_each_fault_as_by_the_running_kernel() {
     let (few, many) = (touched(Era::Mq6_18, 200), touched(Era::Mq6_18, 1_000));

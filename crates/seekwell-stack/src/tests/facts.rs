@@ -1,5 +1,5 @@
-//! The model beside a running 6.18 kernel, counted by its own tracepoints: requests and sectors
-//! of elementary operations.
+//! Comparison with a running 6.18 kernel and its tracepoints: requests and sectors of elementary
+//! operations.
 
 use super::disk::{Disk, Line};
 use super::machine::{Machine, free_cpu};
@@ -8,7 +8,7 @@ use seekwell_core::{Era, Flags, Nanos, Op, OpenFlags, TaskId};
 
 const FACTS: &str = include_str!("../../tests/facts/ext4-6.18.toml");
 
-/// What an operation put on the disk.
+/// The requests that an operation sent to the disk.
 #[derive(Default, Debug)]
 struct Got {
     data_sync: (u64, u64),
@@ -19,7 +19,7 @@ struct Got {
     flush: u64,
 }
 
-/// Bios as a queue would merge them in their plugs, cut at 1280 KiB and at 128 entries of a list.
+/// Counts bios as merged by a queue within their plugs, split at 1280 KiB and at 128 list entries.
 fn count(log: &[Line], meta_end: u64) -> Got {
     let mut g = Got::default();
     let mut last: Option<(&Line, u64)> = None;
@@ -70,7 +70,7 @@ fn open(m: &mut Machine, t: TaskId, path: &str, flags: OpenFlags) -> Fd {
     .expect("opens") as u32)
 }
 
-/// Does what a fact says in a machine prepared for it.
+/// Performs the operation of a fact on a prepared machine.
 fn perform(name: &str, m: &mut Machine, t: TaskId) {
     let none = OpenFlags::empty();
     let len = |n: &str| -> u64 {
@@ -297,7 +297,7 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         if m.now < end {
             m.idle(end - m.now);
         }
-        // Files lie behind the metadata of the first flex group.
+        // Files are after the metadata of the first flex group.
         let g = count(&m.take_log(), 262_144);
         let mut compare = |what: &str, got: (u64, u64), slack: u64| {
             let Some(v) = f.get(what) else { return };
@@ -315,10 +315,10 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         };
         compare("data_sync", g.data_sync, 0);
         compare("data_async", g.data_async, 0);
-        // The number of blocks in a commit differs by one or two on a real kernel too.
+        // On a real kernel, too, the number of blocks in a commit varies by one or two.
         compare("journal", g.journal, 16);
         compare("metadata", g.metadata, 24);
-        // Large folios cut windows elsewhere: bytes within one window.
+        // Large folios split windows elsewhere: allow the bytes of one window.
         compare(
             "read",
             g.read,

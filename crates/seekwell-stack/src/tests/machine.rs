@@ -1,4 +1,4 @@
-//! A kernel with its disk's log, and programs as lists of calls.
+//! A kernel with a log of its disk, and programs as lists of calls.
 
 use super::disk::{Disk, Line, Shared};
 use crate::{Call, Config, Kernel, Ret, TaskConfig};
@@ -30,7 +30,7 @@ impl Machine {
         };
         self.kernel.task_new(self.now, c)
     }
-    /// One call, alone, to its end.
+    /// Makes one call and runs it to its end.
     pub fn call(&mut self, t: TaskId, call: Call) -> Ret {
         self.kernel.call(self.now, t, call);
         loop {
@@ -43,15 +43,15 @@ impl Machine {
             }
         }
     }
-    /// Lets time pass without calls.
+    /// Advances time without calls.
     pub fn idle(&mut self, d: Nanos) {
         let to = self.now + d;
         self.kernel.advance(to, &mut self.out);
         assert!(self.out.is_empty());
         self.now = to;
     }
-    /// Programs side by side, each answering its results: `next(i, result of its last call)` gives
-    /// the next call of program `i`, or nothing at its end.
+    /// Runs programs in parallel. `next(i, result of its last call)` gives the next call of program
+    /// `i`, or `None` at its end.
     pub fn run(
         &mut self,
         tasks: &[TaskId],
@@ -84,13 +84,13 @@ impl Machine {
             }
         }
     }
-    /// What the disk was asked, and forgets it.
+    /// Takes the log of the disk's requests.
     pub fn take_log(&self) -> Vec<Line> {
         std::mem::take(&mut self.disk.borrow_mut().log)
     }
 }
 
-/// A machine of a kernel's time on which only the disk takes time.
+/// A machine of the kernel's time on which only the disk takes time.
 pub fn free_cpu(era: seekwell_core::Era) -> Config {
     let mut c = Config::new(era);
     let k = &mut c.constants;

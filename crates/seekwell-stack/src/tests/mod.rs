@@ -1,4 +1,4 @@
-//! Tests of the model, over a plain disk.
+//! Tests of the model over a simple disk.
 
 mod blocks;
 mod disk;

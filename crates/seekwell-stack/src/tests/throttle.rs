@@ -1,11 +1,11 @@
-//! The speed the throttle lets dirtiers have, by where dirty memory stands.
+//! The rate that the throttle allows dirtiers, as a function of dirty memory.
 
 use super::disk::Disk;
 use super::machine::{Machine, free_cpu};
 use seekwell_core::Era;
 
-/// 1 at the setpoint, less above it, 0 from the limit on; twice as much for a device that holds less
-/// than half of its share.
+/// The ratio is 1 at the setpoint, less above it, and 0 from the limit on. It is doubled when dirty
+/// memory is below half of the setpoint.
 #[test]
 fn a_device_far_below_its_share_is_fed_twice_as_fast() {
     for era in [Era::K3_4, Era::K4_0, Era::Mq6_18] {

@@ -1,17 +1,17 @@
-//! Unwritten blocks whose data have reached the disk: a worker says so in the inode, in a handle of
-//! its own.
+//! Conversion of unwritten blocks. When their data have reached the disk, a worker marks them as
+//! written in the inode, with a handle of its own.
 //!
-//! The journal therefore never waits for such data; fsync and sync wait for the worker. Its handle
-//! was reserved when the data were sent: it joins a transaction that takes no others any more.
-//! Left out: page writeback of 3.11 and later ends with the conversion, here with the write itself,
-//! a handle earlier.
+//! The journal therefore never waits for such data; fsync and sync wait for the worker. The
+//! worker's handle was reserved when the data were submitted, so it joins even a transaction that
+//! accepts no other handles. Left out: since 3.11, writeback of a page ends with the conversion.
+//! Here it ends with the write, which is earlier by a handle.
 
 use super::inode::inode_changed;
 use crate::executor::{Actor, idle};
 use crate::journal::handle_reserved;
 use crate::machine::{CONVERTER, K, Q, Written, wait};
 
-/// The worker.
+/// The conversion worker.
 pub(crate) async fn thread(k: K) {
     loop {
         let next = k.w().conversions.queue.pop_front();
@@ -22,7 +22,7 @@ pub(crate) async fn thread(k: K) {
     }
 }
 
-/// Converts what is queued of one inode, in one handle.
+/// Converts all queued blocks of an inode in one handle.
 async fn convert(k: &K, first: Written) {
     let ino = first.ino;
     handle_reserved(k);
@@ -53,7 +53,7 @@ async fn convert(k: &K, first: Written) {
     w.maybe_release(ino);
 }
 
-/// Waits until nothing of an inode is to be converted any more.
+/// Waits until an inode has no blocks to convert.
 pub(crate) async fn wait_converted(k: &K, a: Actor, ino: u32) {
     wait(k, a, |w| {
         (w.fs.inodes[ino as usize].converting > 0).then_some(Q::Convert)
@@ -61,7 +61,7 @@ pub(crate) async fn wait_converted(k: &K, a: Actor, ino: u32) {
     .await;
 }
 
-/// The same for all inodes.
+/// Waits until no inode has blocks to convert.
 pub(crate) async fn wait_all_converted(k: &K, a: Actor) {
     wait(k, a, |w| (w.conversions.pending > 0).then_some(Q::Convert)).await;
 }

@@ -1,9 +1,9 @@
-//! Who writes dirty pages back: the flusher of the device, or pdflush.
+//! Writeback of dirty pages by the flusher of the device, or by pdflush.
 //!
-//! Every five seconds what has been dirty for half a minute; above the background threshold
-//! everything, until below; and on demand of sync. Inodes come in order of their first dirtying,
-//! one visit each, and queue again at the back if pages are left. Nothing is waited for but a
-//! request, except in a sync.
+//! Every five seconds it writes data that have been dirty for half a minute. Above the background
+//! threshold it writes everything, until dirty memory is below. It also serves sync. Inodes are
+//! visited once each in order of their first dirtying, and queue again at the end if pages are
+//! left. Except in a sync, the flusher waits for nothing but free requests.
 
 use super::inode::{Pass, wait_written, write_inode};
 use crate::executor::{Actor, Sleep, idle, sleep_until};
@@ -12,7 +12,7 @@ use crate::machine::{FLUSHER, K, PDFLUSH, Q, Work, World, wait};
 use seekwell_core::{Instant, Nanos};
 
 impl World {
-    /// Dirty pages above which writing starts, and at which dirtiers are held.
+    /// Dirty pages at which background writeback starts, and at which dirtiers are throttled.
     pub(crate) fn dirty_limits(&self) -> (u64, u64) {
         let c = &self.cfg.constants;
         let pages = self.cache.limit;
@@ -22,7 +22,7 @@ impl World {
         };
         let limit = at(self.cfg.dirty_bytes, c.dirty_limit_percent);
         let background = at(self.cfg.dirty_background_bytes, c.dirty_background_percent);
-        // As the kernel has it: background writing starts before anybody is held.
+        // As in the kernel: background writeback starts before dirtiers are throttled.
         if background >= limit {
             return (limit / 2, limit);
         }
@@ -31,7 +31,7 @@ impl World {
     pub(crate) fn over_background(&self) -> bool {
         self.cache.nr_dirty > self.dirty_limits().0
     }
-    /// Somebody dirtied much: background writing may start.
+    /// A task has dirtied many pages, so background writeback may start.
     pub(crate) fn kick_flusher(&mut self) {
         if !self.flusher.kicked {
             self.flusher.kicked = true;
@@ -43,7 +43,8 @@ impl World {
             self.rt.wake(a, Sleep::Idle);
         }
     }
-    /// Fills the list of the pass: what was left over first, then inodes dirty since before.
+    /// Fills the list of the pass: first the inodes left over, then those dirty since before
+    /// `before`.
     fn queue_io(&mut self, before: Instant) {
         while let Some(ino) = self.flusher.more.first() {
             self.move_inode(ino, WbList::Io);
@@ -63,7 +64,7 @@ impl World {
         }
         (self.bw.bandwidth() / 2 / min * min).max(min)
     }
-    /// After a visit: where the inode goes.
+    /// Puts the inode on its next list after a visit.
     fn after_visit(&mut self, ino: u32, whole: bool) {
         let now = self.now();
         let i = &mut self.fs.inodes[ino as usize];
@@ -71,7 +72,7 @@ impl World {
             return self.move_inode(ino, WbList::None);
         }
         if whole {
-            // Dirtied again meanwhile: as if for the first time.
+            // Dirtied again during the visit: the inode counts as newly dirtied.
             i.dirtied_at = now;
             return self.move_inode(ino, WbList::Dirty);
         }
@@ -79,7 +80,8 @@ impl World {
     }
 }
 
-/// One visit to an inode; true if all of it was seen. `limit`: pages.
+/// Visits an inode, with a limit in pages. Returns the pages written, and true if all of the inode
+/// was examined.
 async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool) {
     k.w().fs.inodes[ino as usize].pins += 1;
     let start = if limit == u64::MAX {
@@ -90,7 +92,7 @@ async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool)
     let (mut written, mut pos) = write_inode(k, a, ino, start, u32::MAX, pass, limit).await;
     let mut whole = written < limit;
     if whole && start > 0 {
-        // Round to where it began.
+        // Continue from the start of the file to where the visit began.
         let (more, at) = write_inode(k, a, ino, 0, start - 1, pass, limit - written).await;
         written += more;
         pos = at;
@@ -106,18 +108,18 @@ async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool)
     (written, whole && !timid)
 }
 
-/// What a pass is for.
+/// The purpose of a pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Why {
-    /// Until dirty pages are below the background threshold.
+    /// Write until dirty pages are below the background threshold.
     Background,
-    /// Inodes dirtied before then.
+    /// Write inodes dirtied before a given time.
     Old,
-    /// So many pages (a dirtier of 2.6).
+    /// Write this number of pages (for a dirtier of 2.6).
     Amount(u64),
 }
 
-/// A pass over dirty inodes; returns pages written.
+/// Makes a pass over dirty inodes. Returns the number of pages written.
 async fn pass_over(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u64 {
     plug_batch(k, a, true);
     let n = pass_unplugged(k, a, why, before, pass).await;
@@ -125,7 +127,7 @@ async fn pass_over(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u6
     n
 }
 
-/// From 4.3 on the plug covers the whole batch; handed over when its owner sleeps.
+/// Since 4.3 the plug covers the whole batch. It is flushed when its owner sleeps.
 fn plug_batch(k: &K, a: Actor, open: bool) {
     let mut w = k.w();
     if w.cfg.constants.plug_batch != 0 {
@@ -158,7 +160,7 @@ async fn pass_unplugged(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) 
                     Why::Amount(n) => (n - total).clamp(1, w.visit_pages()),
                     _ => w.visit_pages(),
                 };
-                // Out of the way of other passes while it is visited.
+                // Off the list of other passes during the visit.
                 w.move_inode(ino, WbList::More);
                 (ino, limit)
             };
@@ -188,7 +190,7 @@ async fn pass_unplugged(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) 
     }
 }
 
-/// Everything that is dirty now, once; `wait`: as sync writes, inode after inode.
+/// Writes everything that is dirty now, once. `wait`: as sync writes, and waits for each inode.
 async fn sync_all(k: &K, a: Actor, wait: bool) {
     let mut all: Vec<(Instant, u32)> = {
         let w = k.w();
@@ -260,8 +262,8 @@ pub(crate) async fn thread(k: K) {
     }
 }
 
-/// pdflush of 2.6: the periodic thread (`PDFLUSH + 1`) and the background one (`PDFLUSH`). One of
-/// them works on a device at a time.
+/// pdflush of 2.6: the periodic thread (`PDFLUSH + 1`) and the background thread (`PDFLUSH`). Only
+/// one of them works on a device at a time.
 pub(crate) async fn pdflush(k: K, a: Actor) {
     let c = k.w().cfg.constants.clone();
     let periodic = a != PDFLUSH;
@@ -304,15 +306,15 @@ pub(crate) async fn pdflush(k: K, a: Actor) {
     }
 }
 
-/// A dirtier of 2.6 writes about so many pages itself. Returns what it wrote.
+/// A dirtier of 2.6 writes about this number of pages itself. Returns the number of pages written.
 pub(crate) async fn write_some(k: &K, a: Actor, pages: u64) -> u64 {
     pass_over(k, a, Why::Amount(pages), Instant::FAR, Pass::Timid).await
 }
 
-/// Has the flusher write everything, and waits for it.
+/// Makes the flusher write everything, and waits for it.
 pub(crate) async fn have_all_written(k: &K, a: Actor, wait_each: bool) {
     if k.w().cfg.constants.dirtier_writes != 0 {
-        // 2.6: the caller does it.
+        // In 2.6 the caller writes.
         sync_all(k, a, wait_each).await;
         return;
     }

@@ -1,4 +1,4 @@
-//! Writing a file's dirty pages: allocation of delayed ones, contiguous runs as bios.
+//! Writeback of a file's dirty pages: allocates delayed pages, and submits contiguous runs as bios.
 
 use crate::executor::Actor;
 use crate::fs::{BDEV, Kind};
@@ -7,18 +7,18 @@ use crate::machine::{K, NIL, Q, Target, Want, World, after_submit, wait};
 use crate::memory::{Find, Scatter, flag};
 use seekwell_core::{Flags, Op};
 
-/// Why pages are written.
+/// The reason for writing pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
-    /// To make room, or because they are old: nobody waits.
+    /// Writeback of old pages or to free memory: no task waits.
     Async,
-    /// The same, but stops when the queue is congested (2.6).
+    /// Like `Async`, but stops when the queue is congested (2.6).
     Timid,
-    /// Somebody waits for them.
+    /// A task waits for the pages.
     Sync,
-    /// Before a commit: only pages that have blocks (all, in ext3).
+    /// Before a commit: only pages with blocks (in ext3 all pages).
     Ordered {
-        /// jbd.
+        /// The journal is jbd.
         ext3: bool,
     },
 }
@@ -42,7 +42,7 @@ impl World {
         }
         let page = &self.cache.pages[p as usize];
         if page.is(flag::WRITEBACK) {
-            // Dirtied again while it is written.
+            // The page was dirtied again while being written.
             return match pass {
                 Pass::Sync => Step::Wait(page.bio),
                 _ => Step::Skip(idx + 1),
@@ -55,7 +55,7 @@ impl World {
         }
         let mapped = i.map(idx);
         let device = i.kind == Kind::Device;
-        // Files of ext3 and the device are written block by block; the queue joins them.
+        // ext3 and the block device write each block as a bio; the queue merges them.
         let single = device || self.fs.kind == crate::config::Fs::Ext3;
         let most = match mapped {
             None => self.cfg.constants.alloc_blocks as u32,
@@ -92,7 +92,7 @@ impl World {
             Pass::Async | Pass::Timid => self.background_flags(a),
             Pass::Sync | Pass::Ordered { .. } => self.sync_flags(),
         };
-        // Buffers of the device are the file system's metadata.
+        // Pages of the block device are the file system's metadata.
         if ino == BDEV && self.cfg.constants.home_marked != 0 {
             flags |= Flags::META | Flags::PRIO;
         }
@@ -123,9 +123,9 @@ impl World {
     }
 }
 
-/// Writes dirty pages `from..=to` of an inode in index order, at most `limit` of them (a
-/// contiguous run goes on beyond it as far as the constants say). Returns pages written and the
-/// index behind the last.
+/// Writes dirty pages `from..=to` of an inode in index order, at most `limit` of them (a contiguous
+/// run may exceed the limit as the constants say). Returns the number of pages written and the
+/// index after the last one.
 pub(crate) async fn write_inode(
     k: &K,
     a: Actor,
@@ -141,7 +141,7 @@ pub(crate) async fn write_inode(
         let mut w = k.w();
         let tree = &w.fs.inodes[ino as usize].tree;
         let next = w.cache.next(tree, from, Find::Dirty);
-        // A timid pass notes a congested queue even so.
+        // A timid pass checks for a congested queue in any case.
         if pass != Pass::Timid && next.is_none_or(|f| f.0 > to) {
             return (0, from);
         }
@@ -159,7 +159,7 @@ pub(crate) async fn write_inode(
                 break;
             }
             if written >= limit {
-                // Beyond the visit only what continues it.
+                // Beyond the limit, only pages that continue the run.
                 let i = &w.fs.inodes[ino as usize];
                 let next = w.cache.next(&i.tree, pos, Find::Dirty);
                 if next.is_none_or(|n| n.0 != pos) {
@@ -201,7 +201,7 @@ pub(crate) async fn write_inode(
     (written, pos)
 }
 
-/// No block was left for delayed data: Linux says so in its log and drops them.
+/// No block is left for delayed data: Linux logs this and drops the data.
 fn lose(k: &K, ino: u32, idx: u32, n: u32) {
     let mut w = k.w();
     for i in idx..idx + n {
@@ -217,7 +217,7 @@ fn lose(k: &K, ino: u32, idx: u32, n: u32) {
 }
 
 impl World {
-    /// A page is no longer delayed: its promise is redeemed or void.
+    /// A page stops being delayed, because it got a block or was dropped. Releases its reservation.
     pub(crate) fn undelay(&mut self, ino: u32, p: u32) {
         let page = &mut self.cache.pages[p as usize];
         if page.is(flag::DELAYED) {
@@ -226,9 +226,9 @@ impl World {
             self.fs.reserved -= 1;
         }
     }
-    /// How many of `n` pages from `idx` on may have a block now: each that was promised one, and of
-    /// the others as many as there are blocks promised to nobody. Whoever asked before may have
-    /// waited for a handle since.
+    /// How many of `n` pages from `idx` on may get a block: every page with a reservation, and as
+    /// many others as there are unreserved blocks. The caller may have waited for a handle since
+    /// its last check.
     fn unpromised(&self, ino: u32, idx: u32, n: u32) -> u32 {
         let mut spare = self.fs.available();
         if spare >= u64::from(n) {
@@ -249,7 +249,7 @@ impl World {
         }
         n
     }
-    /// Blocks for pages from `idx` on: start and how many.
+    /// Allocates blocks for pages from `idx` on. Returns the start and the number.
     pub(crate) fn take_blocks(
         &mut self,
         a: Actor,
@@ -263,7 +263,8 @@ impl World {
         if let Some(r) = self.fs.alloc.for_file(i, idx, n, cpu) {
             return Some(r);
         }
-        // What is set aside is free as well, and what waits for a commit (Linux forces that one).
+        // Preallocated blocks are free as well, and so are freed blocks that wait for a commit
+        // (Linux forces that commit).
         self.release_freed();
         self.fs.alloc.drop_pools();
         for i in &mut self.fs.inodes {
@@ -274,16 +275,17 @@ impl World {
     }
 }
 
-/// What new blocks hold.
+/// The state of new blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fresh {
-    /// They belong to the file with the commit: its data have to be there before (ordered mode).
+    /// They become part of the file with the commit, so their data must be written first (ordered
+    /// mode).
     Ordered,
-    /// Nothing yet: the inode says so until data are there.
+    /// The inode marks them as unwritten until their data are on the disk.
     Unwritten,
 }
 
-/// Gives pages of a file blocks, in a handle of its own. False: the disk is full.
+/// Allocates blocks for pages of a file, in a handle of its own. Returns false if the disk is full.
 pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> bool {
     handle_start(k, a).await;
     let fresh = {
@@ -300,11 +302,11 @@ pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> boo
     got > 0
 }
 
-/// The same inside a handle; returns how many pages got blocks.
+/// Allocates blocks inside a handle. Returns the number of pages that got blocks.
 pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fresh: Fresh) -> u32 {
     let (start, len) = {
         let mut w = k.w();
-        // Somebody may have been faster.
+        // Another task may have allocated these blocks in the meantime.
         let i = &w.fs.inodes[ino as usize];
         if let Some((_, run)) = i.map(idx) {
             return run.min(n);
@@ -337,7 +339,7 @@ pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fre
     len
 }
 
-/// Bitmap and descriptor of blocks taken or given.
+/// Changes the bitmaps and descriptors of allocated or freed blocks.
 pub(crate) async fn blocks_changed(k: &K, a: Actor, start: u32, len: u32) {
     let (first, last) = (
         crate::fs::group_of(start),
@@ -356,7 +358,7 @@ pub(crate) async fn blocks_changed(k: &K, a: Actor, start: u32, len: u32) {
     }
 }
 
-/// The inode's block, and those of its extent tree that it needs now.
+/// Changes the inode's table block, and the blocks of its extent tree that it needs now.
 pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
     let block = {
         let mut w = k.w();
@@ -365,8 +367,9 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
         let goal = i.ext.last().map_or(0, |e| e.phys + e.len);
         if w.fs.kind == crate::config::Fs::Ext4 && ino != BDEV {
             while i.index.len() < i.index_needed() {
-                // Full disks: the tree's blocks come out of what mke2fs keeps for root, which is
-                // not modelled; out of what is promised to data they do not.
+                // On a full disk, Linux takes the tree's blocks from the space reserved for root,
+                // which is not modelled. They must not come from the space reserved for delayed
+                // data.
                 if w.fs.alloc.available() <= w.fs.reserved {
                     break;
                 }
@@ -388,7 +391,7 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
     }
 }
 
-/// Brings an inode's table block into memory.
+/// Reads an inode's table block into memory.
 pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     let (block, read, near, flags) = {
         let mut w = k.w();
@@ -401,7 +404,7 @@ pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
         let i = &w.fs.inodes[ino as usize];
         let read = w.fs.alloc.inode_on_disk(i.group, i.slot) || i.epoch != w.fs.epoch;
         let near = w.cfg.constants.inode_readahead_blocks.max(1) as u32;
-        // Only as far as the table is used.
+        // Read only the used part of the table.
         let first = block / near * near;
         let end = w.fs.alloc.inode_table(i.group) + w.fs.alloc.inode_blocks_used(i.group);
         let near = first..(first + near).min(end);
@@ -413,7 +416,7 @@ pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     w.fs.inodes[ino as usize].epoch = epoch;
 }
 
-/// Data that a commit has written first.
+/// The data that a commit writes first.
 pub(crate) struct OrderedData;
 
 impl InodeData for OrderedData {
@@ -426,7 +429,7 @@ impl InodeData for OrderedData {
     }
 }
 
-/// Waits until no page in `from..=to` is under writeback any more (those found on the way).
+/// Waits until no page in `from..=to` is under writeback, scanning once in order.
 pub(crate) async fn wait_written(k: &K, a: Actor, ino: u32, from: u32, to: u32) {
     let mut pos = from;
     loop {

@@ -1,5 +1,5 @@
-//! Writing back: which pages of an inode go out and where they are put, who sees to it and when, who
-//! is held meanwhile, and what becomes of the blocks when the data are there.
+//! Writeback: which pages of an inode are written and where, which thread writes them and when,
+//! which tasks are throttled, and the conversion of blocks afterwards.
 
 mod convert;
 mod flusher;

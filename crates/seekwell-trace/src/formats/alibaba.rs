@@ -1,8 +1,8 @@
-//! Alibaba block traces 2020 (Li and others, IISWC 2020): 1000 disks of a cloud, January 2020, all
-//! in `io_traces.csv`, no header: `device_id,opcode,offset,length,timestamp`.
+//! Alibaba block traces 2020 (Li and others, IISWC 2020): 1000 disks of a cloud in January 2020,
+//! all in `io_traces.csv` without a header: `device_id,opcode,offset,length,timestamp`.
 //!
-//! Opcode is R or W, offset and length are bytes, the time is in microseconds, taken in the server.
-//! Completions were not recorded.
+//! The opcode is R or W, offset and length are in bytes, the time is in microseconds, taken in the
+//! server. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -12,7 +12,7 @@ use seekwell_core::Op;
 const REMEDY: &str = "the line should read \"device_id,opcode,offset,length,timestamp\", opcode R \
                       or W, the time in microseconds";
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "alibaba",
     summary: "Alibaba block traces 2020: disks of a cloud",

@@ -1,10 +1,10 @@
 //! Block events as the kernel's tracefs prints them (`trace` or `trace_pipe` of an instance):
 //! `comm-pid [cpu] flags seconds.us: EVENT: maj,min RWBS ... sector + sectors ... [comm]`.
 //!
-//! The layout is that of the print formats of the block events (`events/block/*/format`); kernels
-//! without the ioprio field and without the flags column are read as well. Lines of other events
-//! are passed over. Left out: packet commands, bio splits and remaps, plugs (which name no
-//! device), and the events that double others (`block_io_start`, `block_rq_merge`, ...).
+//! The layout follows the print formats of the block events (`events/block/*/format`). Kernels
+//! without the ioprio field and without the flags column are also supported. Lines of other events
+//! are skipped. Left out: packet commands, bio splits and remaps, plugs (which name no device), and
+//! events that duplicate others (`block_io_start`, `block_rq_merge`, ...).
 
 use super::lines::{BLANK, Dialect, LineReader, device, error_number, with_rwbs};
 pub use super::lines::{Line, Wrong};
@@ -13,7 +13,7 @@ use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::{Action, Op};
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "ftrace",
     summary: "ftrace block events: the text of the kernel's tracefs",
@@ -44,7 +44,7 @@ pub const INFO: FormatInfo = FormatInfo {
     create: None,
 };
 
-/// Counted when the kernel says that it lost events.
+/// Counted when the kernel reports lost events.
 pub const NOTE_LOST: &str = "places where the kernel lost events: enlarge buffer_size_kb";
 
 const DIALECT: Dialect = Dialect {
@@ -54,7 +54,7 @@ const DIALECT: Dialect = Dialect {
     lost: NOTE_LOST,
 };
 
-/// What becomes of an event, by its name; `None` for those passed over.
+/// The action of an event by its name; `None` for skipped events.
 fn action_of(name: &[u8]) -> Option<Action> {
     Some(match name {
         b"block_bio_queue" => Action::Queue,
@@ -69,7 +69,7 @@ fn action_of(name: &[u8]) -> Option<Action> {
     })
 }
 
-/// The last word of `line[..end]`, and where it begins.
+/// The last word of `line[..end]`, and its start.
 fn last_word(line: &[u8], end: usize) -> (&[u8], usize) {
     let trimmed = line[..end].trim_ascii_end();
     let from = trimmed.iter().rposition(|&c| c == b' ' || c == b'\t');
@@ -84,13 +84,14 @@ struct Head<'a> {
     t_ns: u64,
 }
 
-/// `comm-pid [(tgid)] [cpu] [flags] seconds.us`, read from its end: a comm may hold anything.
+/// `comm-pid [(tgid)] [cpu] [flags] seconds.us`, parsed from the end, because a comm may contain
+/// any characters.
 fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
     let (w, mut at) = last_word(text, text.len());
     let t_ns = seconds_ns(w).ok_or(("time", w))?;
     let (mut w, mut from) = last_word(text, at);
     if !w.starts_with(b"[") {
-        // The column of flags is absent with the option irq-info off.
+        // The column of flags is missing if the option irq-info is off.
         at = from;
         (w, from) = last_word(text, at);
     }
@@ -98,7 +99,7 @@ fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
     let cpu = inner.and_then(number).and_then(|n| u32::try_from(n).ok());
     let cpu = cpu.ok_or(("CPU in brackets", w))?;
     let mut who = text[..from].trim_ascii();
-    // Option record-tgid puts the process behind: "(  697)" or "(-----)".
+    // The option record-tgid adds the process at the end: "( 697)" or "(-----)".
     if who.ends_with(b")")
         && let Some(open) = memchr::memrchr(b'(', who)
     {
@@ -117,7 +118,7 @@ fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
     })
 }
 
-/// Reads one line, without its newline.
+/// Parses a line without its newline.
 pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     let trimmed = line.trim_ascii();
     if trimmed.is_empty() || trimmed.starts_with(b"#") {
@@ -126,7 +127,7 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     if trimmed.starts_with(b"CPU:") && memchr::memmem::find(trimmed, b"LOST").is_some() {
         return Ok(Line::Lost);
     }
-    // "seconds.us: event: text": the first such colon whose left side reads as a head.
+    // "seconds.us: event: text": use the first such colon whose left side can be parsed as a head.
     let mut found = Err(("\"seconds.us: EVENT: \"", trimmed));
     for i in memchr::memmem::find_iter(line, b": ").take(8) {
         match head(&line[..i]) {
@@ -166,13 +167,13 @@ fn body<'a>(
     );
     let mut w = word(text, at);
     if request {
-        // Bytes stand before the command of insert and issue, not of complete and requeue.
+        // Insert and issue events have bytes before the command; complete and requeue have none.
         if !w.starts_with(b"(") {
             number(w).ok_or(("bytes", w))?;
             w = word(text, at);
         }
         if w != b"()" {
-            // A packet command: bytes in parentheses, and no sectors that mean anything.
+            // A packet command: bytes in parentheses, and meaningless sectors.
             return match w.first() {
                 Some(b'(') => Ok(Line::Nothing),
                 _ => Err(("command in parentheses", w)),
@@ -190,7 +191,7 @@ fn body<'a>(
     let sectors = sectors.ok_or(("number of sectors", w))?;
     let mut error = 0;
     if matches!(action, Action::Complete | Action::Requeue) {
-        // "[-5]", with the priority before it on newer kernels.
+        // "[-5]", after the priority on newer kernels.
         let (w, _) = last_word(text, text.len());
         let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
         let e = inner.and_then(error_number);
@@ -203,7 +204,7 @@ fn body<'a>(
         sector = 0;
     }
     if op == Op::Write && sectors == 0 && sector != 0 {
-        // The flush behind a write is done: the write itself was complete before.
+        // The flush after a write is done; the write itself completed before.
         return Ok(Line::Nothing);
     }
     let event = BlkEvent {
@@ -217,7 +218,7 @@ fn body<'a>(
         error,
         ..BLANK
     };
-    // Whoever else speaks speaks for somebody.
+    // Other actions run on behalf of other processes.
     let name = match action {
         Action::Queue => head.comm,
         _ => b"",

@@ -1,5 +1,5 @@
-//! Block events that come a line each, whoever printed them: blkparse and the kernel's tracefs write
-//! different lines, and everything behind the line is the same.
+//! Block events as lines of text. blkparse and the kernel's tracefs print different lines, but the
+//! processing of parsed lines is the same.
 
 use crate::blk::{BlkEvent, Rwbs};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -13,30 +13,30 @@ use crate::text::number;
 use seekwell_core::Op;
 use std::collections::BTreeMap;
 
-/// What a line is.
+/// The content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
-    /// An event, and the name of its process; empty where the line tells none.
+    /// An event, and the name of its process; empty if the line has none.
     Event(BlkEvent, &'a [u8]),
-    /// The recorder's word that events are missing here.
+    /// The recorder reports lost events.
     Lost,
-    /// Something no record comes from.
+    /// A line that is irrelevant for records.
     Nothing,
-    /// Behind it are no more events.
+    /// The end of the events.
     End,
 }
 
-/// The field that cannot be read, and what is there.
+/// The unreadable field, and its content.
 pub type Wrong<'a> = (&'static str, &'a [u8]);
 
-/// How somebody prints them.
+/// A dialect of lines.
 #[derive(Clone, Copy)]
 pub(super) struct Dialect {
-    /// Reads one line, without its newline.
+    /// Parses a line without its newline.
     pub(super) parse: for<'a> fn(&'a [u8]) -> Result<Line<'a>, Wrong<'a>>,
-    /// What to do about a line that cannot be read.
+    /// The remedy for an unreadable line.
     pub(super) remedy: &'static str,
-    /// Counted where events are missing.
+    /// Counted where events were lost.
     pub(super) lost: &'static str,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn error_number(w: &[u8]) -> Option<u16> {
     Some(u16::try_from(e).unwrap_or(u16::MAX))
 }
 
-/// An event with what its RWBS word says; `None` where that names no operation.
+/// An event with the contents of its RWBS word; `None` if that has no operation.
 pub(super) fn with_rwbs(rwbs: Rwbs, event: BlkEvent) -> Option<BlkEvent> {
     let all = BlkEvent {
         op: rwbs.op?,
@@ -64,7 +64,7 @@ pub(super) fn with_rwbs(rwbs: Rwbs, event: BlkEvent) -> Option<BlkEvent> {
     Some(all.normal())
 }
 
-/// An event before its RWBS word is known.
+/// An event whose RWBS word is not known yet.
 pub(super) const BLANK: BlkEvent = BlkEvent {
     t_ns: 0,
     action: seekwell_core::Action::Queue,
@@ -79,10 +79,10 @@ pub(super) const BLANK: BlkEvent = BlkEvent {
     write_bit: false,
 };
 
-/// Letters of a process name that are kept.
+/// Number of letters of a process name that are kept.
 const NAME_BYTES: usize = 64;
 
-/// Reads lines into records.
+/// Converts lines to records.
 pub(super) struct LineReader {
     dialect: Dialect,
     input: Input,
@@ -110,7 +110,7 @@ impl LineReader {
         }
     }
 
-    /// Reads one line into the join; false at the end.
+    /// Processes one line. Returns false at the end.
     fn step(&mut self, notes: &mut Notes) -> Result<bool, TraceError> {
         self.line += 1;
         let place = Place::Line(self.line);
@@ -129,7 +129,7 @@ impl LineReader {
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }
-                // Names change with exec only: look again when another process speaks.
+                // Names change only with exec: check again when another process follows.
                 if self.last_task != Some(e.task) && !name.is_empty() {
                     self.last_task = Some(e.task);
                     if self.tasks.len() < self.names_max && !self.tasks.contains_key(&e.task) {

@@ -1,4 +1,4 @@
-//! The formats, one file or folder each.
+//! The formats, one file or directory each.
 
 pub mod alibaba;
 pub mod blkparse;

@@ -2,8 +2,8 @@
 //! centre, 2007. `HOST_DISK.csv.gz`, no header:
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Timestamp (of the issue) and ResponseTime are in Windows filetime, steps of 100 ns since 1601;
-//! Type is Read or Write, Offset and Size are bytes. Left out: what a request waited for.
+//! Timestamp (of the issue) and ResponseTime are in Windows filetime, steps of 100 ns since 1601.
+//! Type is Read or Write, and Offset and Size are in bytes. Left out: the dependencies of requests.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -12,10 +12,10 @@ use seekwell_core::Op;
 
 const REMEDY: &str = "the line should read \"Timestamp,Hostname,DiskNumber,Type,Offset,Size,\
                       ResponseTime\", Type Read or Write, times in steps of 100 ns";
-/// Nanoseconds of a step of Windows filetime.
+/// Nanoseconds per step of Windows filetime.
 const STEP_NS: u64 = 100;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "msr",
     summary: "MSR Cambridge: volumes of enterprise servers, 2007",

@@ -1,8 +1,8 @@
 //! SNIA SYSTOR '17 (Lee and others): an enterprise's virtual desktops, February and March 2016.
 //! `YYYYMMDDHH-LUNn.csv.gz`, with the header `Timestamp,Response,IOType,LUN,Offset,Size`.
 //!
-//! Timestamp is in Unix seconds with nine decimals (good to microseconds), Response in seconds,
-//! Offset and Size in bytes, IOType R or W; blank where no response was captured: such lines are
+//! Timestamp is in Unix seconds with nine decimals (exact to microseconds), Response in seconds,
+//! Offset and Size in bytes. IOType is R or W, or blank if no response was captured: such lines are
 //! skipped and counted.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
@@ -15,7 +15,7 @@ const REMEDY: &str = "the line should read \"Timestamp,Response,IOType,LUN,Offse
                       in seconds, IOType R, W or nothing";
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "systor",
     summary: "SNIA SYSTOR '17: LUNs of virtual desktops, 2016",
@@ -36,7 +36,7 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Named,
     text: true,
-    // Without its header it is one of several that might be meant: then it has to be named.
+    // Without a header, other formats are equally likely, so the user must name it.
     detect: |head| {
         let first = head.split(|&c| c == b'\n').next().unwrap_or(b"");
         first.trim_ascii_end().eq_ignore_ascii_case(HEADER)

@@ -1,10 +1,10 @@
 //! Tencent CBS (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018.
-//! `YYYY-MM-DD-HH.tgz`, of which the text inside is read, no header:
+//! `YYYY-MM-DD-HH.tgz`, of which the text inside is read. It has no header:
 //! `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! The time is in whole Unix seconds: the order inside a second is that of the file, and a replay
-//! submits the requests of a second at once. Offset and Size are sectors of 512 bytes; IOType is 0
-//! for a read, 1 for a write. Completions were not recorded.
+//! The time is in whole Unix seconds. The order within a second is that of the file, and a replay
+//! submits the requests of a second together. Offset and Size are sectors of 512 bytes; IOType is 0
+//! for a read and 1 for a write. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -15,10 +15,10 @@ use seekwell_core::units::SECTOR_BYTES;
 const REMEDY: &str = "the line should read \"Timestamp,Offset,Size,IOType,VolumeID\", the time in \
                       seconds, offset and size in sectors, IOType 0 (read) or 1 (write)";
 const SECOND_NS: u64 = 1_000_000_000;
-/// A first field that can be a time of a collection: 2001 to 2065.
+/// Plausible values of the first field, as a time of a collection: 2001 to 2065.
 const TIMES: std::ops::Range<u64> = 1_000_000_000..3_000_000_000;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "tencent",
     summary: "Tencent CBS: volumes of a cloud, 2018",
@@ -39,7 +39,7 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Named,
     text: true,
-    // Five numbers may be anything; a first one that is a time of this century is no accident.
+    // Five numbers are ambiguous, but a plausible time in the first field is specific enough.
     detect: |head| {
         let comma = head.iter().position(|&c| c == b',').unwrap_or(0);
         number(&head[..comma]).is_some_and(|t| TIMES.contains(&t)) && looks_like(head, parse, None)

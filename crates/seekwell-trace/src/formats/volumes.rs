@@ -1,8 +1,8 @@
-//! What the CSV collections of many volumes have in common: one request a line, in bytes, each of
-//! a volume with a name of its own.
+//! Common parts of the CSV collections of many volumes: one request per line, in bytes, on a named
+//! volume.
 //!
-//! A collection is one file a volume, or all volumes in one file. `ReadOptions::volume` takes one
-//! of them out; without it all are given, told apart by [`Record::device`].
+//! A collection is one file per volume, or all volumes in one file. `ReadOptions::volume` selects
+//! one of them. Otherwise all are read, and [`Record::device`] distinguishes them.
 
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
@@ -14,26 +14,26 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-/// Counted for lines that tell of no request.
+/// Counted for lines without a request.
 const NO_OPERATION: &str = "lines without an operation (nothing was captured) skipped";
 
-/// A line, taken apart.
+/// A parsed line.
 pub(super) struct Row<'a> {
-    /// On the collection's clock.
+    /// Time on the collection's clock.
     pub t_ns: u64,
-    /// Operation; `None`: the line tells of none.
+    /// Operation; `None`: the line has none.
     pub op: Option<Op>,
     /// First byte.
     pub offset: u64,
     /// Bytes.
     pub length: u64,
-    /// Whose.
+    /// The volume.
     pub volume: Volume<'a>,
-    /// From `t_ns` to the completion.
+    /// Time from `t_ns` to the completion.
     pub response_ns: Option<u64>,
 }
 
-/// How a collection names its volumes.
+/// The name of a volume in a collection.
 #[derive(Clone, Copy)]
 pub(super) enum Volume<'a> {
     /// By number.
@@ -42,9 +42,9 @@ pub(super) enum Volume<'a> {
     Disk(&'a [u8], &'a [u8]),
 }
 
-/// Column and field that cannot be read.
+/// Column and content of an unreadable field.
 pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
-/// Reads a line.
+/// Parses a line.
 pub(super) type Parse = fn(&[u8]) -> Result<Row<'_>, Wrong<'_>>;
 
 /// The fields of a line, exactly `N`.
@@ -63,7 +63,7 @@ pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_
     }
 }
 
-/// Do the first whole lines read so? `header` is a first line that counts as none.
+/// Whether the first whole lines can be parsed. `header` is an optional first line.
 pub(super) fn looks_like(head: &[u8], parse: Parse, header: Option<&[u8]>) -> bool {
     let mut lines = head.split(|&c| c == b'\n').map(<[u8]>::trim_ascii_end);
     let mut seen = 0;
@@ -72,7 +72,7 @@ pub(super) fn looks_like(head: &[u8], parse: Parse, header: Option<&[u8]>) -> bo
             continue;
         }
         if parse(line).is_err() {
-            // The last line of what is looked at may be cut.
+            // The last line may be incomplete.
             return seen > 0 && lines.next().is_none();
         }
         seen += 1;
@@ -87,20 +87,21 @@ pub(super) struct VolumesReader {
     header: Option<&'static [u8]>,
     remedy: &'static str,
     wanted: Option<Wanted>,
-    /// Numbers of disks by name, and back.
+    /// Numbers of disks by name, and names by number.
     numbers: BTreeMap<Vec<u8>, u32>,
     names: Vec<String>,
     names_max: usize,
     line: u64,
 }
 
-/// The volume that was asked for.
+/// The requested volume.
 enum Wanted {
     Number(u32),
     Disk(Vec<u8>),
 }
 
-/// A disk by one name, whatever stands between host and number (`usr_0`, `usr,0`, `usr.0`).
+/// A disk in a uniform notation, with any separator between host and number (`usr_0`, `usr,0`,
+/// `usr.0`).
 fn disk_name(text: &[u8]) -> Vec<u8> {
     let plain = |c: &u8| {
         if matches!(c, b',' | b'.' | b':') {
@@ -113,7 +114,7 @@ fn disk_name(text: &[u8]) -> Vec<u8> {
 }
 
 impl VolumesReader {
-    /// `header` is skipped where it stands; `remedy` says how a line should read.
+    /// `header` is skipped if present; `remedy` describes a valid line.
     pub fn new(
         input: Input,
         options: &ReadOptions,
@@ -139,7 +140,7 @@ impl VolumesReader {
     }
 }
 
-/// The number of a disk, a new one if need be; `None` if there are too many.
+/// The number of a disk, which may be new; `None` if there are too many.
 fn number_of(
     numbers: &mut BTreeMap<Vec<u8>, u32>,
     names: &mut Vec<String>,

@@ -1,11 +1,11 @@
-//! VMware vscsi: what `vscsiStats` traces of a virtual disk are published as.
+//! VMware vscsi: the format of published `vscsiStats` traces of virtual disks.
 //!
-//! Version 1: 32 bytes a record, little-endian: serial u32, length in bytes u32, scatter-gather
-//! count u32, SCSI operation u16, version u16 (256), first sector u64, time in microseconds u64.
-//! Version 2: 40 bytes: operation u16, version u16 (512), serial u32, length u32, scatter-gather
-//! count u32, first sector u64, time u64, response time u64. The layout of version 2 is that of
-//! public readers; none of them says the unit of the response time, so it is used only where
-//! [`ReadOptions::vscsi_response`] names it.
+//! Version 1 has 32 bytes per record, little-endian: serial u32, length in bytes u32,
+//! scatter-gather count u32, SCSI operation u16, version u16 (256), first sector u64, time in
+//! microseconds u64. Version 2 has 40 bytes: operation u16, version u16 (512), serial u32, length
+//! u32, scatter-gather count u32, first sector u64, time u64, response time u64. The layout of
+//! version 2 is that of public readers. None of them defines the unit of the response time, so it
+//! is used only if [`ReadOptions::vscsi_response`] is set.
 //!
 //! Left out: serials and scatter-gather counts. SCSI commands that neither move data, trim nor
 //! flush are skipped and counted.
@@ -22,7 +22,7 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::io::Write;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "vscsi",
     summary: "VMware vscsi, versions 1 and 2 (written: 1)",
@@ -57,7 +57,7 @@ pub const INFO: FormatInfo = FormatInfo {
 const SKIPPED: &str = "SCSI commands that move no data skipped";
 const UNALIGNED: &str = "lengths that are no multiple of 512 bytes rounded up";
 
-/// SCSI operation codes and what they do; the first of each operation is the one written.
+/// SCSI operation codes and their operations. The first code of each operation is used for writing.
 const CODES: &[(u16, Op)] = &[
     (0x28, Op::Read),
     (0x2a, Op::Write),
@@ -85,7 +85,7 @@ fn u64_at(b: &[u8], i: usize) -> u64 {
     u64::from(u32_at(b, i)) | u64::from(u32_at(b, i + 4)) << 32
 }
 
-/// The version, if all of the first records carry its mark.
+/// The version, if all of the first records have its mark.
 fn version_of(head: &[u8]) -> Option<u32> {
     let marked = |size: usize, at: usize, mark: u16| {
         let mut whole = head.chunks_exact(size).take(8);
@@ -212,15 +212,15 @@ impl Source for VscsiReader {
     }
 }
 
-/// Writes version 1. Times are cut to microseconds; processes, flags and completions are lost;
-/// a length above 4 GiB is an error.
+/// Writes version 1. Times are rounded down to microseconds; processes, flags and completions are
+/// lost; a length above 4 GiB is an error.
 pub struct VscsiWriter {
     out: Output,
     serial: u32,
 }
 
 impl VscsiWriter {
-    /// Writes to `out`.
+    /// A writer to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         VscsiWriter {
             out: Output::new(out, options),

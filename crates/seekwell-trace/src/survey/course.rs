@@ -1,12 +1,12 @@
-//! Over time, in steps that grow tenfold as the trace turns out to be longer.
+//! Sums over time, in steps that grow tenfold when the trace is longer.
 
 use super::data::Course;
 
-/// Steps at most.
+/// Largest number of steps.
 const STEPS_MAX: usize = 4096;
-/// Of the first steps, ns.
+/// Initial length of a step, ns.
 const STEP_NS: u64 = 1_000_000;
-/// How much a step grows.
+/// Growth factor of a step.
 const GROWS: usize = 10;
 
 #[derive(Clone, Copy, Default)]
@@ -18,7 +18,7 @@ struct Step {
     done: u64,
     sum_ns: u128,
     max_ns: u64,
-    /// Number times ns.
+    /// Integral of the number over time, in ns.
     waiting: u128,
     in_device: u128,
 }
@@ -37,7 +37,7 @@ impl Step {
     }
 }
 
-/// Collects over time.
+/// Collects the sums over time.
 pub(super) struct CourseSum {
     step_ns: u64,
     steps: Vec<Step>,
@@ -70,7 +70,7 @@ impl CourseSum {
         i
     }
 
-    /// Something happened by `t_ns`.
+    /// Counts an operation at `t_ns`.
     pub fn moved(&mut self, t_ns: u64, read: bool, bytes: u64) {
         let i = self.at(t_ns);
         let step = &mut self.steps[i];
@@ -80,7 +80,7 @@ impl CourseSum {
         }
     }
 
-    /// It took so long, and ended at `t_ns`.
+    /// Records a latency that ended at `t_ns`.
     pub fn took(&mut self, t_ns: u64, ns: u64) {
         let i = self.at(t_ns);
         let step = &mut self.steps[i];
@@ -89,7 +89,7 @@ impl CourseSum {
         step.max_ns = step.max_ns.max(ns);
     }
 
-    /// So many waited, and were at the driver, over this time.
+    /// Adds the numbers of waiting and issued requests over a period.
     pub fn depth(&mut self, from_ns: u64, until_ns: u64, waiting: u64, in_device: u64) {
         if until_ns <= from_ns || (waiting == 0 && in_device == 0) {
             return;
@@ -110,7 +110,7 @@ impl CourseSum {
         let step_ns = self.step_ns as f64;
         let mean = |f: fn(&Step) -> u128| {
             let all = self.steps.iter();
-            // Thousandths are plenty for a picture, and short in a file.
+            // Three decimals are sufficient for a chart, and short in a file.
             all.map(|s| (f(s) as f64 / step_ns * 1000.0).round() / 1000.0)
                 .collect()
         };

@@ -1,63 +1,64 @@
-//! The survey as data: what is told on a terminal, in JSON, in Markdown and on a page.
+//! The survey as data, for the terminal, JSON, Markdown and HTML.
 
 use seekwell_core::result::Latency;
 use serde::Serialize;
 
-/// Version of [`Survey`] as it is written; raised when a field changes its meaning.
+/// Version of the written [`Survey`]; incremented when the meaning of a field changes.
 pub const SURVEY_VERSION: u32 = 1;
 
-/// What a trace holds.
+/// The contents of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Survey {
     /// [`SURVEY_VERSION`].
     pub version: u32,
-    /// File name, without its folder.
+    /// File name without its directory.
     pub name: String,
     /// Format.
     pub format: String,
-    /// It tells of events, not only of records: merges and allocation are known.
+    /// Whether the trace has events, not only records: then merges and allocations are known.
     pub events: bool,
-    /// It tells when each was asked for; false: only when requests went to the driver, which stand
-    /// for what was asked for.
+    /// Whether the trace has queue times. If false, it has only the times of issue to the driver,
+    /// which replace them.
     pub queued: bool,
-    /// From the first to the last event, ns.
+    /// Time from the first to the last event, ns.
     pub span_ns: u64,
-    /// Devices with what was asked of each, the busiest first.
+    /// Devices with their numbers of requests, the busiest first.
     pub devices: Vec<(String, u64)>,
     /// Reads, writes, flushes, ...
     pub kinds: Vec<KindPart>,
-    /// Where time is spent, in btt's words.
+    /// Phases in which time is spent, in btt's terms.
     pub phases: Vec<Phase>,
-    /// What merging did.
+    /// Effects of merging.
     pub merges: Merges,
-    /// Sizes as asked for, and as sent to the driver.
+    /// Sizes as queued, and as issued to the driver.
     pub sizes: Vec<SizeClass>,
-    /// Distances from one to the next as asked for.
+    /// Distances between consecutive accesses as queued.
     pub seeks_queued: Seeks,
-    /// Distances from one to the next as sent to the driver; `None`: not told.
+    /// Distances between consecutive accesses as issued to the driver; `None`: unknown.
     pub seeks_issued: Option<Seeks>,
-    /// How many at a time.
+    /// Queue depths.
     pub depth: Depth,
-    /// Processes, those that moved most first.
+    /// Processes, those with the most data first.
     pub tasks: Vec<TaskShare>,
-    /// Processes beyond those listed.
+    /// Number of processes that are not listed.
     pub tasks_more: u64,
-    /// Over time.
+    /// Activity over time.
     pub course: Course,
-    /// Over time and place.
+    /// Activity over time and place.
     pub heat: Heat,
-    /// Asked for and not complete at the end.
+    /// Number of queued accesses that are not complete at the end.
     pub unfinished: u64,
-    /// Completions of nothing that was asked for before.
+    /// Number of completions without an earlier submission.
     pub orphans: u64,
-    /// What the reader tolerated.
+    /// Warnings of the reader.
     pub warnings: Vec<String>,
 }
 
-/// Durations in a few numbers, ns. The quantiles are good to three digits, the others exact.
+/// Summary of durations, ns. The quantiles have three significant digits; the other values are
+/// exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many.
+    /// Number of values.
     pub n: u64,
     /// Smallest.
     pub min_ns: u64,
@@ -65,7 +66,7 @@ pub struct Spread {
     pub mean_ns: f64,
     /// Median.
     pub p50_ns: u64,
-    /// 99 % are below.
+    /// 99th percentile.
     pub p99_ns: u64,
     /// Largest.
     pub max_ns: u64,
@@ -84,179 +85,181 @@ impl From<&Latency> for Spread {
     }
 }
 
-/// One kind of operation.
+/// A kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KindPart {
     /// "read", "write", "flush", "discard".
     pub kind: String,
-    /// How many were asked for.
+    /// Number of queued operations.
     pub n: u64,
-    /// Bytes asked for.
+    /// Bytes queued.
     pub bytes: u64,
-    /// Of them synchronous (somebody waits; reads always).
+    /// Number of synchronous ones (a task waits; all reads).
     pub sync: u64,
-    /// From asked for to complete.
+    /// From queueing to completion.
     pub latency: Option<Spread>,
-    /// From the driver to complete.
+    /// From issue to completion.
     pub service: Option<Spread>,
 }
 
-/// A phase between two letters.
+/// A phase between two events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
     /// "Q2G".
     pub name: &'static str,
-    /// In words.
+    /// Description.
     pub about: &'static str,
-    /// How long.
+    /// Durations.
     #[serde(flatten)]
     pub spread: Spread,
-    /// Its part of all time from Q to C; `None` for what is no part of it.
+    /// Share of the total time from Q to C; `None` if it is not a part of it.
     pub share: Option<f64>,
 }
 
-/// What merging did.
+/// Effects of merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Merges {
-    /// Asked for (bios with data).
+    /// Number of queued bios with data.
     pub queued: u64,
-    /// Sent to the driver (requests); 0: not told.
+    /// Number of requests issued to the driver; 0: unknown.
     pub issued: u64,
-    /// Merged at the end of one that waited.
+    /// Number of back merges into waiting requests.
     pub back: u64,
-    /// Merged at the front.
+    /// Number of front merges.
     pub front: u64,
-    /// Given back by the driver.
+    /// Number of requests that the driver returned.
     pub requeued: u64,
-    /// Smallest request sent, sectors.
+    /// Smallest issued request, sectors.
     pub issued_min: u64,
-    /// Mean, sectors.
+    /// Mean issued request, sectors.
     pub issued_mean: f64,
-    /// Largest, sectors.
+    /// Largest issued request, sectors.
     pub issued_max: u64,
-    /// All that were sent, sectors.
+    /// Total of issued requests, sectors.
     pub issued_sectors: u64,
 }
 
-/// Sizes up to a bound.
+/// A class of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SizeClass {
-    /// At most so many bytes, and more than the class before.
+    /// Upper bound in bytes; the lower bound is the class before.
     pub bytes: u64,
-    /// Reads asked for.
+    /// Number of queued reads.
     pub reads: u64,
-    /// Writes (and discards) asked for.
+    /// Number of queued writes and discards.
     pub writes: u64,
-    /// Sent to the driver.
+    /// Number of issued requests.
     pub issued: u64,
 }
 
 /// Upper bounds (exclusive) of the classes of distances, bytes; the first is 0, the last has none.
 pub const SEEK_CLASSES: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 256 << 20, 4 << 30];
 
-/// Distances as btt has them: forwards from the end of one to the start of the next, backwards from
-/// start to start, 0 where they touch or overlap. The first counts from sector 0.
+/// Distances defined as in btt: forwards from the end of one access to the start of the next,
+/// backwards from start to start, 0 if they touch or overlap. The first is counted from sector 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Seeks {
-    /// How many.
+    /// Number of distances.
     pub n: u64,
     /// Mean, sectors.
     pub mean: f64,
-    /// Median, sectors (of an even number the lower of the middle two).
+    /// Median, sectors (the lower median of an even number).
     pub median: u64,
-    /// Most frequent, sectors; of several the shortest.
+    /// Most frequent distance, sectors; the shortest of several.
     pub mode: u64,
-    /// How often.
+    /// Frequency of the mode.
     pub mode_n: u64,
-    /// Without a gap.
+    /// Number of accesses without a gap.
     pub sequential: u64,
-    /// To lower sectors.
+    /// Number of accesses to lower sectors.
     pub backwards: u64,
     /// By class: 0, then below each of [`SEEK_CLASSES`], then the rest.
     pub classes: [u64; 7],
-    /// Median and mode are good to 0.2 % only: there were too many different distances.
+    /// Median and mode have an error of up to 0.2 %, because there were too many different
+    /// distances.
     pub rounded: bool,
 }
 
-/// How many at a time.
+/// Queue depths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Depth {
-    /// Requests that waited for the driver when another bio was asked for, mean.
+    /// Mean number of requests waiting for the driver at the arrival of a bio.
     pub at_queue: f64,
-    /// Waiting for the driver, mean over time.
+    /// Mean number waiting for the driver, over time.
     pub waiting: f64,
-    /// Most that waited.
+    /// Largest number waiting.
     pub waiting_max: u64,
-    /// Requests at the driver, mean over time; `None`: not told.
+    /// Mean number of requests at the driver, over time; `None`: unknown.
     pub in_device: Option<f64>,
-    /// Most at a time.
+    /// Largest number at the driver.
     pub in_device_max: u64,
-    /// Share of the time with at least one at the driver.
+    /// Share of the time with at least one request at the driver.
     pub busy: Option<f64>,
 }
 
-/// A process.
+/// The share of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskShare {
-    /// Its number; `None`: those the trace does not name.
+    /// Its pid; `None`: accesses without a known process.
     pub pid: Option<u32>,
     /// Its name, or empty.
     pub name: String,
-    /// Reads asked for.
+    /// Number of queued reads.
     pub reads: u64,
-    /// Writes asked for.
+    /// Number of queued writes.
     pub writes: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Begin where its last one ended.
+    /// Number of accesses that begin at the end of the process's previous one.
     pub sequential: u64,
-    /// Were merged.
+    /// Number of merged accesses.
     pub merged: u64,
-    /// From asked for to complete: how many are known.
+    /// Number of accesses with known latency, from queueing to completion.
     pub completed: u64,
-    /// Mean of it, ns.
+    /// Mean latency, ns.
     pub mean_ns: f64,
-    /// Longest, ns.
+    /// Greatest latency, ns.
     pub max_ns: u64,
 }
 
-/// Over time, in steps. Counted where it was complete, else where it was asked for.
+/// Activity over time, in steps. An access counts at its completion, or, if that is unknown, at its
+/// submission.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Course {
     /// Length of a step, ns: a power of ten times 1 ms.
     pub step_ns: u64,
-    /// Reads.
+    /// Number of reads.
     pub reads: Vec<u64>,
-    /// Writes and discards.
+    /// Number of writes and discards.
     pub writes: Vec<u64>,
     /// Bytes read.
     pub read_bytes: Vec<u64>,
     /// Bytes written.
     pub write_bytes: Vec<u64>,
-    /// Mean time from asked for to complete, ns; 0: none was.
+    /// Mean latency from queueing to completion, ns; 0: no completions.
     pub mean_ns: Vec<u64>,
-    /// Longest.
+    /// Greatest latency.
     pub max_ns: Vec<u64>,
-    /// Mean number that waited for the driver.
+    /// Mean number waiting for the driver.
     pub waiting: Vec<f64>,
     /// Mean number of requests at the driver.
     pub in_device: Vec<f64>,
 }
 
-/// How often each place was asked for at each time.
+/// Number of accesses by time and place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Heat {
-    /// Length of a column, ns.
+    /// Duration of a column, ns.
     pub step_ns: u64,
     /// Lowest sector of the lowest row.
     pub first_sector: u64,
     /// Height of a row, sectors.
     pub row_sectors: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
     /// Reads by column and row, column after column, the lowest row first.
     pub reads: Vec<u32>,

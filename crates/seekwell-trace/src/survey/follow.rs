@@ -1,4 +1,4 @@
-//! From a reader's events, or its records, to sums in order of time.
+//! Converts a reader's events, or its records, to sums in order of time.
 
 use super::data::{SURVEY_VERSION, Survey};
 use super::sums::{Known, Sums};
@@ -12,10 +12,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::path::Path;
 
-/// Devices listed.
+/// Number of devices listed.
 const DEVICES: usize = 20;
 
-/// What of a record is still to come: (time, place among equals, record, what).
+/// A future event of a record: (time, rank among equal times, record, which event).
 type Next = Reverse<(u64, u64, u8)>;
 
 /// Follows a trace.
@@ -26,7 +26,7 @@ pub(super) struct Follow {
     pids: BTreeSet<u32>,
     trips: Trips,
     sums: Sums,
-    /// Of records: what is still to come, and what is known of each.
+    /// For records: the future events, and the state of each record.
     next: BinaryHeap<Next>,
     records: BTreeMap<u64, (Record, Known)>,
     number: u64,
@@ -50,7 +50,7 @@ impl Follow {
         }
     }
 
-    /// Takes all events; `base_ns` is the trace's first record on its own clock.
+    /// Processes all events; `base_ns` is the time of the trace's first record on its own clock.
     pub fn events(&mut self, base_ns: u64, events: &mut Vec<BlkEvent>) {
         for mut e in events.drain(..) {
             let Some(t_ns) = e.t_ns.checked_sub(base_ns) else {
@@ -59,14 +59,14 @@ impl Follow {
             if t_ns < self.from_ns || t_ns >= self.until_ns {
                 continue;
             }
-            // Farther out of order than the reader sorts.
+            // For events farther out of order than the reader sorts.
             e.t_ns = (t_ns - self.from_ns).max(self.sums.last_ns());
             let counts = self.pids.is_empty() || self.pids.contains(&e.task);
             self.trips.event(&e, counts, &mut self.sums);
         }
     }
 
-    /// Takes a record of a trace that has no events.
+    /// Processes a record of a trace without events.
     pub fn record(&mut self, r: &Record) {
         if self.by_events {
             return;
@@ -89,7 +89,7 @@ impl Follow {
         if r.op == Op::Flush {
             self.sums.flush(&e);
             if let Some(done) = r.complete_ns {
-                // Nothing is counted by the time a flush ends.
+                // The end of a flush is not counted over time.
                 self.sums.flushed(e.task, r.t_ns, done.max(r.t_ns));
             }
             return;
@@ -113,7 +113,7 @@ impl Follow {
         }
     }
 
-    /// What of the records comes before that time, or is too much to keep.
+    /// Processes the future events before `t_ns`, and those beyond the memory limit.
     fn step(&mut self, t_ns: u64) {
         while let Some(Reverse((at, number, what))) = self.next.peek().copied() {
             if at > t_ns && self.records.len() <= self.pending_max {
@@ -163,7 +163,7 @@ impl Follow {
         }
     }
 
-    /// What it all was.
+    /// The finished survey.
     pub fn done(mut self, reader: &Reader) -> Survey {
         self.step(u64::MAX);
         self.trips.end(&mut self.sums);
@@ -194,7 +194,7 @@ impl Follow {
             unfinished: self.trips.unfinished,
             orphans: match self.from_ns {
                 0 => self.trips.orphans,
-                // What was asked for before the window ends in it.
+                // Accesses queued before the window end inside it.
                 _ => 0,
             },
             warnings: reader.warnings(),

@@ -1,23 +1,23 @@
-//! How often each place was asked for at each time: a grid whose columns and rows double as the
-//! trace turns out to be longer, or the device larger.
+//! Number of accesses by time and place: a grid whose columns and rows double when the trace is
+//! longer, or the device larger.
 
 use super::data::Heat;
 
-/// Columns and rows while it is collected.
+/// Number of columns and rows during collection.
 const COLUMNS: usize = 512;
 const ROWS: usize = 2048;
-/// Columns and rows of what is given, at most.
+/// Largest number of columns and rows in the result.
 const COLUMNS_OUT: usize = 256;
 const ROWS_OUT: usize = 96;
 
-/// Reads and writes of a place and time.
+/// Number of reads and writes at a place and time.
 type Count = [u32; 2];
 
 /// Collects the grid.
 pub(super) struct HeatSum {
     step_ns: u64,
     row_sectors: u64,
-    /// Column after column.
+    /// The counts, by column.
     counts: Vec<Count>,
     columns: usize,
     sectors: (u64, u64),
@@ -39,7 +39,7 @@ fn join(a: Count, b: Count) -> Count {
     [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])]
 }
 
-/// Puts every `by` columns and `high` rows into one; sums of `counts[from..]` go to the front.
+/// Merges every `by` columns and `high` rows; the result has the sums.
 fn shrink(counts: &[Count], columns: usize, rows: usize, by: usize, high: usize) -> Vec<Count> {
     let (new_columns, new_rows) = (columns.div_ceil(by), rows.div_ceil(high));
     let mut out = vec![[0; 2]; new_columns * new_rows];
@@ -53,7 +53,7 @@ fn shrink(counts: &[Count], columns: usize, rows: usize, by: usize, high: usize)
 }
 
 impl HeatSum {
-    /// One more at this time and place.
+    /// Counts an access at this time and place.
     pub fn add(&mut self, t_ns: u64, sector: u64, read: bool) {
         while t_ns / self.step_ns >= COLUMNS as u64 {
             self.counts = shrink(&self.counts, COLUMNS, ROWS, 2, 1);

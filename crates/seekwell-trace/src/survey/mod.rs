@@ -1,17 +1,17 @@
-//! What a trace holds, from one reading: sizes, distances, where time is spent between being
-//! asked for and done, merges, processes, and the course of it over time and place.
+//! Summary of a trace, from one pass: sizes, distances, the time in each phase from queueing to
+//! completion, merges, processes, and activity over time and place.
 //!
-//! The phases are those of btt, by the letters of blktrace: Q asked for (a bio arrives), G a
-//! request is allocated, M merged into one that waits, I inserted into the scheduler, D sent to the
-//! driver, C complete. Traces that tell of events (blktrace, blkparse, ftrace) are followed event
-//! by event, as btt does; of others each record tells what it knows. Phases, distances and merges
-//! leave flushes out, which move nothing.
+//! The phases are those of btt, with the letters of blktrace: Q queued (a bio arrives), G a request
+//! is allocated, M merged into a waiting one, I inserted into the scheduler, D issued to the
+//! driver, C complete. Traces with events (blktrace, blkparse, ftrace) are followed event by event,
+//! like in btt; in other traces each record gives the known times. Phases, distances and merges
+//! exclude flushes, which move no data.
 //!
-//! Memory does not grow with the trace: times and places are kept in bins that double, distances
-//! exactly up to 2^18 different ones and to 0.2 % beyond.
+//! Memory does not grow with the trace: times and places are kept in bins that double. Distances
+//! are exact up to 2^18 different ones, and within 0.2 % beyond.
 //!
-//! Left out: plugging, remaps between stacked devices, splits (a bio that was split is done when
-//! its last part is).
+//! Left out: plugging, remaps between stacked devices, and splits (a split bio is complete when its
+//! last part is).
 
 mod course;
 mod data;
@@ -35,11 +35,11 @@ use crate::options::ReadOptions;
 use crate::reader::Reader;
 use follow::Follow;
 
-/// Records between two calls of `told`.
+/// Number of records between two calls of `told`.
 const TOLD_EVERY: u64 = 4096;
 
-/// Surveys a trace that was opened with `options`, in which [`ReadOptions::keep_events`] should be
-/// set; at most `limit` records. `told` hears how far the reading is and says whether to go on.
+/// Surveys at most `limit` records of a trace. It should have been opened with `options` that set
+/// [`ReadOptions::keep_events`]. `told` receives the progress and returns whether to continue.
 ///
 /// # Errors
 /// Those of the reader.

@@ -4,17 +4,17 @@ use super::data::{SEEK_CLASSES, Seeks};
 use seekwell_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-/// Different distances that are kept exactly.
+/// Number of different distances that are kept exactly.
 const EXACT_MAX: usize = 1 << 18;
-/// Leading bits that are kept of a distance beyond it.
+/// Leading bits that are kept of further distances.
 const BITS: u32 = 9;
-/// Devices of which the last place is known.
+/// Number of devices whose last place is kept.
 const DEVICES_MAX: usize = 1 << 16;
 
 /// Collects distances.
 #[derive(Default)]
 pub(super) struct SeekSum {
-    /// Range of the last access, by device.
+    /// Range of the last access per device.
     last: BTreeMap<u32, (u64, u64)>,
     counts: BTreeMap<u64, u64>,
     exact_max: Option<usize>,
@@ -25,7 +25,7 @@ pub(super) struct SeekSum {
     classes: [u64; 7],
 }
 
-/// The distance with its leading bits only, in the middle of those that share them.
+/// The distance reduced to its leading bits, as the middle of the interval that shares them.
 fn rounded(distance: u64) -> u64 {
     let length = 64 - distance.leading_zeros();
     match length.checked_sub(BITS) {
@@ -43,7 +43,7 @@ impl SeekSum {
         }
     }
 
-    /// The next access: `sectors` from `sector` on.
+    /// Adds the next access: `sectors` from `sector` on.
     pub fn add(&mut self, device: u32, sector: u64, sectors: u64) {
         let end = sector + sectors;
         let (from, to) = self.last.get(&device).copied().unwrap_or((0, 0));
@@ -84,7 +84,7 @@ impl SeekSum {
         }
     }
 
-    /// Any?
+    /// Whether there are no distances.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

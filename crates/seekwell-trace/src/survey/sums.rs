@@ -1,4 +1,4 @@
-//! What is counted of a trace while it is read.
+//! The counters that are collected while reading a trace.
 
 use super::course::CourseSum;
 use super::data::{Depth, KindPart, Merges, Phase, Seeks, SizeClass, Spread};
@@ -11,12 +11,12 @@ use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{Flags, Op};
 use std::collections::BTreeMap;
 
-/// Devices that are told apart.
+/// Largest number of different devices.
 const DEVICES_MAX: usize = 1 << 16;
-/// Smallest class of sizes, bytes.
+/// Smallest size class, bytes.
 const SMALLEST: u64 = 4096;
 
-/// What is known of a bio on its way.
+/// The state of a bio in flight.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     pub op: Op,
@@ -52,12 +52,12 @@ struct Phases {
     q2c: Latency,
 }
 
-/// How many at a time, so far.
+/// The present queue depths.
 #[derive(Default)]
 struct Now {
     t_ns: u64,
     waiting: u64,
-    /// Of them those that are not merged into another.
+    /// Those of them that are not merged into another.
     requests: u64,
     in_device: u64,
     waiting_sum: u128,
@@ -68,7 +68,7 @@ struct Now {
     at_queue: u64,
 }
 
-/// All sums.
+/// All counters.
 #[derive(Default)]
 pub(super) struct Sums {
     phases: Phases,
@@ -96,7 +96,7 @@ fn kind(op: Op) -> &'static str {
 }
 
 impl Sums {
-    /// Time goes on.
+    /// Advances time.
     fn until(&mut self, t_ns: u64) {
         let now = &mut self.now;
         let ns = u128::from(t_ns.saturating_sub(now.t_ns));
@@ -164,14 +164,14 @@ impl Sums {
         }
     }
 
-    /// A request is allocated for it.
+    /// A request is allocated for a bio.
     pub fn got(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.getrq_ns = Some(t_ns);
         self.phases.q2g.record(t_ns.saturating_sub(known.queued_ns));
     }
 
-    /// It enters the scheduler.
+    /// A bio enters the scheduler.
     pub fn inserted(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.inserted_ns = Some(t_ns);
@@ -181,7 +181,7 @@ impl Sums {
         }
     }
 
-    /// It is merged into a request that waits.
+    /// A bio is merged into a waiting request.
     pub fn merged(&mut self, known: &Known, t_ns: u64, front: bool) {
         self.until(t_ns);
         self.now.requests = self.now.requests.saturating_sub(1);
@@ -193,7 +193,7 @@ impl Sums {
         self.tasks.merged(known.task);
     }
 
-    /// It goes to the driver; `queue`: when it was asked for is known.
+    /// A bio is issued to the driver; `queue`: its queue time is known.
     pub fn issued(&mut self, known: &mut Known, merged_ns: Option<u64>, t_ns: u64, queue: bool) {
         self.until(t_ns);
         known.issued_ns = Some(t_ns);
@@ -214,7 +214,7 @@ impl Sums {
         }
     }
 
-    /// A request goes to the driver.
+    /// A request is issued to the driver.
     pub fn request(&mut self, e: &BlkEvent) {
         let sectors = u64::from(e.sectors);
         self.class(sectors * SECTOR_BYTES).issued += 1;
@@ -232,14 +232,14 @@ impl Sums {
         now.in_device_max = now.in_device_max.max(now.in_device);
     }
 
-    /// A bio of a request that the driver gave back.
+    /// A bio of a request that the driver returned.
     pub fn taken_back(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.issued_ns = None;
         self.now.waiting += 1;
     }
 
-    /// The driver gave a request back.
+    /// The driver returned a request.
     pub fn requeued(&mut self, t_ns: u64) {
         self.until(t_ns);
         self.merges.requeued += 1;
@@ -257,7 +257,7 @@ impl Sums {
         }
     }
 
-    /// It is complete, and with it perhaps its request.
+    /// A bio is complete, and perhaps its request.
     pub fn completed(&mut self, known: &Known, t_ns: u64, was_last: bool) {
         self.until(t_ns);
         self.gone(known, was_last);
@@ -274,7 +274,7 @@ impl Sums {
         self.course.moved(t_ns, known.op == Op::Read, known.bytes);
     }
 
-    /// Nothing more is heard of it.
+    /// A bio without further events.
     pub fn lost(&mut self, known: &Known, now_ns: u64, was_last: bool) {
         self.until(now_ns);
         self.gone(known, was_last);
@@ -282,7 +282,7 @@ impl Sums {
         self.course.moved(known.queued_ns, read, known.bytes);
     }
 
-    /// A flush is asked for.
+    /// A flush is queued.
     pub fn flush(&mut self, e: &BlkEvent) {
         self.until(e.t_ns);
         let of = self.kinds.entry(kind(Op::Flush)).or_default();
@@ -298,7 +298,8 @@ impl Sums {
             .completed((task != u32::MAX).then_some(task), took);
     }
 
-    /// Phases that were met, in the order of a bio's way. Not `queued`: all begins at the driver.
+    /// The phases that occurred, in the order of a bio's path. Without `queued`, all begin at the
+    /// driver.
     pub fn phases(&self, queued: bool) -> Vec<Phase> {
         let p = &self.phases;
         let whole = p.q2c.mean_ns() * p.q2c.count() as f64;

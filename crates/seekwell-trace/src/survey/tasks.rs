@@ -1,28 +1,28 @@
-//! Who asked for what.
+//! Accesses by process.
 
 use super::data::TaskShare;
 use seekwell_core::Op;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Processes that are told apart.
+/// Largest number of different processes.
 const TASKS_MAX: usize = 1 << 16;
-/// Processes that are listed.
+/// Number of processes listed.
 const LISTED: usize = 100;
 
 #[derive(Default)]
 struct Task {
     part: TaskShare,
     sum_ns: u128,
-    /// Where its last access ended.
+    /// The end of its last access.
     end: Option<(u32, u64)>,
 }
 
-/// Collects by process.
+/// Collects accesses by process.
 #[derive(Default)]
 pub(super) struct TaskSum {
     tasks: BTreeMap<Option<u32>, Task>,
-    /// Processes that found no room, at least.
+    /// Lower bound of the number of further processes.
     beyond: u64,
 }
 
@@ -34,7 +34,7 @@ impl TaskSum {
         Some(self.tasks.entry(pid).or_default())
     }
 
-    /// It asked for something.
+    /// A process queued an access.
     pub fn queued(&mut self, pid: Option<u32>, device: u32, op: Op, sector: u64, sectors: u64) {
         let bytes = sectors * seekwell_core::units::SECTOR_BYTES;
         let Some(task) = self.of(pid) else {
@@ -52,14 +52,14 @@ impl TaskSum {
         task.end = Some((device, sector + sectors));
     }
 
-    /// What it asked for was merged.
+    /// An access of a process was merged.
     pub fn merged(&mut self, pid: Option<u32>) {
         if let Some(task) = self.of(pid) {
             task.part.merged += 1;
         }
     }
 
-    /// What it asked for is complete.
+    /// An access of a process is complete.
     pub fn completed(&mut self, pid: Option<u32>, ns: u64) {
         if let Some(task) = self.of(pid) {
             task.part.completed += 1;
@@ -68,8 +68,8 @@ impl TaskSum {
         }
     }
 
-    /// All, those that moved most first, and how many are not listed. Nothing where the trace
-    /// names none.
+    /// All processes, those with the most data first, and the number of unlisted ones. Empty if the
+    /// trace has no processes.
     pub fn done(self, names: Option<&BTreeMap<u32, String>>) -> (Vec<TaskShare>, u64) {
         if self.tasks.keys().all(Option::is_none) {
             return (Vec::new(), 0);

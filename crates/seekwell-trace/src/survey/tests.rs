@@ -1,4 +1,4 @@
-//! What events become, told in lines as blkparse prints them, and in numbers as btt gives them.
+//! Surveys of events in blkparse's notation, compared with btt's figures.
 
 use super::course::CourseSum;
 use super::heat::HeatSum;
@@ -30,7 +30,7 @@ fn text(lines: &str) -> Survey {
     of(out.into_bytes(), &ReadOptions::default())
 }
 
-/// Least, mean and most of a phase in us, and how many.
+/// Minimum, mean and maximum of a phase in us, and the number.
 fn phase(s: &Survey, name: &str) -> (f64, f64, f64, u64) {
     let Some(Phase { spread: p, .. }) = s.phases.iter().find(|p| p.name == name) else {
         return (0.0, 0.0, 0.0, 0);
@@ -279,7 +279,7 @@ fn a_longer_trace_has_longer_steps_and_loses_nothing() {
 #[test]
 fn the_grid_grows_and_keeps_every_count() {
     let mut h = HeatSum::default();
-    // A spike in a corner that a coarser grid must not lose.
+    // A single access in a corner, which a coarser grid must not lose.
     h.add(5, 3, true);
     for i in 0..20_000u64 {
         h.add(i * 50_000, 1_000_000 + i * 37 % 400_000, i % 3 == 0);

@@ -1,9 +1,9 @@
 //! Follows each bio from Q to C through the events of its range.
 //!
-//! The rules are btt's, found by giving it traces of a few events: a bio that was inserted counts
-//! I to D, also if its request was merged into another later; one that only was merged counts M to
-//! D; after a requeue the way to the driver counts again. Unlike btt it follows bios that were
-//! split, requests that complete in parts, and two at one place.
+//! The rules are those of btt, determined from its output for traces of a few events. A bio that
+//! was inserted counts I to D, even if its request was later merged into another. A bio that was
+//! only merged counts M to D. After a requeue, the path to the driver counts again. Unlike btt,
+//! this module follows split bios, requests that complete in parts, and two bios at the same place.
 
 use super::sums::{Known, Sums};
 use crate::blk::BlkEvent;
@@ -13,21 +13,21 @@ use std::collections::{BTreeMap, VecDeque};
 /// (device, first sector, number).
 type Key = (u32, u64, u64);
 
-/// Ranges one event may touch: a request of the largest size has 2,560 bios of one sector.
+/// Most ranges that one event visits; a request of the largest size has 2,560 bios of one sector.
 const WALK_MAX: usize = 4096;
 
-/// A bio on its way.
+/// A bio in flight.
 struct Trip {
     end: u64,
-    /// Sectors that are not complete.
+    /// Number of sectors that are not complete.
     left: u64,
     known: Known,
     merged_ns: Option<u64>,
-    /// The request it went to the driver with.
+    /// The request in which it was issued to the driver.
     request: Option<u64>,
 }
 
-/// A flush on its way: it has no range to find it by.
+/// A flush in flight, which has no range to find it by.
 struct Flush {
     device: u32,
     queued_ns: u64,
@@ -35,16 +35,16 @@ struct Flush {
     task: u32,
 }
 
-/// All that are on their way.
+/// All bios and flushes in flight.
 pub(super) struct Trips {
     trips: BTreeMap<Key, Trip>,
-    /// In order of time, to give up those that never end.
+    /// In order of time, to abandon those that never complete.
     order: VecDeque<(u64, Key)>,
     flushes: VecDeque<Flush>,
-    /// Requests at the driver: their bios that are not complete.
+    /// Requests at the driver, with the number of their incomplete bios.
     requests: BTreeMap<u64, u32>,
     number: u64,
-    /// Longest of the reads and writes, sectors.
+    /// Length of the longest read or write, sectors.
     longest: u64,
     saw_queue: bool,
     pending_max: usize,
@@ -72,7 +72,7 @@ impl Trips {
         }
     }
 
-    /// The next event, in order of time; `counts`: what it begins is wanted.
+    /// Processes the next event in order of time. `counts`: a bio that begins with it is wanted.
     pub fn event(&mut self, e: &BlkEvent, counts: bool, sums: &mut Sums) {
         self.give_up(e.t_ns, sums);
         if e.is_flush() {
@@ -107,7 +107,7 @@ impl Trips {
         }
     }
 
-    /// Does the trace tell when bios were asked for?
+    /// Whether the trace has queue events.
     pub fn saw_queue(&self) -> bool {
         self.saw_queue
     }
@@ -134,13 +134,14 @@ impl Trips {
         self.order.push_back((e.t_ns, key));
     }
 
-    /// Finds what the event covers, of equal starts the oldest that `past` does not rule out.
+    /// Finds the bios that the event covers; among equal starts, the oldest for which `past` is
+    /// false.
     fn find(&mut self, e: &BlkEvent, past: impl Fn(&Trip) -> bool) {
         self.keys.clear();
         let end = e.sector.saturating_add(u64::from(e.sectors));
         let from = e.sector.saturating_sub(self.longest);
         let mut at = e.sector;
-        // One that began before and was split.
+        // A bio that began before and was split.
         let before = self.trips.range((e.device, from, 0)..(e.device, at, 0));
         let mut before = before.rev().take(WALK_MAX);
         if let Some((key, t)) =
@@ -189,7 +190,7 @@ impl Trips {
     fn issue(&mut self, e: &BlkEvent, counts: bool, sums: &mut Sums) {
         self.find(e, |t| t.request.is_some());
         if self.keys.is_empty() {
-            // A trace of D and C only: what goes to the driver is all there is.
+            // A trace with D and C only: every issued request is a bio.
             if self.saw_queue || !counts {
                 return;
             }
@@ -251,7 +252,7 @@ impl Trips {
         }
     }
 
-    /// One bio less of a request: was it the last?
+    /// Removes a bio from a request. Returns whether it was the last.
     fn last_of(&mut self, request: Option<u64>) -> bool {
         let Some(request) = request else { return false };
         match self.requests.get_mut(&request) {
@@ -283,7 +284,7 @@ impl Trips {
                 });
             }
             Action::Complete => {
-                // The flush machinery's own (`FN`) ends before the submitter's.
+                // The flush machinery's own flush (`FN`) ends before the submitter's.
                 let own = e.write_bit || e.op == Op::Write;
                 let mut all = self.flushes.iter();
                 let found = all.position(|f| f.device == e.device && f.write_bit == own);
@@ -295,7 +296,7 @@ impl Trips {
         }
     }
 
-    /// Gives up what has been on its way for too long, or is too much.
+    /// Abandons bios that have been in flight for too long, or that are too many.
     fn give_up(&mut self, now_ns: u64, sums: &mut Sums) {
         while let Some(&(t_ns, key)) = self.order.front() {
             let overdue = now_ns.saturating_sub(t_ns) > self.pending_ns;
@@ -316,7 +317,7 @@ impl Trips {
         }
     }
 
-    /// The end: what is still on its way never ended.
+    /// At the end, the remaining bios count as incomplete.
     pub fn end(&mut self, sums: &mut Sums) {
         let now_ns = sums.last_ns();
         while let Some((_, key)) = self.order.pop_front() {

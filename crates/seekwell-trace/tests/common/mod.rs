@@ -1,4 +1,4 @@
-//! Shared by the tests: traces in memory, written and read back.
+//! Shared parts of the tests: traces in memory, written and read.
 #![allow(dead_code, missing_docs)]
 
 use seekwell_trace::{Format, ReadOptions, Reader, Record, TraceError, WriteOptions, from_reader};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A sink whose bytes can be looked at afterwards.
+/// A sink whose bytes can be examined afterwards.
 #[derive(Clone, Default)]
 pub struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -26,7 +26,7 @@ impl Write for Shared {
     }
 }
 
-/// A trace of the records, or a recorded one where we write none of the format.
+/// A trace of the records, or a recorded one for formats without a writer.
 pub fn written(format: Format, records: &[Record]) -> Vec<u8> {
     let out = Shared::default();
     let Some(create) = format.create else {
@@ -63,7 +63,7 @@ pub fn read(bytes: &[u8]) -> Vec<Record> {
         .unwrap()
 }
 
-/// The first error of reading these bytes, whether it comes at opening or later.
+/// The first error of reading these bytes, at opening or later.
 pub fn error_of(bytes: &[u8], format: Option<Format>, options: &ReadOptions) -> TraceError {
     match reader(bytes, format, options) {
         Err(e) => e,
@@ -83,7 +83,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     e.finish().unwrap()
 }
 
-/// A folder of its own, removed at the end.
+/// A temporary directory, removed at the end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -106,7 +106,7 @@ impl Drop for Folder {
     }
 }
 
-/// A blktrace file of the other byte order.
+/// A blktrace file converted to the other byte order.
 pub fn swapped(little: &[u8]) -> Vec<u8> {
     // Widths of the fields of a record.
     const FIELDS: [usize; 11] = [4, 4, 8, 8, 4, 4, 4, 4, 4, 2, 2];

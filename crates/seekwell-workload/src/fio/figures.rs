@@ -1,5 +1,5 @@
-//! The figures that a job file is judged by: one reporting group is one section, and each of its
-//! directions has its own.
+//! The figures that decide for a job file. A reporting group is one section, and each of its
+//! directions has its own figures.
 //!
 //! | a section's direction | figures |
 //! |---|---|
@@ -13,10 +13,10 @@ use super::job::{Dir, Engine, Job, JobFile};
 use seekwell_core::Nanos;
 use std::borrow::Cow;
 
-/// Random calls of this size and larger are judged by bandwidth, bytes.
+/// Random calls of at least this size are judged by bandwidth, bytes.
 const LARGE: u32 = 64 << 10;
 
-/// What is measured of a section.
+/// The quantity of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Calls per second.
@@ -33,18 +33,19 @@ pub enum Kind {
     FdatasyncP99,
 }
 
-/// A figure of one section.
+/// A figure of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     /// Index of the section in [`JobFile::jobs`].
     pub section: usize,
-    /// What is measured.
+    /// The quantity.
     pub kind: Kind,
-    /// Name of the metric: "reader read p99"; without the section's name where there is only one.
+    /// Name of the metric: "reader read p99". Without the section's name if there is only one
+    /// section.
     pub name: Cow<'static, str>,
 }
 
-/// The word of a direction.
+/// Name of a direction.
 pub(super) fn word(dir: Dir) -> &'static str {
     match dir {
         Dir::Read => "read",
@@ -62,11 +63,11 @@ impl Kind {
             _ => "ms",
         }
     }
-    /// Is a larger value better?
+    /// Whether a larger value is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Kind::Iops(_) | Kind::Bandwidth(_))
     }
-    /// The kind of operation that it measures.
+    /// The kind of operation that is measured.
     pub fn operation(self) -> &'static str {
         match self {
             Kind::Iops(d) | Kind::Bandwidth(d) | Kind::Mean(d) | Kind::P99(d) => word(d),
@@ -85,14 +86,14 @@ impl Kind {
     }
 }
 
-/// Does a call of this direction wait for the device, so that users feel its latency?
+/// Whether a call of this direction waits for the device, so that users notice its latency.
 fn waits(job: &Job, dir: Dir) -> bool {
     let d = dir as usize;
     if job.thinktime > Nanos::ZERO || job.rate[d].is_some() || job.rate_iops[d].is_some() {
         return true;
     }
     let one_at_a_time = job.engine == Engine::Sync || job.depth <= 1;
-    // Writes go to the page cache, and read-ahead keeps a sequential reader supplied.
+    // Writes go to the page cache, and read-ahead supplies a sequential reader.
     let streams = !job.direct
         && match dir {
             Dir::Write => !job.sync && !job.dsync,
@@ -101,7 +102,7 @@ fn waits(job: &Job, dir: Dir) -> bool {
     one_at_a_time && !streams
 }
 
-/// What a section is judged by, in the order of the table above.
+/// The deciding figures of a section, by the table above.
 pub(super) fn of_section(job: &Job) -> Vec<Kind> {
     let mut all = Vec::new();
     if job.pattern.writes {
@@ -123,7 +124,7 @@ pub(super) fn of_section(job: &Job) -> Vec<Kind> {
     all
 }
 
-/// What every section tells of a direction, judged by it or not.
+/// The figures of a direction that every section reports, whether they decide or not.
 pub(super) fn each_direction(dir: Dir) -> [Kind; 4] {
     [
         Kind::Iops(dir),
@@ -134,8 +135,8 @@ pub(super) fn each_direction(dir: Dir) -> [Kind; 4] {
 }
 
 impl JobFile {
-    /// What its runs are judged by, the sections in order. A direction that never happened in a run
-    /// gives no value.
+    /// The deciding figures of the file, by section. A direction without calls in a run has no
+    /// value.
     pub fn figures(&self) -> Vec<Figure> {
         let all = self.jobs.iter().enumerate();
         let of = |(section, job): (usize, &Job)| {
@@ -147,7 +148,7 @@ impl JobFile {
             .collect()
     }
 
-    /// Every figure that a run can give of its sections, judged or not.
+    /// All figures that a run can report for its sections, whether they decide or not.
     pub fn all_figures(&self) -> Vec<Figure> {
         let mut all = self.figures();
         for (section, job) in self.jobs.iter().enumerate() {
@@ -175,7 +176,7 @@ impl JobFile {
         }
     }
 
-    /// The section's name; the second of two that are called alike gets a number.
+    /// The section's name; the second of two sections with the same name gets a number.
     fn title_of(&self, section: usize) -> String {
         let name = &self.jobs[section].name;
         let before = self.jobs[..section]

@@ -2,7 +2,7 @@
 
 use seekwell_core::{Class, IoPrio, Nanos};
 
-/// What a call does. The order is that of fio's lists ("bs=4k,8k,64k").
+/// The direction of a call, in the order of fio's lists ("bs=4k,8k,64k").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dir {
     /// Reads.
@@ -10,27 +10,27 @@ pub enum Dir {
     Read,
     /// Writes.
     Write,
-    /// Discards; of a raw device only.
+    /// Discards; only of a raw device.
     Trim,
 }
 
-/// What a job does.
+/// The access pattern of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
-    /// Reads.
+    /// It reads.
     pub reads: bool,
-    /// Writes.
+    /// It writes.
     pub writes: bool,
-    /// Discards.
+    /// It discards.
     pub trims: bool,
-    /// Each block is discarded and then written.
+    /// It discards each block and then writes it.
     pub trims_first: bool,
-    /// At random places.
+    /// Places are random.
     pub random: bool,
-    /// Calls from one random place on, one behind the other (rw=randread:8); fewer than 2: each
-    /// call has a place of its own.
+    /// Number of consecutive calls from each random place (rw=randread:8). Below 2, each call has
+    /// its own place.
     pub run: u32,
-    /// Bytes left out behind each call of a sequential job (rw=read:8k).
+    /// Bytes skipped after each call of a sequential job (rw=read:8k).
     pub hole: u64,
     /// All calls of a run go to its first place (rw_sequencer=identical).
     pub identical: bool,
@@ -39,74 +39,74 @@ pub struct Pattern {
 /// Lengths of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// Smallest and largest, all equally often.
+    /// Smallest and largest; all lengths between are equally frequent.
     Range(u32, u32),
-    /// Bytes, and how often of a hundred calls (bssplit).
+    /// Bytes, and the number of calls in a hundred (bssplit).
     Split(Vec<(u32, u32)>),
 }
 
 impl Blocks {
-    /// The smallest: the grid on which random places lie.
+    /// The smallest length, which is the grid of random places.
     pub fn min(&self) -> u32 {
         match self {
             Blocks::Range(lo, _) => *lo,
             Blocks::Split(all) => all.iter().map(|b| b.0).min().unwrap_or(4096),
         }
     }
-    /// The largest.
+    /// The largest length.
     pub fn max(&self) -> u32 {
         match self {
             Blocks::Range(_, hi) => *hi,
             Blocks::Split(all) => all.iter().map(|b| b.0).max().unwrap_or(4096),
         }
     }
-    /// All of one length?
+    /// Whether all calls have the same length.
     pub fn fixed(&self) -> bool {
         self.min() == self.max()
     }
 }
 
-/// Which file the next call goes to (file_service_type).
+/// How the next file is chosen (file_service_type).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// One after the other, after so many calls on one.
+    /// In turn, with this number of calls per file.
     RoundRobin(u64),
-    /// The next one when one is done.
+    /// The next file when one is finished.
     Sequential,
-    /// Any, after so many calls on one.
+    /// A random file, with this number of calls per file.
     Random(u64),
 }
 
-/// What the kernel is told about the access to come.
+/// Advice to the kernel about future access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing.
+    /// No advice.
     None,
-    /// What the pattern is.
+    /// According to the pattern.
     Pattern,
-    /// Sequential, whatever it is.
+    /// Sequential, for any pattern.
     Sequential,
-    /// Random, whatever it is.
+    /// Random, for any pattern.
     Random,
 }
 
-/// How random places are drawn.
+/// Distribution of random places.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
     /// Uniform.
     #[default]
     Uniform,
-    /// Zipf of this theta: block k with weight 1/k^theta.
+    /// Zipf with this theta: block k has weight 1/k^theta.
     Zipf(f64),
-    /// Pareto: this share of the places gets the rest of the calls, in it again, and so on.
+    /// Pareto: this share of the places gets the rest of the calls, recursively.
     Pareto(f64),
-    /// Normal: the deviation in per cent of the file.
+    /// Normal: the standard deviation in per cent of the file.
     Normal(f64),
     /// Zones from the file's start: (per cent of the calls, per cent of the file).
     Zoned(Vec<(f64, f64)>),
 }
 
-/// One call at a time, or a depth.
+/// Whether the engine makes one call at a time or keeps a depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// sync, psync, vsync, pvsync, mmap.
@@ -119,47 +119,47 @@ pub enum Engine {
 /// A job; sizes in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Its section.
+    /// Name of its section.
     pub name: String,
     /// rw
     pub pattern: Pattern,
-    /// rwmixread, per cent.
+    /// rwmixread: share of reads, per cent.
     pub mix_read: u32,
     /// Lengths of reads, writes and discards.
     pub blocks: [Blocks; 3],
-    /// Bytes of the region, over all files; 0: of files of `filesize`, or a whole raw device.
+    /// Total bytes of all files' regions; 0: determined by `filesize`, or a whole raw device.
     pub size: u64,
     /// Bytes of each file.
     pub filesize: Option<u64>,
-    /// Bytes to move; `None`: the size.
+    /// Bytes to move; `None`: as many as `size`.
     pub io_size: Option<u64>,
-    /// Where the region begins.
+    /// Start of the region.
     pub offset: u64,
-    /// Most calls.
+    /// Greatest number of calls.
     pub number_ios: Option<u64>,
-    /// Clones.
+    /// Number of clones.
     pub numjobs: u32,
-    /// Files of a clone.
+    /// Number of files per clone.
     pub nrfiles: u32,
-    /// Shared by all clones; without them each has files of its own.
+    /// Names of files shared by all clones. If empty, each clone has its own files.
     pub filenames: Vec<String>,
-    /// On the raw device of the run (filename=/dev/NAME) instead of files.
+    /// Runs on the run's raw device (filename=/dev/NAME) instead of files.
     pub raw: bool,
-    /// Which file is next.
+    /// How the next file is chosen.
     pub service: Service,
-    /// Blocks are given to files before they are written (fallocate).
+    /// Allocate blocks before writing (fallocate).
     pub fallocate: bool,
-    /// Files are there before they are written.
+    /// Write the files once before the run.
     pub overwrite: bool,
     /// ioengine
     pub engine: Engine,
     /// iodepth
     pub depth: u32,
-    /// Calls submitted at a time (iodepth_batch).
+    /// Number of calls submitted at a time (iodepth_batch).
     pub batch: u32,
-    /// Completions waited for at a time (iodepth_batch_complete_min).
+    /// Number of completions awaited at a time (iodepth_batch_complete_min).
     pub batch_complete: u32,
-    /// Once full, reap until so few are outstanding (iodepth_low); `None`: the depth.
+    /// Once full, reap until this number of calls is outstanding (iodepth_low); `None`: the depth.
     pub low: Option<u32>,
     /// O_DIRECT.
     pub direct: bool,
@@ -167,49 +167,49 @@ pub struct Job {
     pub sync: bool,
     /// O_DSYNC.
     pub dsync: bool,
-    /// fsync after so many writes; 0: never.
+    /// fsync after this number of writes; 0: never.
     pub fsync: u64,
-    /// fdatasync after so many writes; 0: never.
+    /// fdatasync after this number of writes; 0: never.
     pub fdatasync: u64,
-    /// fsync at the end of writing.
+    /// fsync after the last write.
     pub end_fsync: bool,
     /// fsync at each close.
     pub fsync_on_close: bool,
-    /// Tell the kernel about sequential or random access.
+    /// Advice about sequential or random access.
     pub fadvise_hint: Hint,
     /// Drop the files' pages before the start.
     pub invalidate: bool,
-    /// Bytes a second at most, of each direction.
+    /// Greatest rate of each direction, bytes per second.
     pub rate: [Option<u64>; 3],
-    /// Calls a second at most, of each direction.
+    /// Greatest rate of each direction, calls per second.
     pub rate_iops: [Option<u64>; 3],
-    /// Pause, and after how many calls.
+    /// Length of a pause.
     pub thinktime: Nanos,
-    /// After how many calls.
+    /// Number of calls before each pause.
     pub thinktime_blocks: u64,
     /// Longest time.
     pub runtime: Option<Nanos>,
-    /// Go on until the time is up, over and over.
+    /// Repeat until the time is up.
     pub time_based: bool,
-    /// Time before what is done counts.
+    /// Initial time that is not measured.
     pub ramp_time: Nanos,
-    /// Before the first call.
+    /// Delay before the first call.
     pub startdelay: Nanos,
-    /// Wait for the jobs before it.
+    /// Wait for the previous jobs.
     pub stonewall: bool,
-    /// When this job ends, all end.
+    /// The end of this job ends all jobs.
     pub exitall: bool,
-    /// Passes over the region.
+    /// Number of passes over the region.
     pub loops: u64,
     /// random_distribution
     pub distribution: Distribution,
-    /// Places may come again before all were visited.
+    /// Random places may repeat before all have been used.
     pub norandommap: bool,
     /// ioprio
     pub prio: IoPrio,
     /// nice
     pub nice: i8,
-    /// Weight of a cgroup of the job's own.
+    /// Weight of the job's own cgroup.
     pub cgroup_weight: Option<u32>,
 }
 
@@ -278,25 +278,25 @@ impl Default for Job {
 pub struct JobFile {
     /// Its name, without directories and suffix.
     pub name: String,
-    /// At least one.
+    /// The jobs, at least one.
     pub jobs: Vec<Job>,
-    /// Options that were ignored, and what else to keep in mind.
+    /// Warnings about ignored options and other differences.
     pub warnings: Vec<String>,
 }
 
 impl Job {
-    /// Files of a clone.
+    /// Number of files per clone.
     pub fn files(&self) -> u64 {
         match self.filenames.len() {
             0 => u64::from(self.nrfiles),
             n => n as u64,
         }
     }
-    /// Bytes of each file's region; of a whole raw device nothing is known here.
+    /// Bytes of each file's region; 0 for a whole raw device, whose size is unknown here.
     pub fn each(&self) -> u64 {
         self.filesize.unwrap_or(self.size / self.files())
     }
-    /// Does it call for this?
+    /// Whether the job has calls of this direction.
     pub fn does(&self, dir: Dir) -> bool {
         match dir {
             Dir::Read => self.pattern.reads,
@@ -304,7 +304,7 @@ impl Job {
             Dir::Trim => self.pattern.trims,
         }
     }
-    /// The smallest block of any call: places lie on multiples of it.
+    /// The smallest length of any call; places are multiples of it.
     pub fn smallest(&self) -> u32 {
         let of = |d: Dir| self.does(d).then(|| self.blocks[d as usize].min());
         let all = [Dir::Read, Dir::Write, Dir::Trim]
@@ -315,11 +315,11 @@ impl Job {
 }
 
 impl JobFile {
-    /// On the raw device: all jobs are, or none.
+    /// Whether the jobs use the raw device; either all or none do.
     pub fn raw(&self) -> bool {
         self.jobs.iter().any(|j| j.raw)
     }
-    /// Bytes of all files.
+    /// Total bytes of all files.
     pub fn space(&self) -> u64 {
         let of = |j: &Job| {
             let clones = if j.filenames.is_empty() {

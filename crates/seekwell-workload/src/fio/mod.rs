@@ -1,17 +1,22 @@
-//! fio job files as workloads: the subset that says what is read and written, when, by whom.
+//! fio job files as workloads: the subset that describes the order, time and task of reads and
+//! writes.
 //!
-//! Engines differ only in whether they keep a depth: libaio, io_uring and posixaio do, the others
-//! work one call at a time. What was held against fio 3.33, call by call: files that are read are
-//! laid out and synced before, files that are only written are given their blocks (fallocate); a
-//! call goes to the next file in turn; reads and writes of a mixed job each go through the file on
-//! their own; a sync comes before the next call, so none follows the last; calls are submitted one
-//! by one unless a batch is asked for. `filename=/dev/NAME` stands for the device of the run,
-//! whatever it is called: the modelled one, or what the user named.
+//! Engines differ only in whether they keep a depth: libaio, io_uring and posixaio do; the others
+//! make one call at a time. The following was compared with fio 3.33, call by call:
+//! - Files to read are written and synced first; files that are only written are allocated
+//!   (fallocate).
+//! - Calls go to the files in turn.
+//! - Reads and writes of a mixed job progress through the file independently.
+//! - A sync comes before the next call, so none follows the last call.
+//! - Calls are submitted one by one unless a batch is set.
 //!
-//! Options about the bytes, the process (memory, CPU affinity) and logs are ignored with a warning:
-//! lengths are all there is here, and every run records its series. Every other option is refused
-//! by name. The numbers drawn are not fio's: the law is, the seed is the run's. Of
-//! `random_distribution=normal` the law is the documented one.
+//! `filename=/dev/NAME` means the device of the run, whatever its name is: the modelled one, or the
+//! one that the user named.
+//!
+//! Options about contents, the process (memory, CPU affinity) and logs are ignored with a warning,
+//! because only lengths are modelled and every run records its series. Every other option is
+//! rejected with its name. Random numbers differ from fio's: only the distribution is the same, and
+//! the seed is the run's. `random_distribution=normal` follows the documentation.
 
 #[cfg(test)]
 mod against_fio;
@@ -31,14 +36,14 @@ pub(crate) use run::run;
 
 use thiserror::Error;
 
-/// What is wrong with a job file.
+/// An error in a job file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file}, line {line}: {what}")]
 pub struct FioError {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// What, and the remedy.
+    /// The error and the remedy.
     pub what: String,
 }

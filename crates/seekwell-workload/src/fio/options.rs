@@ -1,11 +1,11 @@
-//! The options of a job file: names, values, and what is wrong with them.
+//! The options of a job file: names, values and errors.
 
 use super::job::{Blocks, Dir, Distribution, Engine, Hint, Job, Pattern, Service};
 use crate::params::{parse_bytes, parse_time};
 use seekwell_core::{IoPrio, NSEC_PER_SEC, NSEC_PER_USEC, Nanos};
 
-/// Options about the process, the bytes, the logs and the report: they change no call here. Files
-/// lie in the run's directory, every run records its series, and its seed is the run's.
+/// Options about the process, contents, logs and reports, which have no effect here. Files are in
+/// the run's directory, every run records its series, and the seed is the run's.
 const IGNORED: &[&str] = &[
     "group_reporting",
     "directory",
@@ -51,10 +51,10 @@ const IGNORED: &[&str] = &[
     "new_group",
 ];
 
-/// Most clones of a job.
+/// Greatest number of clones of a job.
 const MAX_CLONES: u64 = 1024;
 
-/// An option's usual name, of those that have several.
+/// The usual name of an option with several names.
 pub(super) fn usual(key: &str) -> &str {
     match key {
         "readwrite" => "rw",
@@ -70,7 +70,7 @@ pub(super) fn usual(key: &str) -> &str {
     }
 }
 
-/// Sets an option; a warning if it is ignored.
+/// Sets an option. Returns a warning if the option is ignored.
 pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Option<String>, String> {
     let text = value.unwrap_or_default();
     let bytes =
@@ -89,7 +89,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
         Some("0" | "false" | "no") => Ok(false),
         Some(v) => Err(format!("{key}={v}: not 0 or 1")),
     };
-    // A bare number of these is in seconds or microseconds.
+    // A number without a unit means seconds or microseconds, depending on the option.
     let time = |unit: u64| -> Result<Nanos, String> {
         let n = match text.parse::<u64>() {
             Ok(n) => n.checked_mul(unit),
@@ -228,7 +228,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
 }
 
 fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
-    // Behind a colon: calls from one random place on, or bytes left out behind a sequential call.
+    // After a colon: calls per random place, or bytes skipped after a sequential call.
     let (word, more) = match text.split_once(':') {
         Some((word, more)) => (word, Some(more)),
         None => (text, None),
@@ -274,8 +274,8 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
     })
 }
 
-/// "reads,writes,trims": what is missing at the end is as the last that is there, what is empty
-/// stays as it is.
+/// Parses "reads,writes,trims". Missing values at the end are equal to the last one. Empty values
+/// leave the setting unchanged.
 fn lists(
     job: &mut Job,
     text: &str,
@@ -294,7 +294,7 @@ fn lists(
     Ok(())
 }
 
-/// "4k/10:64k/50:32k": bytes and per cent; those without a share have what is left, evenly.
+/// Parses "4k/10:64k/50:32k": bytes and per cent. Lengths without a share divide the rest evenly.
 fn split(
     list: &str,
     text: &str,
@@ -333,7 +333,7 @@ fn split(
     Ok(Blocks::Split(all.filter(|b| b.1 > 0).collect()))
 }
 
-/// "reads,writes,trims", or one for each of them.
+/// Parses "reads,writes,trims", or one value for all.
 fn rates(
     key: &str,
     text: &str,
@@ -405,7 +405,7 @@ fn distribution(text: &str) -> Result<Distribution, String> {
     }
 }
 
-/// "zoned:60/10:30/20:10/70": per cent of the calls and of the places, together 100 each.
+/// Parses "zoned:60/10:30/20:10/70": per cent of the calls and of the places; each sums to 100.
 fn zones(text: &str) -> Result<Distribution, String> {
     let bad =
         || format!("random_distribution={text}: shares of calls and of places, each together 100");
@@ -425,7 +425,7 @@ fn zones(text: &str) -> Result<Distribution, String> {
     Ok(Distribution::Zoned(all))
 }
 
-/// Class and level are set by two options, in any order; a level alone means best effort.
+/// Class and level are separate options in any order; a level alone means best effort.
 fn prio(old: IoPrio, class: Option<u64>, level: Option<u64>) -> IoPrio {
     let class = class.unwrap_or(match old.class as u64 {
         0 => 2,
@@ -435,7 +435,7 @@ fn prio(old: IoPrio, class: Option<u64>, level: Option<u64>) -> IoPrio {
     IoPrio::from_numbers(class, level).unwrap_or(old)
 }
 
-/// Files lie in the run's own directory and nowhere else.
+/// Files are only in the run's own directory.
 fn file_name(text: &str) -> Result<String, String> {
     let bad = text.is_empty()
         || text.len() > 200

@@ -1,4 +1,4 @@
-//! Reading a job file.
+//! Parser of job files.
 
 use super::FioError;
 use super::job::{Blocks, Dir, Engine, Job, JobFile};
@@ -6,32 +6,32 @@ use super::options::{set, usual};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Most jobs, most lines with all includes, and how deep includes go: beyond these a file is a
-/// mistake.
+/// Limits of jobs, of lines with all includes, and of include depth. A file beyond these is
+/// probably a mistake.
 const MAX_JOBS: usize = 1000;
 const MAX_LINES: usize = 100_000;
 const MAX_INCLUDES: usize = 8;
-/// Most included files: each is read, also where nothing is in it.
+/// Limit of included files, which are read even if empty.
 const MAX_INCLUDED: usize = 1000;
 
-/// What a job file takes from outside.
+/// External inputs of a job file.
 pub trait Outside {
     /// The value of `${NAME}`.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The text of an included file, or why there is none.
+    /// The text of an included file, or why it is not available.
     fn include(&self, file: &str) -> Result<String, String> {
         Err(format!("put the text of {file} here"))
     }
 }
 
-/// Variables alone.
+/// An implementation with variables only.
 impl<F: Fn(&str) -> Option<String>> Outside for F {
     fn variable(&self, name: &str) -> Option<String> {
         self(name)
     }
 }
 
-/// A line, and where it is from.
+/// A line and its origin.
 struct Line {
     file: Arc<str>,
     number: usize,
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-/// All lines that say something, those of included files in their place.
+/// All lines with content; included files are inserted in place.
 fn flatten(
     file: &str,
     text: &str,
@@ -89,17 +89,17 @@ fn flatten(
     Ok(())
 }
 
-/// Reads a job file. `name` is for messages and the record.
+/// Parses a job file. `name` is for messages and the record.
 pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, FioError> {
     let mut lines = Vec::new();
     flatten(name, text, outside, 0, &mut 0, &mut lines)?;
     let mut global = Job::default();
-    // Each with the line of its section.
+    // Each job with the line of its section.
     let mut jobs: Vec<(Job, &Line)> = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
     let mut in_section = false;
-    // What this section's lines have set, by file and name; a later file changes what one it
-    // includes has set.
+    // The lines that have set options of this section, by file and name. A file may override
+    // options of a file that it includes.
     let mut given: BTreeMap<(Arc<str>, &str), &Line> = BTreeMap::new();
     let mut in_global = false;
     for line in &lines {
@@ -178,13 +178,13 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
     })
 }
 
-/// Without its comment.
+/// Removes the comment of a line.
 fn strip(line: &str) -> &str {
     let t = line.trim_start();
     if t.starts_with(';') || t.starts_with('#') {
         return "";
     }
-    // Within a line a comment needs a blank before it: names may have the characters.
+    // Within a line, a comment needs a blank before it, because names may contain the characters.
     let cut = line.match_indices([';', '#']).find(|(i, _)| {
         let before = line[..*i].chars().next_back();
         before.is_some_and(char::is_whitespace)
@@ -192,7 +192,7 @@ fn strip(line: &str) -> &str {
     cut.map_or(line, |(i, _)| &line[..i])
 }
 
-/// `${VAR}` and `$jobname`.
+/// Expands `${VAR}` and `$jobname`.
 fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = value;
@@ -220,7 +220,7 @@ fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, Strin
     Ok(out)
 }
 
-/// Checks what goes together only.
+/// Checks combinations of options.
 fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), String> {
     let used = |d: Dir| job.does(d).then(|| job.blocks[d as usize].clone());
     let used = [Dir::Read, Dir::Write, Dir::Trim].map(used);

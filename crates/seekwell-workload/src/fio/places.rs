@@ -1,4 +1,4 @@
-//! Which call is next: file, direction, place, length.
+//! Chooses the next call: file, direction, place, length.
 
 use super::job::{Blocks, Dir, Distribution, Job, Service};
 use crate::machine::{Fd, Machine};
@@ -6,10 +6,10 @@ use crate::scripts::common::*;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-/// A map of places visited is kept up to so many blocks; beyond, places may repeat.
+/// Largest number of blocks with a map of visited places; in larger files places may repeat.
 const MAP_BLOCKS: u64 = 1 << 24;
 
-/// What a call is.
+/// A call.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub fd: Fd,
@@ -18,36 +18,37 @@ pub(super) struct Call {
     pub len: u32,
 }
 
-/// One file, as far as it was visited.
+/// A file and its visited places.
 struct Visited {
     fd: Fd,
     /// Next sequential place of each direction.
     at: [u64; 3],
-    /// Of a run from one random place on: calls left, where the last began and ended.
+    /// The present run from a random place: calls left, start and end of the last call.
     run: (u32, u64, u64),
-    /// Bytes begun, in its turn of a sequential service.
+    /// Bytes begun in its turn of a sequential service.
     bytes: u64,
-    /// Places not yet visited, of random jobs with a map.
+    /// Unvisited places, for random jobs with a map.
     map: Vec<u32>,
-    /// Which were, where lengths differ: a call ends before a place that was.
+    /// Visited places, if lengths differ: a call ends before a visited place.
     seen: Vec<bool>,
 }
 
-/// The files of a job, and what was asked of them.
+/// The files of a job, and the progress on them.
 pub(super) struct Places {
     files: Vec<Visited>,
-    /// Bytes of each file's region, whole blocks.
+    /// Bytes of each file's region, in whole blocks.
     each: u64,
-    /// Bytes to move before the job is done.
+    /// Bytes to move until the job is done.
     goal: u64,
     /// The grid of places.
     unit: u32,
-    /// The file whose turn it is, and how many calls of its turn are over.
+    /// The file whose turn it is, and the calls already made in the turn.
     turn: (usize, u64),
     zipf: Option<(f64, f64)>,
-    /// A block that was discarded and is now to be written.
+    /// A discarded block that must be written next.
     pending: Option<Call>,
-    /// Calls and bytes begun; of discarded blocks that are written, the discards.
+    /// Calls and bytes begun. For blocks that are discarded and then written, only the discards
+    /// count.
     pub ios: u64,
     pub bytes: u64,
     /// Calls and bytes begun, by direction.
@@ -55,7 +56,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Of files whose regions have `each` bytes.
+    /// The state for files whose regions have `each` bytes.
     pub(super) fn new(job: &Job, fds: &[Fd], each: u64) -> Self {
         let unit = job.smallest();
         let each = each - each % u64::from(unit);
@@ -83,7 +84,7 @@ impl Places {
         }
     }
 
-    /// Is there more to do, time apart?
+    /// Whether there are more calls to make, apart from a time limit.
     pub(super) fn more(&self, job: &Job) -> bool {
         if self.pending.is_some() {
             return true;
@@ -94,7 +95,7 @@ impl Places {
         job.time_based || self.bytes < self.goal
     }
 
-    /// The file of the next call; a sync takes its turn as any call does.
+    /// The file of the next call; a sync takes a turn like a call.
     pub(super) fn file<M: Machine>(&mut self, m: &mut M, job: &Job) -> Fd {
         let n = self.pick(m, job);
         self.files[n].fd
@@ -161,12 +162,12 @@ impl Places {
         call
     }
 
-    /// A length that fits into `room`, or the smallest.
+    /// A random length that fits into `room`, or the smallest length.
     fn length<M: Machine>(&self, m: &mut M, blocks: &Blocks, room: u64) -> u32 {
         if blocks.fixed() {
             return blocks.min();
         }
-        // A few draws find one wherever one fits often; else the smallest does.
+        // If lengths often fit, a few draws find one; otherwise use the smallest.
         for _ in 0..64 {
             let len = draw(m, blocks);
             if u64::from(len) <= room {
@@ -196,7 +197,7 @@ impl Places {
         (at, len)
     }
 
-    /// A random place, or the next of a run from one on: a run ends early at the file's end.
+    /// A random place, or the next in the present run. A run ends early at the end of the file.
     fn run<M: Machine>(&mut self, m: &mut M, job: &Job, n: usize, blocks: &Blocks) -> (u64, u32) {
         let (left, began, ended) = self.files[n].run;
         let at = if job.pattern.identical { began } else { ended };
@@ -212,7 +213,7 @@ impl Places {
         (at, len)
     }
 
-    /// A call of a run counts as a visit where those are kept.
+    /// Marks the place of a call as visited, if there is a map.
     fn visit(&mut self, n: usize, at: u64, len: u32) {
         let unit = u64::from(self.unit);
         let seen = &mut self.files[n].seen;
@@ -235,7 +236,7 @@ impl Places {
             job.distribution == Distribution::Uniform && !job.norandommap && count <= MAP_BLOCKS;
         let len = draw(m, blocks);
         if !mapped {
-            // A block that would reach over the file's end moves down.
+            // Move a block down that would exceed the end of the file.
             let place = self.rank(m, job, count) * unit;
             let fits = place.min(self.each - u64::from(len).min(self.each));
             return (fits - fits % unit, len);
@@ -310,7 +311,7 @@ fn draw<M: Machine>(m: &mut M, blocks: &Blocks) -> u32 {
     }
 }
 
-/// A place of one of the zones.
+/// A random place in one of the zones.
 fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
     let mut left = m.rng().random::<f64>() * 100.0;
     let mut from = 0.0;
@@ -325,13 +326,13 @@ fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
     blocks - 1
 }
 
-/// A rank of 0..n: the share `h` of the ranks has 1 - h of the weight, of it again, and so on.
+/// A rank in 0..n: the share `h` of the ranks has weight 1 - h, recursively.
 fn pareto(u: f64, h: f64, n: u64) -> u64 {
     let power = libm::log(h) / libm::log(1.0 - h);
     (libm::pow(u, power) * (n - 1) as f64) as u64
 }
 
-/// Sum of 1/k^theta for k = 1..=n: the first ten thousand terms, the rest by its integral.
+/// Sum of 1/k^theta for k = 1..=n: the first ten thousand terms, and an integral for the rest.
 fn zeta(n: u64, theta: f64) -> f64 {
     let exact = n.min(10_000);
     let head: f64 = (1..=exact).map(|k| libm::pow(k as f64, -theta)).sum();
@@ -348,11 +349,11 @@ fn zeta(n: u64, theta: f64) -> f64 {
     head + integral(exact as f64 + 0.5, n as f64 + 0.5)
 }
 
-/// A rank of 0..n by Zipf's law: by bisection over the sums of weights.
+/// A rank in 0..n by Zipf's law, by bisection over the sums of weights.
 fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
     let u = m.rng().random::<f64>() * all;
     let (mut lo, mut hi) = (0, n - 1);
-    // Few ranks hold most of the weight: a walk finds them, the tail is inverted.
+    // A few ranks have most of the weight: search them linearly, and invert the tail.
     let mut sum = 0.0;
     for k in 1..=64.min(n) {
         sum += libm::pow(k as f64, -theta);
@@ -373,7 +374,7 @@ fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
     lo
 }
 
-/// Ranks lie all over the file, not at its start: a permutation of 0..n.
+/// A permutation of 0..n that spreads the ranks over the file.
 fn spread(rank: u64, n: u64) -> u64 {
     let mut step = (n as f64 * 0.618_033_988_749_895) as u64 | 1;
     while gcd(step, n) != 1 {
@@ -401,21 +402,21 @@ mod tests {
         }
     }
 
-    /// fio-genzipf -t pareto -i 0.2 of fio 3.33, 262144 hits on as many blocks: the hottest 5, 10,
-    /// 20, 50 % of the blocks that were hit hold 57.1, 63.6, 71.4, 84.6 %.
+    /// fio-genzipf -t pareto -i 0.2 of fio 3.33 with 262144 hits on the same number of blocks: the
+    /// hottest 5, 10, 20 and 50 % of the hit blocks have 57.1, 63.6, 71.4 and 84.6 % of the hits.
     #[test]
     fn pareto_hits_are_those_of_fio() {
         let n = 262_144u64;
         let mut hits = vec![0u32; n as usize];
         for i in 0..n {
-            // Evenly, in place of at random: a hit between two draws counts as one.
+            // Evenly spaced instead of random: a hit between two draws counts as one.
             hits[pareto((i as f64 + 0.5) / n as f64, 0.2, n) as usize] += 1;
         }
-        // Where draws are rarer than blocks, chance leaves some out and hits others twice, which
-        // even draws do not: the hot end is what is held.
+        // Where draws are rarer than blocks, random draws miss some blocks and hit others twice;
+        // even draws do not. So compare only the hot end.
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let hot = |blocks: usize| f64::from(hits[..blocks].iter().sum::<u32>()) / n as f64;
-        // 5 % of the 81271 blocks hit.
+        // 5 % of the 81271 hit blocks.
         assert!((hot(4064) - 0.571).abs() < 0.02, "{}", hot(4064));
         assert!((hot(8127) - 0.636).abs() < 0.02, "{}", hot(8127));
     }

@@ -10,10 +10,10 @@ use crate::scripts::common::*;
 use seekwell_core::result::Latency;
 use seekwell_core::{Advice, CgroupId, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// What the clones of a section did, ramps not counted.
+/// Totals of a section's clones, without ramps.
 #[derive(Clone, Default)]
 struct Total {
-    /// Calls and bytes by direction.
+    /// Number of calls and bytes by direction.
     of: [(u64, u64); 3],
     /// Latencies of the calls by direction.
     latency: [Option<Box<Latency>>; 3],
@@ -36,7 +36,7 @@ impl Total {
     fn seconds(&self) -> Option<f64> {
         Some(self.last?.since(self.first?).as_secs_f64())
     }
-    /// `None`: nothing of the kind was done.
+    /// The value of a figure; `None` if there were no such operations.
     fn value(&self, kind: Kind) -> Option<f64> {
         let ms = |l: &Option<Box<Latency>>, f: fn(&Latency) -> f64| Some(f(l.as_ref()?) / 1e6);
         let p99 = |l: &Latency| l.percentile_ns(99.0) as f64;
@@ -53,11 +53,11 @@ impl Total {
     }
 }
 
-/// What the tasks of a section share.
+/// State shared by the tasks of a section.
 #[derive(Clone)]
 struct Section {
     total: Shared<Total>,
-    /// A job with exitall has ended: all end.
+    /// A job with exitall has ended, so all end.
     over: Shared<bool>,
 }
 
@@ -120,8 +120,8 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
     outcome
 }
 
-/// First the figures that decide, section by section; then all jobs together, and the other figures
-/// of each section.
+/// Reports the deciding figures of each section first, then the totals of all jobs, and then the
+/// other figures of each section.
 fn report<M: Machine>(m: &mut M, file: &JobFile, each: &[Total]) {
     let firsts = each.iter().filter_map(|t| t.first);
     let lasts = each.iter().filter_map(|t| t.last);
@@ -165,7 +165,7 @@ fn tell<M: Machine>(m: &mut M, figure: &Figure, value: f64) {
     );
 }
 
-/// The job's, the clone's number, the file's number; or the names given.
+/// Paths of the files: from the numbers of job, clone and file, or the given names.
 fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
     if job.filenames.is_empty() {
         return (0..job.nrfiles)
@@ -176,8 +176,8 @@ fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
     names.map(|name| format!("{dir}/{name}")).collect()
 }
 
-/// What is read, or overwritten, is laid out and synced; what is written has its blocks.
-/// `told`: that the file system gives no blocks beforehand has been said.
+/// Prepares a file: writes and syncs it if it will be read or overwritten, and otherwise allocates
+/// its blocks. `told`: the warning that the file system cannot preallocate was already given.
 async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) -> Outcome {
     let need = job.offset + job.each();
     let there = m.stat(path).await.map_or(0, |s| s.len);
@@ -187,7 +187,7 @@ async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) 
     let fd = open(m, path, OpenFlags::CREATE).await?;
     if job.fallocate {
         match m.fallocate(fd, 0, need).await {
-            // ext3 has none. fio says so and goes on: writes find their blocks themselves.
+            // ext3 cannot preallocate. fio warns and continues: the writes allocate the blocks.
             Err(Errno::EOPNOTSUPP) => {
                 if !std::mem::replace(told, true) {
                     m.mark(Mark::Other("goes on without fallocate"));
@@ -287,7 +287,7 @@ struct Worker {
     places: Places,
     section: Section,
     start: Instant,
-    /// The last call was a sync (or there was none yet).
+    /// The last call was a sync, or there was no call yet.
     synced: bool,
 }
 
@@ -299,7 +299,7 @@ impl Worker {
             && self.places.more(&self.job)
     }
 
-    /// Counts a call that ended, unless the ramp was still on when it began.
+    /// Counts a completed call, unless it began during the ramp.
     fn count<M: Machine>(&self, m: &mut M, op: Running, dir: Dir, len: u32) {
         if op.since < self.start + self.job.ramp_time {
             return;
@@ -309,7 +309,7 @@ impl Worker {
         m.op_end(op, u64::from(len));
     }
 
-    /// Is a sync due before the next call? With data alone?
+    /// Whether a sync is due before the next call, and whether of data only.
     fn sync_due(&self) -> Option<bool> {
         let n = self.places.of[Dir::Write as usize].0;
         let due = |every: u64| every > 0 && n > 0 && n.is_multiple_of(every);
@@ -349,7 +349,7 @@ impl Worker {
         self.places.next(m, &self.job)
     }
 
-    /// Waits until the rates allow the next call.
+    /// Waits until the rates permit the next call.
     async fn pace<M: Machine>(&self, m: &mut M) -> Outcome {
         let after = |n: u64, per_second: u64| {
             let ns = u128::from(n) * u128::from(NSEC_PER_SEC) / u128::from(per_second.max(1));
@@ -371,7 +371,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Thinks, after every so many calls, also after the last.
+    /// Pauses after every `thinktime_blocks` calls, even after the last.
     async fn think<M: Machine>(&self, m: &mut M) -> Outcome {
         if self.job.thinktime > Nanos::ZERO
             && self.places.ios.is_multiple_of(self.job.thinktime_blocks)
@@ -382,7 +382,7 @@ impl Worker {
     }
 }
 
-/// One call, waited for.
+/// Makes one call and waits for it.
 async fn one<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
     let op = m.op_begin(word(call.dir));
     let done = match call.dir {
@@ -412,7 +412,7 @@ async fn plain<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
     Ok(())
 }
 
-/// A call that is running.
+/// A running call.
 #[derive(Clone, Copy)]
 struct Slot {
     op: Running,
@@ -441,7 +441,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
             w.pace(m).await?;
             let call = w.next(m);
             if call.dir == Dir::Trim {
-                // Not asynchronous, in fio's engines neither.
+                // Not asynchronous in fio's engines either.
                 one(m, w, call).await?;
                 continue;
             }
@@ -460,7 +460,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
         if free.len() == depth {
             return m.aio_close(aio).await.doing(|| "end the queue");
         }
-        // At the end everything is waited for; before, as many as were asked for.
+        // At the end, wait for all calls; before, for the configured number.
         let least = w.job.batch_complete as usize;
         loop {
             let least = least.min(depth - free.len()).max(1);

@@ -42,7 +42,7 @@ fn a_random_read_visits_every_block_once_unless_told_otherwise() {
     assert_eq!(r.len(), 256);
     r.sort_unstable();
     r.dedup();
-    // 1 - 1/e of the places.
+    // 1 - 1/e of all places.
     assert!((140..185).contains(&r.len()), "{}", r.len());
 }
 
@@ -68,8 +68,8 @@ fn mixes_rates_thinking_and_syncs() {
     let t = trial("[m]\nrw=randrw\nrwmixread=75\nsize=4m\nfsync=10\n");
     let share = t.ops("read") as f64 / 1024.0;
     assert!((0.70..0.80).contains(&share), "{share}");
-    // As seen of fio: the sync that is due goes before the next call, and is due again before each
-    // read that comes while the count of writes stays.
+    // Observed with fio: a due sync comes before the next call. It is due again before each read
+    // until the number of writes changes.
     let main = t.world.log()[0].task;
     let of = t.world.log().iter().filter(|c| c.task != main);
     let of = of.filter(|c| matches!(c.name, "read" | "write"));
@@ -89,7 +89,7 @@ fn mixes_rates_thinking_and_syncs() {
 fn time_and_ramp() {
     let t =
         trial("[m]\nrw=randread\nsize=1m\nruntime=1\ntime_based\nramp_time=500ms\nthinktime=1ms\n");
-    // 1.5 s of calls of 1 ms; those of the first half second do not count.
+    // 1.5 s of calls of 1 ms, of which the first half second does not count.
     assert!((990..=1000).contains(&t.ops("read")), "{}", t.ops("read"));
     let t = trial("[m]\nrw=read\nsize=1m\nloops=3\n");
     assert_eq!(t.ops("read"), 3 * 256);
@@ -108,7 +108,7 @@ fn skewed_places_are_skewed() {
         }
         n.into_values().max().unwrap_or(0)
     };
-    // Of 1024 blocks: with zipf 1.1 the first has weight 1 / 5.6.
+    // Of 1024 blocks, with zipf 1.1, the first has weight 1 / 5.6.
     let zipf = hits("zipf:1.1");
     assert!((290..430).contains(&zipf), "{zipf}");
     assert!(hits("random") <= 2);
@@ -258,11 +258,11 @@ fn a_raw_job_works_on_the_device_and_can_trim() {
 fn rates_hold_for_each_direction_and_thinking_follows_every_block() {
     let t = trial("[m]\nrw=rw\nsize=64m\nrate_iops=200,100\nruntime=2\n");
     let (r, w) = (t.ops("read"), t.ops("write"));
-    // Each waits for the other, since one task does both: neither is above its rate.
+    // One task does both, so each waits for the other: neither exceeds its rate.
     assert!(r <= 402 && w <= 202 && r + w > 300, "{r} {w}");
     let t = trial("[m]\nrw=read\nsize=4m\nrate=1m\nnumber_ios=256\n");
     assert!((0.98..1.02).contains(&t.world.elapsed().as_secs_f64()));
-    // Six reads, thinking after every second, also after the last: seen of fio.
+    // Six reads, with a pause after every second one, even the last: observed with fio.
     let t = trial("[w]\nrw=read\nsize=24k\nthinktime=20ms\nthinktime_blocks=2\n");
     let ms = t.world.elapsed().as_secs_f64() * 1e3;
     assert!((60.0..61.0).contains(&ms), "{ms}");
@@ -298,7 +298,7 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
     };
     let aio = "ioengine=libaio\niodepth=32\ndirect=1\n";
     let latency = ["read mean", "read p99"];
-    // Limited by a rate, by think time, by one call at a time: latency.
+    // Limited by a rate, by think time, or to one call at a time: latency.
     assert_eq!(
         judged(&format!("[a]\nrw=randread\nrate_iops=50\n{aio}")),
         latency
@@ -325,17 +325,17 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
     );
     assert_eq!(judged("[a]\nrw=read\n"), ["read bandwidth"]);
     assert_eq!(judged("[a]\nrw=randwrite\n"), ["write IOPS"]);
-    // A rate of one direction says nothing of the other.
+    // A rate of one direction has no effect on the other.
     let mixed = judged(&format!("[a]\nrw=randrw\nrate_iops=50,\n{aio}"));
     assert_eq!(mixed, ["read mean", "read p99", "write IOPS"]);
-    // The sync comes first.
+    // The sync's figure comes first.
     let wal = judged("[a]\nrw=write\nbs=2300\nfdatasync=1\n");
     assert_eq!(wal, ["fdatasync p99", "write bandwidth"]);
     assert_eq!(
         judged("[a]\nrw=write\nfsync=8\n"),
         ["fsync p99", "write bandwidth"]
     );
-    // Several sections are named; two of one name are told apart.
+    // With several sections, figures have the section's name; equal names get a number.
     let two = judged(&format!(
         "{aio}[a]\nrw=randread\n[b]\nrw=write\n[a]\nrw=randwrite\n"
     ));
@@ -385,13 +385,13 @@ fn zones_and_bells_have_their_shares() {
     let all = reads("zoned:60/10:30/20:10/70");
     let share =
         |to: u64| all.iter().filter(|r| r.0 < to << 22 >> 3).count() as f64 / all.len() as f64;
-    // An eighth is the first zone and 2.5 of the 20 per cent of the second.
+    // The first zone is an eighth, plus 2.5 of the 20 per cent of the second.
     assert!((share(1) - 0.6375).abs() < 0.02, "{}", share(1));
     let mut hits = std::collections::BTreeMap::new();
     for r in reads("normal:5") {
         *hits.entry(r.0).or_insert(0u32) += 1;
     }
-    // Nearly all within three deviations either side: 30 % of the places.
+    // Nearly all within three deviations on either side: 30 % of the places.
     assert!((200..420).contains(&hits.len()), "{}", hits.len());
 }
 
@@ -444,7 +444,7 @@ fn included_files_stand_in_their_place_and_errors_name_them() {
 }
 
 proptest::proptest! {
-    /// Any text is a job file or an error; small job files run to their end.
+    /// Any text is a job file or an error, and small job files run to their end.
     #[test]
     fn any_text_parses_or_is_refused(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw|trim)|bs=[1-9][kKmM]?|bssplit=4k/50:8k|file_service_type=sequential|filename=/dev/x|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
         if let Ok(f) = parse("p.fio", &text, &none)

@@ -1,10 +1,10 @@
-//! AndroBench 3.4, the file part: sequential and random read and write past the page cache.
+//! AndroBench 3.4, the file part: sequential and random reads and writes without the page cache.
 //!
-//! Each thread has one laid-out file and goes through it in this order: sequential read, sequential
-//! write, random read, random write; phases begin together. Sizes, calls, the way the file is opened
-//! for writing and that it was written before are estimates: the app is closed. Where they matter
-//! (a write past the cache is one request; with O_DSYNC a flush more, with O_SYNC a commit of the
-//! file's times and two flushes), they are parameters.
+//! Each thread has one file, written beforehand, and four phases: sequential read, sequential
+//! write, random read, random write. All threads begin a phase together. The app is closed-source,
+//! so some details are estimates: sizes, calls, the open flags for writes, and that the file was
+//! written before. Those that matter are parameters. (A direct write is one request; O_DSYNC adds a
+//! flush, and O_SYNC a commit of the file's times and two flushes.)
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "androbench-io",
     summary: "sequential and random read and write of a phone benchmark, direct",
@@ -114,7 +114,7 @@ const V5_THREADS: &[(&str, &str)] = &[
     ("threads", "8"),
 ];
 
-/// A phase: name, writes, at random places.
+/// A phase: name, whether it writes, whether places are random.
 type Phase = (&'static str, bool, bool);
 const PHASES: [Phase; 4] = [
     ("sequential read", false, false),
@@ -123,14 +123,14 @@ const PHASES: [Phase; 4] = [
     ("random write", true, true),
 ];
 
-/// What all threads know.
+/// The settings that all threads share.
 #[derive(Clone)]
 struct Setting {
     sizes: [u64; 2],
     lens: [u32; 2],
     calls: u64,
     write: OpenFlags,
-    /// Begins and ends each phase, with the task that takes the time.
+    /// Marks the begin and end of each phase, together with the timing task.
     together: Barrier,
 }
 
@@ -138,7 +138,7 @@ impl Setting {
     fn len(&self, phase: Phase) -> u64 {
         u64::from(self.lens[usize::from(phase.2)])
     }
-    /// Calls of a phase, and places of it.
+    /// Number of calls in a phase, and number of places.
     fn calls(&self, phase: Phase) -> (u64, u64) {
         let places = self.sizes[usize::from(phase.1)] / self.len(phase);
         let calls = match self.calls {
@@ -193,7 +193,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, others.join(m).await)
 }
 
-/// Takes the time of each phase.
+/// Measures the time of each phase.
 async fn clock<M: Machine>(m: &mut M, s: &Setting, threads: u64) -> Outcome {
     m.counts(PHASES[0].0);
     for phase in PHASES {
@@ -295,7 +295,8 @@ mod tests {
         let random: Vec<u64> = writes.iter().filter(|r| r.1 == 4096).map(|r| r.0).collect();
         assert_eq!(random.len(), 300);
         assert!(random.iter().all(|o| o % 4096 == 0 && *o < 2 << 20));
-        // Uniform over 512 places: chi-square over 8 parts of 64, 7 degrees, 1 in 1000.
+        // Uniform over 512 places: chi-square test over 8 parts of 64, 7 degrees of freedom, p = 1
+        // in 1000.
         let mut parts = [0.0f64; 8];
         random.iter().for_each(|o| parts[(o >> 18) as usize] += 1.0);
         let chi: f64 = parts.iter().map(|n| (n - 37.5).powi(2) / 37.5).sum();

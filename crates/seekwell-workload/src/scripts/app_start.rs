@@ -1,9 +1,9 @@
-//! Starting an application while others use the disk.
+//! Starts of an application while other programs use the disk.
 //!
-//! A start is a chain: libraries are mapped and faulted in piece by piece, small files are opened
-//! and read, with a little CPU time between, so that each read waits for the one before. The disk
-//! is kept busy by sequential readers, whose files are cold again for each further pass, and by
-//! writers. Each start is cold, and a new process. The pattern (files, sizes, order) is drawn once and
+//! A start is a chain. Libraries are mapped and faulted in piece by piece, and small files are
+//! opened and read, with a little CPU time between, so that each read waits for the previous one.
+//! Sequential readers and writers keep the disk busy; a reader's file is cold again at each further
+//! pass. Each start is cold, in a new process. The pattern (files, sizes, order) is drawn once and
 //! is the same for every start of a run.
 
 use super::common::*;
@@ -15,7 +15,7 @@ use crate::registry::{Needs, Workload, any};
 use rand::seq::SliceRandom;
 use seekwell_core::{Access, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "app-start",
     summary: "start an application while other tasks read and write",
@@ -86,7 +86,7 @@ pub const WORKLOAD: Workload = Workload {
 enum Step {
     /// Faults in a range of a library.
     Fault(u64, u64, u64),
-    /// Reads a small file whole.
+    /// Reads a whole small file.
     Read(u64),
 }
 
@@ -100,7 +100,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     for l in 0..p.int("libraries") {
         let size = (lognormal(m, 400e3, 900e3) as u64).clamp(64 << 10, 4 << 20);
         lay_out(m, &format!("{dir}/lib{l}.so"), size).await?;
-        // A third of a library is used, in runs of up to 128 KiB.
+        // A third of each library is used, in runs of up to 128 KiB.
         for _ in 0..(size / (192 << 10)).max(1) {
             let len = uniform(m, 1, 32) * 4096;
             let off = uniform(m, 0, size.saturating_sub(len) / 4096) * 4096;
@@ -138,7 +138,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, others)
 }
 
-/// One cold start after another; their mean as the metric.
+/// Makes cold starts one after the other; their mean is the metric.
 async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) -> Outcome {
     let (mut sum, mut done) = (0.0, 0);
     let mut outcome = Ok(());
@@ -150,7 +150,8 @@ async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) ->
         done += 1;
     }
     if done > 0 {
-        // A start is a chain of many steps: their number tells how much its time rests on.
+        // A start is a chain of many steps. Their number shows how many samples its time is based
+        // on.
         m.counts("step");
         m.metric("start-up", "s", sum / f64::from(done), false);
     }
@@ -169,7 +170,7 @@ async fn cold_start<M: Machine>(
     m.drop_caches().await.doing(|| "drop caches")?;
     m.mark(Mark::Other("application start"));
     let started = m.now();
-    // A new process each time: a new io context.
+    // A new process per start, with a new io context.
     let (mine, dir) = (steps.to_vec(), dir.to_owned());
     let mut app = Group::new();
     app.spawn(m, How::named(format!("app{n}")), move |m| {
@@ -210,7 +211,7 @@ async fn start<M: Machine>(mut m: M, dir: String, steps: Vec<Step>) -> Outcome {
     Ok(())
 }
 
-/// Reads or writes a file front to back, over and over.
+/// Reads or writes a file from front to back, repeatedly.
 async fn bulk_task<M: Machine>(
     mut m: M,
     path: String,
@@ -265,7 +266,7 @@ mod tests {
         assert_eq!(t.calls("drop_caches"), 4);
         assert_eq!(t.tasks(), 1 + 4 + 3);
         assert_eq!(t.left_over(), 0);
-        // Each pass of a reader but its first follows a drop.
+        // Every pass of a reader except the first follows a drop of its pages.
         let passes = t
             .ranges("read", "bulk0")
             .iter()
@@ -275,7 +276,7 @@ mod tests {
         assert!(t.calls_on("fadvise", "bulk0").abs_diff(passes - 1) <= 1);
         assert_eq!(t.calls_on("fadvise", "written"), 0);
         let steps = t.ops("step") / 3;
-        // 200 us of CPU a step and little else.
+        // 200 us of CPU per step, and little else.
         assert!(t.metric() > steps as f64 * 200e-6 && t.metric() < steps as f64 * 400e-6);
     }
 
@@ -289,7 +290,7 @@ mod tests {
             ("small", "20"),
         ];
         let t = Trial::run("app-start", &given);
-        // 20 small files and a few runs of each library, a start; 3 s before each.
+        // Per start: 20 small files and a few runs of each library, after a pause of 3 s.
         assert_eq!(t.calls_on("open", "small"), 20 + 2 * 20);
         let faults = t.ranges("touch", "lib");
         assert_eq!(t.ops("step") as usize, 2 * 20 + faults.len());
@@ -300,7 +301,7 @@ mod tests {
         let maps: Vec<u64> = t.ranges("map", "lib").iter().map(|r| r.1).collect();
         let touched: Vec<u64> = faults.iter().map(|r| r.1).collect();
         assert_eq!(maps, touched, "whole runs");
-        // Libraries and small files in turn, as they are asked for.
+        // Libraries and small files alternate as specified.
         let log = t.world.log().iter();
         let read_only = log.filter(|c| c.name == "open" && c.at.since_start() > 3_000_000_000);
         let small: Vec<bool> = read_only.map(|c| c.path.contains("small")).collect();
@@ -308,7 +309,7 @@ mod tests {
         assert!(turns > 20, "{turns}");
         let starts = t.marks(crate::note::Mark::Other("application start"));
         assert!(starts[0] > 3.0 && starts[1] > starts[0] + 3.0, "{starts:?}");
-        // Dropped after the lay-out, and after each pause.
+        // Dropped after the preparation, and after each pause.
         assert_eq!(t.calls("drop_caches"), 1 + 2);
     }
 }

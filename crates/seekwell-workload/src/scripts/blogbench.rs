@@ -1,15 +1,15 @@
-//! Blogbench 1.0: a blog server, writers, a rewriter, commenters and a hundred readers.
+//! Blogbench 1.0: a blog server with writers, a rewriter, commenters and a hundred readers.
 //!
-//! A blog is a directory of articles, then pictures, each made from the highest number down;
-//! commenters replace comments, readers read a random blog until an article is missing. Files are
-//! made under a temporary name and renamed; nothing is ever synced. The pauses the source defines
-//! are never taken, here neither.
+//! A blog is a directory of articles, then pictures, each made in descending order of numbers.
+//! Commenters replace comments; readers read a random blog until an article is missing. Files are
+//! made under a temporary name and renamed; nothing is synced. The original defines pauses but
+//! never takes them, and neither does this script.
 //!
-//! Blogs are numbered from 0, and who wants one draws below the last number given out. To readers
-//! and the rewriter 0 stands for none: they sleep a second. Commenters do comment blog 0. A blog
-//! whose number is given out may not be there yet, and two tasks may be making the same file: who
-//! finds that gives up, as the original does, and sleeps a second. Both scores count what is done
-//! when the time is up; what is under way then is finished, uncounted.
+//! Blogs are numbered from 0. A task that needs a blog draws a number below the last one issued.
+//! Readers and the rewriter treat 0 as no blog, and sleep a second. Commenters do comment on blog
+//! 0. An issued number may not have a blog yet, and two tasks may be making the same file. A task
+//! that finds either gives up and sleeps a second, like the original. Both scores count operations
+//! that end within the time; those in progress at its end finish, but do not count.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -19,7 +19,7 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "blogbench",
     summary: "a blog server: creators against a hundred readers for a fixed time",
@@ -61,7 +61,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[],
     needs: Needs::Directory,
-    // A disk of 100 MB/s all the time.
+    // As much as a disk of 100 MB/s can write.
     space: |p| p.int("seconds") / 10,
     check: any,
 };
@@ -120,7 +120,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let outcome = group.join(m).await;
     let (w, r) = (job.written.with(|n| *n), job.read.with(|n| *n));
-    // No blog at all is a score too, unless the run was cut short.
+    // No blog at all is a score, too, unless the run was stopped.
     if outcome.is_ok() || w + r > 0 {
         m.counts("write blog");
         m.metric("final score for writes", "blogs", w as f64, true);
@@ -130,7 +130,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 }
 
 impl Job {
-    /// A random blog below the last one begun.
+    /// A random number below the last blog begun.
     fn pick<M: Machine>(&self, m: &mut M) -> u64 {
         match self.next.with(|n| *n).saturating_sub(1) {
             0 => 0,
@@ -138,13 +138,14 @@ impl Job {
         }
     }
 
-    /// Makes a file under a temporary name, then gives it its own. False if its directory is not
-    /// there yet, or if another task, making the same file, was faster: both are gone then.
+    /// Makes a file under a temporary name, then renames it. Returns false if its directory does
+    /// not exist yet, or if another task that makes the same file was faster; then both files are
+    /// gone.
     async fn create<M: Machine>(&self, m: &mut M, path: &str, lo: u64, hi: u64) -> Outcome<bool> {
         let size = uniform(m, lo, hi);
         let op = m.op_begin("create");
         m.compute(self.think).await.doing(|| "compute")?;
-        // Two tasks may make the same file: the original shares the temporary name then.
+        // Two tasks may make the same file, and then share the temporary name as in the original.
         let tmp = format!("{path}.tmp");
         let fd = match m.open(&tmp, FRESH).await {
             Err(Errno::ENOENT) => return Ok(false),
@@ -179,7 +180,7 @@ impl Job {
             Ok(()) | Err(Errno::EEXIST) => {}
             r => r.doing(|| format!("make {blog}"))?,
         }
-        // The first article comes last: until it is there, nobody can read the blog.
+        // The first article comes last; until it exists, the blog cannot be read.
         for i in (1..=uniform(m, 1, MOST)).rev() {
             if !self.article(m, n, i).await? {
                 return Ok(false);
@@ -259,22 +260,22 @@ impl Job {
     }
 }
 
-/// Paths of numbered files of a directory, made in one piece of memory: readers ask for millions.
+/// Paths of numbered files in a directory, in one buffer, because readers use millions.
 struct Numbered {
     path: String,
-    /// Bytes of the directory.
+    /// Length of the directory's path.
     dir: usize,
 }
 
 impl Numbered {
-    /// In a directory, whose path ends with '/'.
+    /// Paths in a directory, whose path ends with '/'.
     fn new(dir: String) -> Self {
         Numbered {
             dir: dir.len(),
             path: dir,
         }
     }
-    /// Its file of a kind and number.
+    /// Path of a file by kind and number.
     fn name(&mut self, kind: &str, number: u64, suffix: &str) -> &str {
         self.path.truncate(self.dir);
         self.path.push_str(kind);
@@ -299,7 +300,7 @@ mod tests {
     use crate::testing::{Fault, Trial};
     use seekwell_core::Errno;
 
-    /// Writers alone, for half a second.
+    /// Only writers, for half a second.
     fn writers(n: &'static str) -> Trial {
         let given = [
             ("seconds", "500ms"),
@@ -311,7 +312,7 @@ mod tests {
         Trial::run("blogbench", &given)
     }
 
-    /// Numbers of the files of a kind in a blog, in the order they got their names.
+    /// Numbers of a blog's files of a kind, in the order of their renames.
     fn numbers(t: &Trial, blog: &str, kind: &str) -> Vec<u32> {
         let calls = t.world.log().iter().filter(|c| c.name == "rename");
         let mine = calls.filter_map(|c| c.path.strip_prefix(&format!("{blog}/{kind}-")));
@@ -366,7 +367,7 @@ mod tests {
             ("picture-", 8192, 65_535),
             ("comment-", 2048, 10_239),
         ] {
-            // Calls from the start of a file to the next one's.
+            // Calls from one file's creation to the next.
             let mut sizes: Vec<u64> = Vec::new();
             let mut open: std::collections::BTreeMap<usize, u64> = Default::default();
             for c in t.world.log().iter().filter(|c| c.path.contains(kind)) {
@@ -418,10 +419,10 @@ mod tests {
         );
         assert!(t.calls_on("rename", "comment-") > 0);
         let log = t.world.log();
-        // A file is read in pieces of 64 KiB, and once more to find its end.
+        // A file is read in pieces of 64 KiB, with another call to find its end.
         assert!(log.iter().all(|c| c.name != "read" || c.len == 64 << 10));
         assert_eq!(t.calls("read") as u64, 2 * t.ops("read"));
-        // Blog 0 is none to who reads: of its files, only comments are opened again.
+        // For readers, blog 0 does not exist: of its files only comments are read.
         let own = |c: &&crate::testing::Call| c.name == "read" && c.path.contains("blog-0/");
         assert_eq!(log.iter().filter(own).count(), 0);
         assert!(t.calls_on("rename", "blog-0/comment-") > 0);
@@ -429,7 +430,7 @@ mod tests {
 
     #[test]
     fn who_finds_no_blog_sleeps_a_second() {
-        // Directories that are said to be there and are not: a blog that is given out too early.
+        // Directories that seem to exist but do not: blogs whose numbers are issued too early.
         let given = [("seconds", "2500ms"), ("readers", "7")];
         let t = Trial::with("blogbench", &given, |w| {
             w.fault = Some(Fault {
@@ -439,7 +440,7 @@ mod tests {
             });
         });
         assert_eq!(t.outcome, Ok(()));
-        // Three writers begin blogs 0 to 8, at 0, 1 and 2 s; nobody can make a file.
+        // Three writers begin blogs 0 to 8 at 0, 1 and 2 s; no file can be made.
         assert_eq!(t.ops("create") + t.ops("write blog"), 0);
         let log = t.world.log();
         for task in 1..=3 + 1 + 5 {
@@ -464,7 +465,7 @@ mod tests {
             ("readers", "0"),
         ];
         let t = Trial::run("blogbench", &given);
-        // Fifty comment blog 0 at first: files are lost to who renames later.
+        // At first, fifty tasks comment on blog 0: files disappear before slower tasks rename them.
         let made = t.ops("create") as usize;
         assert!(made < t.calls("open"), "{made}");
         assert_eq!(t.left_over(), 0);

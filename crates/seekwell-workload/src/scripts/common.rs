@@ -1,4 +1,4 @@
-//! What scripts share: groups of tasks, state between tasks, whole files, laws of sizes.
+//! Shared parts of scripts: groups of tasks, shared state, whole files, distributions of sizes.
 
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
@@ -8,18 +8,18 @@ use seekwell_core::{Advice, Errno, Instant, Nanos, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tasks that are waited for together.
+/// Tasks that are awaited together.
 #[derive(Default)]
 pub struct Group {
     tasks: Vec<Join>,
 }
 
 impl Group {
-    /// None yet.
+    /// A group without tasks.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Starts one more.
+    /// Starts another task.
     pub async fn spawn<M, F, Fut>(&mut self, m: &mut M, how: How, script: F) -> Outcome
     where
         M: Machine,
@@ -32,7 +32,7 @@ impl Group {
         self.tasks.push(task);
         Ok(())
     }
-    /// Waits for all. The failure that counts is the first that is not merely "stopped".
+    /// Waits for all tasks. Returns the first failure that is not merely "stopped".
     pub async fn join<M: Machine>(self, m: &mut M) -> Outcome {
         let mut first: Option<Fail> = None;
         for t in self.tasks {
@@ -46,7 +46,8 @@ impl Group {
     }
 }
 
-/// Holds the memory of a program's buffers. Too much for the machine is told with what it has.
+/// Reserves memory for a program's buffers. The error of a too large request names the available
+/// memory.
 pub async fn hold<M: Machine>(m: &mut M, bytes: u64, name: &str) -> Outcome {
     let cache = m.facts().cache_bytes;
     m.hold_memory(bytes).await.doing(|| {
@@ -59,8 +60,8 @@ pub async fn hold<M: Machine>(m: &mut M, bytes: u64, name: &str) -> Outcome {
     })
 }
 
-/// Both must be well. Of two failures the one that is not merely "stopped" counts: a task that was
-/// stopped because another failed is not the cause.
+/// Combines two outcomes. Of two failures, returns the one that is not merely "stopped", because a
+/// task that was stopped by another's failure is not the cause.
 pub fn both(a: Outcome, b: Outcome) -> Outcome {
     match (a, b) {
         (Err(a), Err(b)) if a.stopped() && !b.stopped() => Err(b),
@@ -69,16 +70,16 @@ pub fn both(a: Outcome, b: Outcome) -> Outcome {
     }
 }
 
-/// State that tasks of a script share. It is touched inside a closure, so that it cannot be held
-/// while a task waits: waiting is the business of the machine's locks.
+/// State shared by the tasks of a script. Access is inside a closure, so that no task can hold it
+/// while it waits; use the machine's locks for waiting.
 pub struct Shared<T>(Arc<Mutex<T>>);
 
 impl<T> Shared<T> {
-    /// With a first value.
+    /// State with an initial value.
     pub fn new(value: T) -> Self {
         Shared(Arc::new(Mutex::new(value)))
     }
-    /// Looks at it or changes it.
+    /// Reads or changes the state.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -90,17 +91,17 @@ impl<T> Clone for Shared<T> {
     }
 }
 
-/// Uniform in `lo..=hi`.
+/// A uniform random number in `lo..=hi`.
 pub fn uniform<M: Machine>(m: &mut M, lo: u64, hi: u64) -> u64 {
     m.rng().random_range(lo..=hi)
 }
 
-/// One in two.
+/// A random boolean.
 pub fn coin<M: Machine>(m: &mut M) -> bool {
     m.rng().random::<bool>()
 }
 
-/// A standard normal number, by Marsaglia's polar method.
+/// A standard normal number (Marsaglia's polar method).
 pub fn normal(rng: &mut Pcg64Mcg) -> f64 {
     loop {
         let x = rng.random::<f64>() * 2.0 - 1.0;
@@ -112,25 +113,25 @@ pub fn normal(rng: &mut Pcg64Mcg) -> f64 {
     }
 }
 
-/// Lognormal with this median and mean (mean above median), drawn from a given stream.
+/// A lognormal number with this median and mean (mean above median), from the given stream.
 pub fn lognormal_of(rng: &mut Pcg64Mcg, median: f64, mean: f64) -> f64 {
     let sigma = libm::sqrt(2.0 * libm::log(mean / median));
     median * libm::exp(sigma * normal(rng))
 }
 
-/// Lognormal with this median and mean (mean above median).
+/// A lognormal number with this median and mean (mean above median).
 pub fn lognormal<M: Machine>(m: &mut M, median: f64, mean: f64) -> f64 {
     lognormal_of(m.rng(), median, mean)
 }
 
-/// Exponential with this mean: the distance of events that do not know of each other.
+/// An exponential time with this mean: the distance between independent events.
 pub fn exponential<M: Machine>(m: &mut M, mean: Nanos) -> Nanos {
     let u = 1.0 - m.rng().random::<f64>();
     Nanos((-libm::log(u) * mean.0 as f64) as u64)
 }
 
-/// What else a phone does: at exponential distances a burst of three small appends, each synced,
-/// until `stop`.
+/// Background services of a phone: bursts of three small appends with syncs, at exponential
+/// distances, until `stop`.
 pub async fn services<M: Machine>(
     mut m: M,
     path: String,
@@ -146,7 +147,7 @@ pub async fn services<M: Machine>(
             if stop.with(|s| *s) {
                 return close(m, fd, &path).await;
             }
-            // In pieces, or the end of the run would wait for the next burst.
+            // Sleep in pieces, so that the end of the run need not wait for the next burst.
             let left = due.since(m.now()).min(Nanos::from_ms(100));
             m.sleep(left).await.doing(|| "sleep")?;
         }
@@ -166,22 +167,22 @@ pub fn seconds<M: Machine>(m: &M, start: Instant) -> f64 {
     m.now().since(start).as_secs_f64()
 }
 
-/// `n` a second of `secs`; 0 if no time passed.
+/// `n` per second over `secs`; 0 if no time passed.
 pub fn rate(n: f64, secs: f64) -> f64 {
     if secs > 0.0 { n / secs } else { 0.0 }
 }
 
-/// To two decimals, as many programs print.
+/// Rounds to two decimals, like many programs.
 pub fn hundredths(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// Mebibytes.
+/// Bytes in mebibytes.
 pub fn mib(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 20) as f64
 }
 
-/// Writes `size` bytes front to back in calls of `chunk`, each counted as "write".
+/// Writes `size` bytes from front to back in calls of `chunk`, each counted as "write".
 pub async fn write_all<M: Machine>(
     m: &mut M,
     fd: Fd,
@@ -201,8 +202,8 @@ pub async fn write_all<M: Machine>(
     Ok(())
 }
 
-/// Reads front to back in calls of `chunk`, each counted as "read", until a call gives less than
-/// it asked for. Bytes read.
+/// Reads from front to back in calls of `chunk`, each counted as "read", until a call returns less
+/// than requested. Returns the bytes read.
 pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
     let mut off = 0;
     loop {
@@ -217,8 +218,9 @@ pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> 
     }
 }
 
-/// Reads front to back in calls of `chunk` until a call gives nothing, as programs do that do not
-/// know how long a file is. The calls that gave something are counted as "read". Bytes read.
+/// Reads from front to back in calls of `chunk` until a call returns nothing, like a program that
+/// does not know the file's length. Calls that returned data count as "read". Returns the bytes
+/// read.
 pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
     let mut off = 0;
     loop {
@@ -233,7 +235,7 @@ pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) 
     }
 }
 
-/// [`Machine::read_whole`], call by call.
+/// [`Machine::read_whole`] as single calls.
 pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcome<bool> {
     let fd = match m.open(path, OpenFlags::RDONLY).await {
         Err(Errno::ENOENT) => return Ok(false),
@@ -244,23 +246,23 @@ pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcom
     Ok(true)
 }
 
-/// Drops a file's clean pages: what is read again comes from the disk again.
+/// Drops a file's clean pages, so that later reads come from the disk.
 pub async fn forget<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let done = m.fadvise(fd, 0, 0, Advice::DontNeed).await;
     done.doing(|| format!("drop the pages of {path}"))
 }
 
-/// Opens, saying which file it was when that fails.
+/// Opens a file; the error names it.
 pub async fn open<M: Machine>(m: &mut M, path: &str, how: OpenFlags) -> Outcome<Fd> {
     m.open(path, how).await.doing(|| format!("open {path}"))
 }
 
-/// Closes.
+/// Closes a file; the error names it.
 pub async fn close<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     m.close(fd).await.doing(|| format!("close {path}"))
 }
 
-/// fsync, counted as "fsync".
+/// fsync, counted as operation "fsync".
 pub async fn fsync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let op = m.op_begin("fsync");
     m.fsync(fd).await.doing(|| format!("fsync {path}"))?;
@@ -268,7 +270,7 @@ pub async fn fsync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     Ok(())
 }
 
-/// fdatasync, counted as "fdatasync".
+/// fdatasync, counted as operation "fdatasync".
 pub async fn fdatasync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let op = m.op_begin("fdatasync");
     m.fdatasync(fd)
@@ -281,8 +283,8 @@ pub async fn fdatasync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
 /// O_RDWR|O_CREAT|O_TRUNC.
 pub const FRESH: OpenFlags = OpenFlags::CREATE.union(OpenFlags::TRUNC);
 
-/// Makes a file of a size in calls of up to 1 MiB, without counting operations: the preparation of
-/// a test.
+/// Makes a file of this size in calls of up to 1 MiB, without counting operations, to prepare a
+/// test.
 pub async fn lay_out<M: Machine>(m: &mut M, path: &str, size: u64) -> Outcome {
     let fd = open(m, path, FRESH).await?;
     let mut off = 0;
@@ -294,7 +296,7 @@ pub async fn lay_out<M: Machine>(m: &mut M, path: &str, size: u64) -> Outcome {
     close(m, fd, path).await
 }
 
-/// The next call's length.
+/// Length of the next call.
 pub fn size_of_call(chunk: u32, left: u64) -> u32 {
     u32::try_from(left).map_or(chunk, |l| l.min(chunk))
 }

@@ -1,10 +1,9 @@
-//! A timed build: jobs that compile files, then a link.
+//! A timed build: parallel compile jobs, then a link.
 //!
-//! A job reads a source and its headers, which unpacking has left in the cache, computes for a
+//! A job reads a source and its headers, which are in the cache after unpacking. It computes for a
 //! lognormal time, writes an object under a temporary name and renames it, and writes the list of
-//! what it depends on. The link reads all
-//! objects and writes the program. Nothing is synced. Left out: the partial links of the kernel's
-//! directories, which write the objects a second time.
+//! dependencies. The link reads all objects and writes the program. Nothing is synced. Left out:
+//! the partial links of the kernel's directories, which write the objects a second time.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,7 +13,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "compile",
     summary: "a timed build (Linux kernel, PHP)",
@@ -143,7 +142,7 @@ async fn job<M: Machine>(mut m: M, b: Build) -> Outcome {
                 read_file(m, &format!("{}/h{h}.h", b.dir)).await?;
             }
         }
-        // Mean as given, median at four fifths of it.
+        // The mean is the parameter; the median is four fifths of it.
         let ns = lognormal(m, b.cpu.0 as f64 * 0.8, b.cpu.0 as f64);
         m.compute(Nanos(ns as u64)).await.doing(|| "compute")?;
         let size = uniform(m, 10_000, 200_000);
@@ -154,7 +153,7 @@ async fn job<M: Machine>(mut m: M, b: Build) -> Outcome {
         m.rename(&tmp, &path)
             .await
             .doing(|| format!("rename {tmp}"))?;
-        // ".o.d", ".o.cmd": a line for each header.
+        // ".o.d", ".o.cmd": one line per header.
         let dep = format!("{}/f{f}.d", b.dir);
         let fd = open(m, &dep, FRESH).await?;
         let lines = uniform(m, 10_000, 50_000);
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!(links, 100);
         assert_eq!(t.calls_on("open", ".d"), 100, "lists of dependencies");
         assert_eq!(t.left_over(), 0);
-        // 100 files of 0.3 s by 8 jobs that do not contend in the test world.
+        // 100 files of 0.3 s in 8 jobs, which do not contend in the test world.
         assert!((3.0..6.0).contains(&t.metric()), "{}", t.metric());
     }
 }

@@ -1,22 +1,24 @@
 //! compilebench 0.6, `-i N --makej`: kernel trees are created, compiled, read and removed.
 //!
-//! The original replays lists of names and sizes of Linux 2.6.20; here sizes come from laws that
-//! were fitted to such trees (sources: median 5 KB, mean 11 KB; objects: median 40 KB, mean 95 KB).
-//! Lists and choices are drawn from a stream of their own, the same in every run whatever its seed,
-//! as the original's seed is fixed. One write of up to 256 KiB a call.
+//! The original replays lists of names and sizes of Linux 2.6.20. Here sizes come from
+//! distributions fitted to such trees (sources: median 5 KB, mean 11 KB; objects: median 40 KB,
+//! mean 95 KB). Lists and choices come from a separate random stream that does not depend on the
+//! run's seed, because the original's seed is fixed. A write call has up to 256 KiB.
 //!
-//! In the original's order:
-//! - A tree is made in the order of names, listed and removed: the order in which the file system
-//!   gives names back is the order of the clean trees from then on. (The original does the same
-//!   with two lists that `--makej` does not use: left out.)
-//! - *Initial create*: trees one after the other, a directory when its first file comes.
+//! Phases, in the original's order:
+//! - A tree is made in the order of names, listed and removed. The file system's listing order
+//!   becomes the order of all clean trees. (Left out: the original does the same with two lists
+//!   that `--makej` does not use.)
+//! - *Initial create*: trees one after the other; a directory is made before its first file.
 //! - A sync, outside the clock (`between`).
-//! - *Compile*: trees at random, each once; objects as `make -j` leaves them, all over the tree.
-//! - A sync; the original then drops all caches, which only root can (`between=drop`).
-//! - *Read compiled tree*: three times a tree at random, possibly the same, in the order listed.
-//! - A sync and drop again. *Delete compiled tree*: trees at random, each once.
+//! - *Compile*: trees in random order, each once; objects are written in an order like that of
+//!   `make -j`, all over the tree.
+//! - A sync; the original then drops all caches, which needs root (`between=drop`).
+//! - *Read compiled tree*: three times a random tree, possibly the same one, in listing order.
+//! - A sync and drop again. *Delete compiled tree*: trees in random order, each once.
 //!
-//! None of these phases has a sync inside its time (other modes of the original have: `sync`).
+//! None of these phases has a sync within its measured time. (Other modes of the original do:
+//! `sync`.)
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -30,7 +32,7 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos, OpenFlags};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "compilebench",
     summary: "create kernel trees, compile them, read and remove them",
@@ -93,7 +95,7 @@ const CALL: u32 = 256 << 10;
 /// The original's seed.
 const SEED: u64 = 555;
 
-/// A file of a tree: its directory, its whole path, both in the tree, and its size.
+/// A file of a tree: its directory and path within the tree, and its size.
 #[derive(Clone)]
 struct File {
     dir: String,
@@ -165,7 +167,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     Ok(())
 }
 
-/// What is done between two phases.
+/// Work between two phases.
 async fn between<M: Machine>(m: &mut M, p: &Params, may_drop: bool) -> Outcome {
     let how = p.word("between");
     if how != "nothing" {
@@ -179,11 +181,11 @@ async fn between<M: Machine>(m: &mut M, p: &Params, may_drop: bool) -> Outcome {
 }
 
 impl Trees {
-    /// Draws both lists.
+    /// Draws both lists of files.
     fn new(p: &Params, dir: &str, rng: &mut Pcg64Mcg) -> Self {
         let dirs = p.int("dirs");
         let file = |rng: &mut Pcg64Mcg, d: u64, name: String, median, mean| {
-            // Two levels, about the square root of them in each.
+            // Two levels, with about the square root of the number of directories in each.
             let dir = format!("d{}/s{d}", d / 36);
             File {
                 path: format!("{dir}/{name}"),
@@ -214,7 +216,7 @@ impl Trees {
         format!("{}/kernel-{tree}", self.dir)
     }
 
-    /// Puts the sources into the order in which the file system lists them.
+    /// Sorts the sources into the file system's listing order.
     async fn take_native_order<M: Machine>(&mut self, m: &mut M) -> Outcome {
         let root = format!("{}/native-0", self.dir);
         self.files(m, &root, &self.sources).await?;
@@ -232,7 +234,7 @@ impl Trees {
         m.rmdir(&root).await.doing(|| format!("remove {root}"))
     }
 
-    /// A phase's work on one tree: MB/s of it, or seconds of removing it.
+    /// Runs a phase on one tree. Returns its MB/s, or for removal the seconds.
     async fn timed<M: Machine>(&self, m: &mut M, phase: &str, n: u64) -> Outcome<f64> {
         let (start, root) = (m.now(), self.root(n));
         let bytes = match phase {
@@ -255,7 +257,7 @@ impl Trees {
         })
     }
 
-    /// Makes files in the order of the list, and a directory when its first file comes.
+    /// Makes files in list order, and each directory before its first file.
     async fn files<M: Machine>(&self, m: &mut M, root: &str, list: &[File]) -> Outcome<u64> {
         let mut seen = BTreeSet::new();
         make_dir(m, root).await?;
@@ -302,7 +304,7 @@ async fn list<M: Machine>(m: &mut M, dir: &str) -> Outcome<Vec<Entry>> {
     m.readdir(dir).await.doing(|| format!("list {dir}"))
 }
 
-/// The directories that hold a tree's files, in the order the file system lists them.
+/// The directories with a tree's files, in the file system's listing order.
 async fn leaves<M: Machine>(m: &mut M, root: &str) -> Outcome<Vec<String>> {
     let mut all = Vec::new();
     for top in list(m, root).await? {
@@ -321,7 +323,7 @@ async fn make_dir<M: Machine>(m: &mut M, dir: &str) -> Outcome {
     }
 }
 
-/// Removes what is in a tree from the bottom up; the tree's own directory stays, as it does in the
+/// Removes the contents of a tree from the bottom up. The tree's own directory stays, as in the
 /// original.
 async fn remove<M: Machine>(m: &mut M, root: &str) -> Outcome {
     let tops = list(m, root).await?;
@@ -386,11 +388,11 @@ mod tests {
             2 * 2800,
             "the native one was removed before"
         );
-        // A piece of up to 256 KiB, and once more to find the end.
+        // A piece of up to 256 KiB, and another call to find the end.
         assert_eq!(t.calls("read") as u64, t.ops("read") + 2800);
         assert_eq!(t.largest_write(), 256 << 10);
         assert_eq!(t.calls("fsync") + t.calls("fdatasync"), 0);
-        // Laws: 11 KB and 95 KB in the mean.
+        // Distributions: means of 11 KB and 95 KB.
         let of = |s: &str| {
             let all = t.ranges("write", "kernel-");
             let log = t.world.log().iter();
@@ -402,7 +404,7 @@ mod tests {
         let (c, o) = (of(".c") / 2100.0, of(".o") / 700.0);
         assert!((10e3..12.5e3).contains(&c), "{c}");
         assert!((80e3..110e3).contains(&o), "{o}");
-        // MiB of the first tree over its time, to two decimals.
+        // MiB of the first tree over its time, rounded to two decimals.
         let of_create = metrics[0].value;
         assert_eq!(of_create, (of_create * 100.0).round() / 100.0);
         let marks = |n: &str| t.world.measures().marks().iter().find(|m| m.name == n);
@@ -479,7 +481,7 @@ mod tests {
             trees.sort_unstable();
             assert_eq!(trees, made, "{call}: each once");
         }
-        // Nine times one of six: some more than once, and not all the same.
+        // Nine random choices among six: some repeat, but not all are equal.
         assert_eq!(t.ops("read file"), 9 * 40);
         let mut read = order("read", "");
         read.sort_unstable();

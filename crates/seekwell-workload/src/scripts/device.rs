@@ -1,10 +1,10 @@
-//! What the readers of a raw device share: finding its size.
+//! A shared part of the scripts that read a raw device: its size.
 
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, Machine};
 use seekwell_core::{Errno, OpenFlags};
 
-/// Opens the raw device for reading; its size.
+/// Opens the raw device for reading. Returns its size, too.
 pub async fn open<M: Machine>(m: &mut M, direct: bool) -> Outcome<(Fd, u64)> {
     let mut how = OpenFlags::RDONLY;
     if direct {

@@ -1,15 +1,16 @@
-//! fs_mark 3.3: creation of files, each synced before it is closed.
+//! fs_mark 3.3: creation of files, each with a sync before its close.
 //!
-//! Each worker makes its files in a shared directory: a name of 40 bytes (the second, 24 of chance),
-//! mkdir of the directory (for each file, and mostly in vain), open, `size` bytes in calls of
-//! 16 KiB, fsync, close. The clock of a worker covers its loop; removing the files is outside. Each
-//! worker's rate is rounded to a tenth and the rates are summed, as the original's processes report
-//! to their parent. With `-D` and without `-N` the original picks the subdirectory by the clock: it
-//! goes on to the next when more than 180 whole seconds have passed, so the spread that its
-//! published profile's name promises does not happen, here neither.
+//! Each worker makes its files in a shared directory. Per file: a name of 40 characters (the
+//! second, and 24 random ones), mkdir of the directory (mostly without effect), open, `size` bytes
+//! in calls of 16 KiB, fsync, close. A worker's clock covers its loop, but not the removal of the
+//! files. Each worker's rate is rounded to a tenth, and the rates are summed, as the original's
+//! processes report them to their parent. With `-D` and without `-N`, the original chooses the
+//! subdirectory by time: it switches to the next when more than 180 whole seconds have passed. So
+//! the spread that the name of its published profile promises does not happen, and it does not
+//! happen here either.
 //!
-//! Left out: `-S 2` to `-S 6`, and that a worker which is done first removes its files while the
-//! others still write (here all are removed when all are done).
+//! Left out: `-S 2` to `-S 6`. Also left out: a worker that finishes early removes its files while
+//! the others still write (here all files are removed at the end).
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -19,7 +20,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "fs-mark",
     summary: "create files, fsync each before closing it",
@@ -96,9 +97,9 @@ pub const WORKLOAD: Workload = Workload {
 };
 
 const CALL: u32 = 16 << 10;
-/// The original leaves a subdirectory when more whole seconds than these have passed.
+/// The original leaves a subdirectory after more than this number of whole seconds.
 const DIR_SECS: u64 = 180;
-/// Of these a name's end is made.
+/// Characters of the random part of a name.
 const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 #[derive(Clone)]
@@ -109,7 +110,7 @@ struct Job {
     dirs: u64,
     sync: bool,
     think: Nanos,
-    /// Files made, and the workers' rates, added.
+    /// Number of files made, and the sum of the workers' rates.
     sum: Shared<(u64, f64)>,
 }
 
@@ -134,7 +135,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let done = group.join(m).await;
     let (made, rate) = job.sum.with(|s| *s);
     if made > 0 {
-        // A sum of tenths, without the dust of adding them.
+        // A sum of tenths, without the rounding error of the additions.
         m.counts("file");
         m.metric("files", "files/s", tenths(rate), true);
     }
@@ -155,7 +156,7 @@ async fn worker<M: Machine>(mut m: M, job: Job) -> Outcome {
 }
 
 async fn files<M: Machine>(m: &mut M, job: &Job, made: &mut u64) -> Outcome {
-    // The subdirectory in use, and the second it was taken up in.
+    // The present subdirectory, and the second at which its use began.
     let (mut sub, mut since) = (0, m.now().since_start() / NSEC_PER_SEC);
     for _ in 0..job.files {
         let file = m.op_begin("file");
@@ -172,7 +173,7 @@ async fn files<M: Machine>(m: &mut M, job: &Job, made: &mut u64) -> Outcome {
             Ok(()) | Err(Errno::EEXIST) => {}
             r => r.doing(|| format!("make {dir}"))?,
         }
-        // 40 bytes: 16 of the time, filled up, and 24 at random.
+        // 40 characters: 16 for the time, padded, and 24 random ones.
         let mut path = format!("{dir}/{now:~<16x}");
         for _ in 0..24 {
             path.push(char::from(LETTERS[uniform(m, 0, 35) as usize]));
@@ -230,7 +231,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 20);
-        // One of ours at the start, then one before each file.
+        // One call of this script at the start, then one before each file.
         assert_eq!(t.calls("mkdir"), 1 + 20);
         assert_eq!(t.before("mkdir", "open"), 20);
     }
@@ -243,7 +244,7 @@ mod tests {
             let words = ["files", "size", "workers", "dirs", "sync"];
             (words.map(|w| p[w].clone()).join(" "), plan.space() >> 20)
         };
-        // Of each worker, and in all: 1.0, 1.0, 19.5 and 3.9 GiB.
+        // Per worker and in total: 1.0, 1.0, 19.5 and 3.9 GiB.
         assert_eq!(of("1000-files"), ("1000 1MiB 1 0 fsync".into(), 1000));
         assert_eq!(of("no-sync"), ("1000 1MiB 1 0 none".into(), 1000));
         assert_eq!(of("4-threads"), ("5000 1MiB 4 0 fsync".into(), 20_000));
@@ -272,7 +273,8 @@ mod tests {
         );
         assert_eq!(four.calls("fsync"), 20);
         assert_eq!(four.tasks(), 5);
-        // 9 ms, mkdir, open, close of 1 us, a write of 17.384 us, a sync of 100 us.
+        // 9 ms of computing; mkdir, open and close of 1 us each; a write of 17.384 us, a sync of
+        // 100 us.
         let tenth = (10.0f64 / 9.120_384e-3).round() / 10.0;
         assert_eq!(one.metric(), tenth);
         assert_eq!(four.metric(), (tenth * 40.0).round() / 10.0);
@@ -285,7 +287,7 @@ mod tests {
             let given: Vec<_> = [("files", files)].into_iter().chain(slow).collect();
             Trial::run("fs-mark:profile=32-dirs", &given).directories_written()
         };
-        // A file a second: the 181st begins when 180 seconds have passed, which is not more.
+        // One file per second: the 181st begins at exactly 180 seconds, which is not more.
         assert_eq!(of("50"), 1);
         assert_eq!(of("181"), 1);
         assert_eq!(of("182"), 2);

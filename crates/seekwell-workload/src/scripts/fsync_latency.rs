@@ -1,7 +1,7 @@
-//! Latency of fsync while others dirty the cache.
+//! Latency of fsync while other tasks dirty the cache.
 //!
-//! One task appends a little and syncs, again and again, as a mail server or a log does; writers
-//! fill the page cache, so that the flusher is always at work.
+//! One task repeatedly appends a little and syncs, like a mail server or a log. Writers fill the
+//! page cache, so that the flusher is always busy.
 
 use super::common::*;
 use super::interactive;
@@ -12,7 +12,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "fsync-latency",
     summary: "append and fsync while others fill the page cache",
@@ -52,7 +52,7 @@ pub const WORKLOAD: Workload = Workload {
         &[("writers", "0")],
     )],
     needs: Needs::Directory,
-    // Writers have two files each; an fsync takes a millisecond, if not more.
+    // Writers have two files each; an fsync takes at least a millisecond.
     space: |p| {
         let round_ns = p.int("think").max(1_000_000);
         let log = (p.int("seconds") / round_ns + 1) * p.int("append").next_multiple_of(4096);
@@ -133,14 +133,14 @@ mod tests {
         let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "300ms")];
         let t = Trial::run("fsync-latency", &given);
         let mut calls = vec!["open"];
-        // At 0.3, 0.6, 0.9 s, and one that was begun in time and ends after it.
+        // At 0.3, 0.6 and 0.9 s, and one that begins in time and ends late.
         calls.extend(["append", "fsync"].repeat(4));
         calls.extend(["close", "unlink"]);
         assert_eq!(t.sequence("/log"), calls);
         let mb = t.world.measures().metrics()[2].value;
         let written: u64 = t.ranges("write", "bulk0").iter().map(|r| r.1).sum();
         let mib = written as f64 / f64::from(1 << 20);
-        // All but the call that ends too late, over one second.
+        // All calls except the late one, over one second.
         assert!((mib - 0.25 - mb).abs() < 1e-9, "{mib} {mb}");
     }
 }

@@ -1,8 +1,9 @@
-//! hdparm -t (9.65): buffered sequential read of a raw device.
+//! hdparm -t (9.65): buffered sequential reads of a raw device.
 //!
-//! Syncs, sleeps 3 s, then reads 2 MiB at a time from offset 0 until the time is up or fewer than
-//! 2 MiB are left, touching what it read. At the end it syncs again and drops the device's pages, so
-//! that the next run reads from the device too; before the first read nothing is dropped.
+//! It syncs, sleeps 3 s, then reads 2 MiB at a time from offset 0. It stops when the time is up or
+//! fewer than 2 MiB are left, and touches the data. At the end it syncs again and drops the
+//! device's pages, so that the next run also reads from the device. It drops nothing before the
+//! first read.
 
 use super::common::*;
 use super::device;
@@ -13,7 +14,7 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Errno, NSEC_PER_SEC};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "hdparm",
     summary: "buffered sequential read of the raw device (hdparm -t)",
@@ -109,7 +110,7 @@ mod tests {
                 .enumerate()
                 .all(|(i, r)| *r == ((i as u64) << 21, 2 << 20))
         );
-        // 2 MiB take 2.098 ms and 50 us to touch: the 24th call is the last to begin in time.
+        // 2 MiB take 2.098 ms, and 50 us to touch: the 24th call is the last that begins in time.
         assert_eq!(reads.len(), 24);
         assert!((t.metric() - 931.0).abs() < 1.0, "{}", t.metric());
     }
@@ -130,7 +131,7 @@ mod tests {
         );
         let took = log[log.len() - 5].at.since_start() - first;
         assert!((2_997_000_000..3_000_000_000).contains(&took), "{took}");
-        // N MB in S seconds, N even, to two decimals.
+        // N MB in S seconds, with N even, to two decimals.
         let n = (names.len() - 8) as f64 * 2.0;
         let secs = n / 2.0 * (2_097_152.0 + 1_000.0 + 50_000.0) / 1e9;
         assert_eq!(t.metric(), (n / secs * 100.0).round() / 100.0);

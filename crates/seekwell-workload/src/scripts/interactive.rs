@@ -1,8 +1,8 @@
 //! An interactive reader against bulk writers.
 //!
-//! The reader thinks, then reads a small block at a random place of a cold file and waits for it;
-//! the writers fill files through the page cache all the time, each two in turn. What counts is how
-//! long a read takes, also of the one that is under way when the time is up.
+//! The reader pauses, then reads a small block at a random place of a cold file and waits for it.
+//! The writers continuously fill files through the page cache, each two files alternately. The
+//! metric is the latency of the reads, including the one in progress when the time is up.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -12,7 +12,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "interactive",
     summary: "a thinking reader against bulk writers",
@@ -104,7 +104,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     outcome
 }
 
-/// Mean and 99th percentile of latencies, as metrics.
+/// Reports mean and 99th percentile of latencies as metrics.
 pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
     if let Some((mean, high)) = summary(ns) {
         m.counts(what);
@@ -113,7 +113,7 @@ pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
     }
 }
 
-/// Mean and 99th percentile (nearest rank) of nanoseconds, in milliseconds.
+/// Mean and 99th percentile (nearest rank) in milliseconds, of latencies in nanoseconds.
 pub(super) fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
     ns.sort_unstable();
     let mean = ns.iter().map(|n| *n as f64).sum::<f64>() / ns.len() as f64;
@@ -121,7 +121,7 @@ pub(super) fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
     Some((mean / 1e6, ns[rank] as f64 / 1e6))
 }
 
-/// What the writers did in the time they had: a read or fsync may last on beyond it.
+/// Reports the writers' rate over the given time; a read or fsync may end later.
 pub(super) fn report_writers<M: Machine>(m: &mut M, bytes: u64, start: Instant, time: Nanos) {
     let secs = seconds(m, start).min(time.as_secs_f64());
     m.metric("bulk write", "MB/s", rate(mib(bytes), secs), true);
@@ -151,7 +151,7 @@ async fn reader<M: Machine>(
     close(m, fd, &path).await
 }
 
-/// Writes files front to back, one after the other, each replacing the one before last.
+/// Writes files from front to back, one after the other; each replaces the one before the last.
 pub(super) async fn writer<M: Machine>(
     mut m: M,
     path: String,
@@ -191,7 +191,7 @@ mod tests {
     fn reads_are_spaced_by_thinking_and_writers_never_rest() {
         let given = [("seconds", "1s"), ("size", "4m"), ("bulk", "64m")];
         let t = Trial::run("interactive", &given);
-        // One each 50 ms and 5 us.
+        // One read per 50 ms and 5 us.
         assert_eq!(t.ops("read"), 20);
         // 4 KiB take 5.096 us in the test world.
         assert!((t.metric() - 0.005_096).abs() < 1e-9, "{}", t.metric());
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn mean_and_nearest_rank_of_what_the_reader_waited() {
-        // In the test world all reads take the same.
+        // In the test world all reads take the same time.
         let t = Trial::run(
             "interactive:profile=alone",
             &[("size", "4m"), ("seconds", "1s")],

@@ -1,10 +1,10 @@
 //! iozone 3.347: sequential write and read of a file larger than memory.
 //!
-//! Write, rewrite, and with `test=read` read and reread, in whole records. A new file is created and
-//! closed, then opened; each pass syncs before its clock starts, and a read pass reads a byte first.
-//! The clock of the write stops before the fsync (the original's `-e` is not given), so what is
-//! still dirty is not in the time. The reread and the rewrite are done and their figures given, as
-//! the original does.
+//! It writes, rewrites, and with `test=read` reads and rereads, in whole records. A new file is
+//! created and closed, then opened. Each pass syncs before its clock starts, and a read pass first
+//! reads a byte. The clock of the write stops before the fsync (the original has no option `-e`
+//! here), so its time does not include data that are still dirty. Reread and rewrite are executed
+//! and reported, as in the original.
 
 use super::common::*;
 use crate::fail::{Context, Fail, Outcome};
@@ -14,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Errno, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "iozone",
     summary: "sequential write or read of a file twice the memory",
@@ -89,7 +89,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
             }
         }
     }
-    // The one the run is about comes first.
+    // The requested figure comes first.
     results.sort_by_key(|r| r.0 != wanted);
     for (phase, secs) in results {
         let kib = rate(job.size as f64 / 1024.0, secs).floor();
@@ -101,13 +101,13 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 struct Job {
     path: String,
     record: u32,
-    /// Whole records.
+    /// Size in bytes, a multiple of the record.
     size: u64,
     flush: bool,
 }
 
 impl Job {
-    /// One pass over the file: seconds of what is timed.
+    /// Makes one pass over the file. Returns its time in seconds.
     async fn pass<M: Machine>(&self, m: &mut M, phase: &str) -> Outcome<f64> {
         let path = &self.path;
         let write = phase.ends_with("write");
@@ -150,7 +150,7 @@ impl Job {
             let n = n.doing(|| format!("read {record} bytes at {off} of {path}"))?;
             m.op_end(op, u64::from(n));
             if n == 0 {
-                // Somebody has cut the file.
+                // The file was truncated by another program.
                 let what = format!("read {record} bytes at {off} of {path}: it ends there");
                 return Err(Fail {
                     what,
@@ -177,7 +177,7 @@ mod tests {
         let records: Vec<(u64, u64)> = (0..256).map(|i| (i << 16, 64 << 10)).collect();
         assert_eq!(t.ranges("write", "iozone")[..256], records);
         assert_eq!(t.ranges("write", "iozone")[256..], records);
-        // 66.536 us for 64 KiB, whole KiB/s.
+        // 66.536 us per 64 KiB, in whole KiB/s.
         let kib = (64.0 / 66.536e-6f64).floor();
         assert_eq!(t.metric(), kib / 1024.0);
         let e = Trial::run("iozone", &[("size", "16m"), ("flush", "yes")]);

@@ -1,4 +1,4 @@
-//! The scripts, a file each: what the original does, call by call, and what it prints.
+//! The scripts, one file per original: its calls in order, and the metrics that it prints.
 
 pub mod androbench_io;
 pub mod app_start;

@@ -1,13 +1,13 @@
-//! MySQL: COUNT(*) over one partition of a large table, cold.
+//! MySQL: COUNT(*) over one partition of a large table, with a cold cache.
 //!
-//! `engine=myisam` is one thread that reads the data file in calls of 128 KiB. `engine=innodb` is
-//! two submitters on one open file: the query thread walks pages of 16 KiB, and when it is near the
-//! end of an extent of 1 MiB the read thread fetches the next one. A table that was not loaded in
-//! key order lies in pieces: `order=pieces` visits pieces of `piece` bytes in random order. An
-//! intruder, a further context that does small random reads and thinks between them, is what a
-//! server's housekeeping looks like; the published figures are near with pieces and an intruder,
-//! while two submitters alone change nothing. Left out: a MyISAM count over an index, which reads
-//! blocks of 1 KiB.
+//! `engine=myisam` is one thread that reads the data file in calls of 128 KiB. `engine=innodb` has
+//! two submitters on one open file: the query thread walks through pages of 16 KiB, and near the
+//! end of an extent of 1 MiB the read thread fetches the next extent. A table that was not loaded
+//! in key order is fragmented: `order=pieces` visits pieces of `piece` bytes in random order. An
+//! intruder is another context that makes small random reads with pauses, like a server's
+//! housekeeping. With pieces and an intruder, results are close to the published figures; two
+//! submitters alone change nothing. Left out: a MyISAM count over an index, which reads blocks of 1
+//! KiB.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -19,7 +19,7 @@ use rand::seq::SliceRandom;
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 use std::collections::BTreeSet;
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "mysql-scan",
     summary: "count the rows of a 13 GB partition, cold",
@@ -110,7 +110,8 @@ const SINGLE: &[(&str, &str)] = &[
 
 const PAGE: u64 = 16 << 10;
 const EXTENT: u64 = 1 << 20;
-/// innodb_read_ahead_threshold: pages of an extent read in order before the next is asked for.
+/// innodb_read_ahead_threshold: pages of an extent that are read in order before the next extent is
+/// requested.
 const THRESHOLD: u64 = 56;
 const CALL: u64 = 128 << 10;
 
@@ -132,7 +133,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let stop = Shared::new(false);
     let mut others = Group::new();
-    // Between two reads; none without an intruder.
+    // The time between two reads; there is none without an intruder.
     if let Some(distance) = NSEC_PER_SEC.checked_div(p.int("intruder")) {
         let (stop, path) = (stop.clone(), path.clone());
         let pace = Pace {
@@ -191,7 +192,7 @@ async fn myisam<M: Machine>(m: &mut M, fd: Fd, pieces: &[u64], piece: u64, cpu: 
     Ok(())
 }
 
-/// What query and read thread share: extents asked of the read thread, and those it has read.
+/// State shared by query thread and read thread: requested extents, and those already read.
 #[derive(Default)]
 struct Ahead {
     asked: BTreeSet<u64>,
@@ -229,7 +230,7 @@ async fn query<M: Machine>(
 ) -> Outcome {
     for (k, base) in extents.iter().enumerate() {
         for page in 0..EXTENT / PAGE {
-            // A page the read thread is fetching is waited for.
+            // Wait for a page that the read thread is fetching.
             while ahead.with(|a| a.asked.contains(base) && !a.there.contains(base)) {
                 m.recv(done).await.doing(|| "wait for the read thread")?;
             }
@@ -267,11 +268,11 @@ async fn read_thread<M: Machine>(
     Ok(())
 }
 
-/// How often the intruder reads.
+/// The rhythm of the intruder.
 struct Pace {
     /// Mean time between two reads.
     distance: Nanos,
-    /// From the end of one to the beginning of the next, not from beginning to beginning.
+    /// The time is from the end of one read to the start of the next, not from start to start.
     thinks: bool,
 }
 
@@ -285,8 +286,9 @@ async fn intruder<M: Machine>(
     let fd = open(&mut m, &path, OpenFlags::RDONLY).await?;
     let mut due = m.now();
     while !stop.with(|s| *s) {
-        // Exponential distances: no rhythm to lock on to. Of one who does not think they are those of
-        // the reads' beginnings, so that the rate is what was asked for; who is late reads at once.
+        // Exponential distances, which no device can synchronise with. Without thinking, they are
+        // the distances between the starts of reads, so that the rate is as requested; a late
+        // intruder reads immediately.
         let now = m.now();
         let from = if pace.thinks { now } else { due };
         due = from + exponential(&mut m, pace.distance);
@@ -357,7 +359,7 @@ mod tests {
             t.ops("intruder read") as f64 / t.world.measures().metrics()[1].value
         };
         let (keeps, thinks) = (rate(&[]), rate(&[("thinks", "yes")]));
-        // 100 us of thinking, and then the read, which takes a world of memory several.
+        // 100 us of thinking and then the read, which takes several us in this in-memory world.
         assert!(thinks < 0.9 * keeps, "{thinks} beside {keeps}");
     }
 

@@ -1,11 +1,12 @@
 //! PostMark 1.51: the files of a mail server, all in the cache.
 //!
-//! Makes files of uniform sizes, then does transactions, each a read of a whole file or an append,
-//! and a creation or a removal; removes the rest. stdio gathers its 512-byte calls into 4 KiB ones;
-//! as it reads to a size it knows, no call finds the end of a file. At most twice the first number
-//! of files are there at a time. Nothing is synced, unless asked for. The original draws from its
-//! own seed, so every run does the same operations: so does this one, whatever the run's seed. It
-//! prints transactions a second over whole seconds; the unrounded figure stands beside it.
+//! It makes files of uniform sizes, then executes transactions. Each reads a whole file or appends
+//! to one, and creates or removes one. At the end it removes the rest. stdio combines its 512-byte
+//! calls to 4 KiB calls. It reads up to the known size, so no call finds the end of a file. There
+//! are at most twice the initial number of files. Nothing is synced unless requested. The original
+//! draws from its own seed, so every run does the same operations, and so does this script, for any
+//! seed of the run. It prints transactions per second over whole seconds; this script reports the
+//! unrounded figure, too.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -17,7 +18,7 @@ use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "postmark",
     summary: "small-file transactions of a mail server",
@@ -84,7 +85,7 @@ pub const WORKLOAD: Workload = Workload {
     },
 };
 
-/// What stdio hands to the kernel at a time.
+/// Size of the calls that stdio makes.
 const CALL: u32 = 4096;
 
 struct Mail {
@@ -92,7 +93,7 @@ struct Mail {
     rng: Pcg64Mcg,
     low: u64,
     high: u64,
-    /// Most files at a time: twice the first number.
+    /// Largest number of files: twice the initial number.
     room: usize,
     next: u64,
     files: Vec<(u64, u64)>,
@@ -118,7 +119,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let every = p.int("sync");
     if every > 0 {
-        // What was laid out before is no transaction's.
+        // Data written before do not belong to the transactions.
         sync(m).await?;
     }
     m.mark(Mark::ClockStart);
@@ -156,7 +157,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     Ok(())
 }
 
-/// Everything to the disk, counted as "sync".
+/// Writes everything to the disk; counted as "sync".
 async fn sync<M: Machine>(m: &mut M) -> Outcome {
     m.mark(Mark::Flush);
     let op = m.op_begin("sync");
@@ -263,10 +264,10 @@ mod tests {
 
     #[test]
     fn counts_of_the_published_sample() {
-        // The profile's sample output: about 12 500 reads and appends, 13 000 creations, 4 GB each
-        // way; here a tenth of it.
+        // The profile's sample output has about 12 500 reads and appends, 13 000 creations, and 4
+        // GB in each direction; here a tenth of it.
         let t = Trial::run("postmark", &[("transactions", "2500")]);
-        // Of the 500 files there are before, nothing is counted.
+        // The initial 500 files are not counted.
         let creates = t.ops("create");
         let reads = t.calls("open") - 500 - creates as usize;
         assert!(
@@ -305,7 +306,7 @@ mod tests {
                 _ => {}
             }
         }
-        // Created and appended to: from low on, and never above high.
+        // Created and appended to: at least low, and never above high.
         assert!(sizes.iter().all(|s| (5120..=40 << 10).contains(s)));
         assert_eq!(t.bytes_read().div_ceil(4096), t.ops("read"));
     }
@@ -338,7 +339,7 @@ mod tests {
         let read = t.before("open", "read") as u64;
         let appended = t.before("open", "append") as u64;
         assert_eq!(opened, read + appended + 500 + created);
-        // 1250 each, SD 25.
+        // 1250 each, standard deviation 25.
         for n in [read, appended, created] {
             assert!((1150..1350).contains(&n), "{n}");
         }
@@ -362,7 +363,7 @@ mod tests {
         assert_eq!(a.metric(), 300.0, "less than a second counts as one");
         let c = Trial::run("postmark", &[("transactions", "300"), ("seed", "7")]);
         assert_ne!(a.bytes_written(), c.bytes_written());
-        // 3 s and a little, which began in the first second and ended in the fourth.
+        // Slightly more than 3 s, from the first second to the fourth.
         let slow = [("transactions", "300"), ("files", "20"), ("think", "10ms")];
         let d = Trial::run("postmark", &slow);
         let exact = d.world.measures().metrics()[1].value;

@@ -1,7 +1,8 @@
-//! Direct random reads of a file: the plainest load there is, one task or many, at a depth.
+//! Direct random reads of a file: the simplest load, with one or many tasks at a given depth.
 //!
-//! The file is laid out, synced and dropped from the cache; then each task reads aligned blocks at
-//! uniform places, past the cache. A depth above 1 keeps that many reads outstanding in a task.
+//! The file is written, synced and dropped from the cache. Then each task reads aligned blocks at
+//! uniform places with O_DIRECT. With a depth above 1, a task keeps this number of reads
+//! outstanding.
 
 use super::common::*;
 use crate::fail::{Context, Fail, Outcome};
@@ -11,7 +12,7 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "random-read",
     summary: "direct random reads of a file, by tasks, at a depth",

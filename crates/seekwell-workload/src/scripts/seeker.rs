@@ -1,9 +1,9 @@
 //! seeker 2.0 (2007): random reads of a raw device, one at a time.
 //!
-//! 512 bytes at uniform places for 30 s, through the page cache: each becomes one read of a page. An
-//! alarm ends it, so the read that is under way then does not count, and the result is the count
-//! over the nominal time: whole seeks a second, and milliseconds to two decimals. 3.0 (2009) adds
-//! threads; `threads` is that. Each reader draws from its own stream.
+//! It reads 512 bytes at uniform places for 30 s through the page cache, so each is a read of one
+//! page. An alarm ends it, so the read in progress does not count. The result is the count over the
+//! nominal time, in whole seeks per second, and milliseconds to two decimals. Version 3.0 (2009)
+//! adds threads, which is the parameter `threads`. Each reader has its own random stream.
 
 use super::common::*;
 use super::device;
@@ -14,7 +14,7 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "seeker",
     summary: "random 512-byte reads of the raw device, one at a time",
@@ -86,7 +86,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     };
     let count = job.count.with(|c| *c);
     if count > 0 {
-        // A run that was stopped is measured by what it had.
+        // A stopped run is measured up to its stop.
         let secs = seconds(m, start).min(job.time.as_secs_f64());
         m.counts("seek");
         m.metric("seeks", "seeks/s", rate(count as f64, secs).floor(), true);
@@ -128,7 +128,8 @@ mod tests {
         let mean = reads.iter().map(|r| r.0 as f64).sum::<f64>() / reads.len() as f64;
         let half = (50u64 << 30) as f64;
         assert!((mean / half - 1.0).abs() < 0.03, "uniform: {mean}");
-        // 512 bytes take 1.512 us in the test world: 66137 in 100 ms, and one that the alarm cuts.
+        // 512 bytes take 1.512 us in the test world: 66137 in 100 ms, and one that the alarm
+        // interrupts.
         assert_eq!(reads.len(), 66_138);
         assert_eq!(t.metric(), 661_370.0);
     }
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn half_a_minute_in_whole_seeks_and_hundredths_of_a_millisecond() {
         let t = Trial::run("seeker", &[("think", "11ms")]);
-        // 11.001512 ms each: 2726 in 30 s, and one that comes too late.
+        // 11.001512 ms each: 2726 in 30 s, and one that is too late.
         assert_eq!(t.calls("read"), 2727);
         let metrics = t.world.measures().metrics();
         assert_eq!((metrics[0].value, &*metrics[0].unit), (90.0, "seeks/s"));

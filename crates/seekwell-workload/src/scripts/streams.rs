@@ -1,9 +1,10 @@
-//! N sequential streams, each with a file of its own, for a fixed time.
+//! N sequential streams, each with its own file, for a fixed time.
 //!
-//! Readers read cold files through read-ahead or past the cache, and a file is cold again for each
-//! further pass over it; writers write past the cache or through it (where files that fit below the
-//! dirty limits are rewritten in memory). What is done when the time is up counts. Total rate, and
-//! how evenly it was shared: Jain's index, 1 when all got the same, 1/N when one got everything.
+//! Readers read cold files through read-ahead or with O_DIRECT, and a file is cold again for each
+//! further pass. Writers write with O_DIRECT or through the cache (where files below the dirty
+//! limits are rewritten in memory). Only work completed within the time counts. The metrics are the
+//! total rate, and its fairness: Jain's index, which is 1 if all streams are equal, and 1/N if one
+//! gets everything.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -13,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, IoPrio, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "streams",
     summary: "N sequential streams at once",
@@ -138,7 +139,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let bytes = job.bytes.with(|b| b.clone());
     let sum: u64 = bytes.iter().sum();
     if sum > 0 {
-        // A run that was stopped is measured by what it had.
+        // A stopped run is measured up to its stop.
         let secs = seconds(m, start).min(p.time("seconds").as_secs_f64());
         m.counts(if write { "write" } else { "read" });
         m.metric("streams", "MB/s", rate(mib(sum), secs), true);
@@ -207,7 +208,7 @@ mod tests {
         for (kind, forgets) in [("read", true), ("write", false)] {
             let given = [("size", "1m"), ("seconds", "20ms"), ("kind", kind)];
             let t = Trial::run("streams", &given);
-            // The first pass of readers is cold as it is; the first of writers is the lay-out.
+            // The first pass of readers is cold anyway; the first of writers is the preparation.
             let calls = t.ranges(kind, "stream1");
             let passes = calls.iter().filter(|r| r.0 == 0).count() - 1;
             assert!(passes > 5, "{passes}");
@@ -225,7 +226,7 @@ mod tests {
             ("think", "3ms"),
         ];
         let t = Trial::run("streams", &given);
-        // At 0, 3.07, 6.13 and 9.2 ms; the next begins too late.
+        // At 0, 3.07, 6.13 and 9.2 ms; the next would begin too late.
         assert_eq!(t.calls("read"), 8);
         let mib = 8.0 * 64.0 / 1024.0;
         assert!((t.metric() - mib / 0.01).abs() < 1e-9, "{}", t.metric());

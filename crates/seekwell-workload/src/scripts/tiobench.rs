@@ -1,10 +1,10 @@
 //! tiobench 0.3.3 (tiotest): random writes of many threads, each into its own file.
 //!
-//! Phase 1 writes the files front to back, all threads together, with an fsync at the end: it
-//! lays them out and leaves them in the cache. Phase 2 writes blocks at uniform places and ends
-//! with the fsync, in which all the work is. Rate: bytes over the time from the release of the
-//! threads to the end of the last, to three decimals. Files hold whole blocks; the original never
-//! draws the last one (it takes a remainder by one too few), here neither.
+//! Phase 1 writes the files from front to back in all threads together, with an fsync at the end.
+//! It allocates them and leaves them in the cache. Phase 2 writes blocks at uniform places and ends
+//! with the fsync, which causes nearly all the I/O. Rate: bytes over the time from the release of
+//! the threads to the end of the last, to three decimals. Files have whole blocks. The original
+//! never draws the last block (its modulus is one too small), and neither does this script.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "tiobench",
     summary: "random writes by threads, one file each, synced at the end",
@@ -70,7 +70,7 @@ struct Job {
     block: u32,
     random: u64,
     gate: Barrier,
-    /// First release and last end of the phase.
+    /// First release and last end in the phase.
     span: Shared<(Instant, Instant)>,
 }
 
@@ -109,7 +109,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         rates.push((phase, (mb * 1000.0).round() / 1000.0));
     }
     m.counts("random write");
-    // The one the run is about comes first.
+    // The requested figure comes first.
     for (phase, mb) in rates.into_iter().rev() {
         m.metric(phase, "MB/s", mb, true);
     }
@@ -117,7 +117,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 }
 
 impl Job {
-    /// Whole blocks of a file.
+    /// Number of whole blocks of a file.
     fn blocks(&self) -> u64 {
         self.size / u64::from(self.block)
     }
@@ -196,7 +196,7 @@ mod tests {
             count[(off / 4096) as usize] += 1;
         }
         assert_eq!(count[15], 0);
-        // 32 000 over 15 places: 2133 each, SD 45.
+        // 32 000 over 15 places: 2133 each, standard deviation 45.
         assert!(
             count[..15].iter().all(|n| (1950..2320).contains(n)),
             "{count:?}"
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn the_rate_is_of_the_random_writes_alone() {
-        // A call of 4096 bytes takes 5096 ns and a sync 100 us in the test world; threads do not
-        // contend there. Opening (1 us) and closing are in the time, as in the original.
+        // A call of 4096 bytes takes 5096 ns and a sync 100 us in the test world, where threads do
+        // not contend. The time includes open (1 us) and close, as in the original.
         let t = Trial::run("tiobench", &[("size", "1m"), ("random", "100")]);
         let of = |calls: f64| {
             let secs = (1_000.0 + calls * 5_096.0 + 100_000.0 + 1_000.0) / 1e9;

@@ -1,9 +1,10 @@
-//! A static page, served as `ab` asks for it: CPU and a growing log, next to nothing for the disk.
+//! A static page served to `ab`: CPU work and a growing log, with almost no disk access.
 //!
-//! Per request: CPU time of the client, which is one thread for all connections; then, of the worker
-//! that the connection is at, CPU time, open, stat, read of the page from the cache, close, a line
-//! appended to the access log. The network is in both CPU times: client and server share the
-//! machine. So two cores are shared, of four the client keeps one busy and is what bounds the rate.
+//! A request takes CPU time of the client, which is one thread for all connections. Then the worker
+//! of the connection takes CPU time, opens, stats, reads (from the cache) and closes the page, and
+//! appends a line to the access log. Both CPU times include the network, because client and server
+//! share the machine. Two cores are shared evenly; with four, the client occupies one and limits
+//! the rate.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -13,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "web",
     summary: "serve a static page (apache, nginx)",
@@ -81,7 +82,7 @@ struct Site {
     line: u32,
     cpu: Nanos,
     client: Nanos,
-    /// Who holds it is ab's one thread.
+    /// The lock for ab's single thread.
     ab: Lock,
     left: Shared<u64>,
     done: Shared<u64>,
@@ -131,7 +132,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     close(m, site.log, &log_path).await
 }
 
-/// A connection after the other: ab asks for it, a worker of the server answers.
+/// A connection's requests one after the other: ab sends one, and a worker of the server answers.
 async fn connection<M: Machine>(mut m: M, s: Site, worker: Lock) -> Outcome {
     let m = &mut m;
     let take = |n: &mut u64| {
@@ -186,8 +187,8 @@ mod tests {
     #[test]
     fn one_worker_serves_one_at_a_time() {
         let t = Trial::run("web:profile=nginx", &[("requests", "1000")]);
-        // CPU, five calls and the bytes of page and line in the test world; the last digit is
-        // rounded away.
+        // CPU time, five calls, and the bytes of page and line in the test world; the last digit is
+        // rounded off.
         let us = 66.0 + 5.0 + 3.064 + 0.085;
         assert!((t.metric() - 1e6 / us).abs() < 50.0, "{}", t.metric());
     }
@@ -203,7 +204,7 @@ mod tests {
                     ("connections", connections),
                 ],
             );
-            // Nobody waits for the server: the client's time is all there is.
+            // The client never waits for the server, so only its CPU time counts.
             let most = 1e6 / 500.0;
             assert!(
                 t.metric() <= most && t.metric() > 0.97 * most,

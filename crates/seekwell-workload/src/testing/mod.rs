@@ -1,9 +1,9 @@
-//! A third world, for tests of scripts: files are lengths in memory, every call takes a fixed time
+//! A third world, for tests of scripts. Files are lengths in memory, every call takes a fixed time
 //! of a virtual clock, nothing is queued and nothing contends. It logs every call, so that a test
-//! can hold a script against the call sequence of its original; it can fail a call on purpose,
-//! fill its disk, and be stopped.
+//! can compare a script with the call sequence of its original. It can also inject failures, run
+//! out of space, and be stopped.
 //!
-//! What it leaves out is everything a world is for: cache, read-ahead, throttling, devices.
+//! It models no cache, read-ahead, throttling or devices.
 
 mod calls;
 mod task;

@@ -1,4 +1,4 @@
-//! A task of the test world and what its calls are made of.
+//! A task of the test world, and the helpers of its calls.
 
 use super::world::{File, Node, Shared};
 use crate::machine::Fd;
@@ -16,7 +16,7 @@ pub struct TestMachine {
 
 pub(super) type Res<T = ()> = Result<T, Errno>;
 
-/// Time of a call, and of a byte it copies (a gigabyte a second), and of a sync.
+/// Time of a call (plus a nanosecond per copied byte), and of a sync.
 pub(super) const CALL_NS: u64 = 1_000;
 pub(super) const SYNC_NS: u64 = 100_000;
 
@@ -36,7 +36,7 @@ impl TestMachine {
         self.task
     }
 
-    /// Gives way until the world wakes this task.
+    /// Suspends until the world wakes this task.
     pub(super) async fn park(&self) {
         let mut parked = false;
         poll_fn(|_| {
@@ -48,7 +48,7 @@ impl TestMachine {
         })
         .await;
     }
-    /// Lets time pass.
+    /// Advances the time of this task.
     pub(super) async fn pass(&self, ns: u64) {
         {
             let mut w = self.world.borrow_mut();
@@ -68,7 +68,7 @@ impl TestMachine {
         self.pass(CALL_NS).await;
         Ok(())
     }
-    /// Logs a call that takes no time by itself.
+    /// Logs a call that itself takes no time.
     pub(super) fn log(&self, name: &'static str, len: u64) -> Res {
         self.world
             .borrow_mut()
@@ -102,7 +102,7 @@ impl TestMachine {
             Some((dir, _)) => self.node(dir) == Some(Node::Dir),
         }
     }
-    /// Inode, flags and whether it is the device.
+    /// Inode, flags, and whether the file is the device.
     pub(super) fn file(&self, fd: Fd) -> Res<(usize, OpenFlags, bool)> {
         match self.world.borrow().files.get(fd.0 as usize) {
             Some(Some(f)) => Ok((f.ino, f.flags, f.device)),

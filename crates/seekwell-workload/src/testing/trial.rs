@@ -1,4 +1,4 @@
-//! A run of a workload in the test world, and what tests ask of it.
+//! A run of a workload in the test world, and queries for tests.
 
 use super::task::TestMachine;
 use super::world::{Call, World, drive};
@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 /// A finished run.
 pub struct Trial {
-    /// The world as it was left.
+    /// The world after the run.
     pub world: World,
-    /// How the first task ended.
+    /// The outcome of the first task.
     pub outcome: Outcome,
 }
 
@@ -21,17 +21,17 @@ impl Trial {
     /// Runs a workload of the registry to its end.
     ///
     /// # Panics
-    /// When the parameters are refused or the run fails.
+    /// The parameters are rejected, or the run fails.
     pub fn run(name: &str, given: &[(&str, &str)]) -> Trial {
         let t = Trial::with(name, given, |_| {});
         assert_eq!(t.outcome, Ok(()), "{name} {given:?}");
         t
     }
 
-    /// Runs it in a world that was changed before: the outcome is the test's business.
+    /// Runs it in a world that `change` has modified. The test checks the outcome.
     ///
     /// # Panics
-    /// When the parameters are refused.
+    /// The parameters are rejected.
     pub fn with(name: &str, given: &[(&str, &str)], change: impl FnOnce(&mut World)) -> Trial {
         let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
         let given: Vec<(String, String)> = given.iter().map(own).collect();
@@ -56,15 +56,15 @@ impl Trial {
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
         self.world.log().iter().filter(move |c| c.name == name)
     }
-    /// How many calls of a name.
+    /// Number of calls of a name.
     pub fn calls(&self, name: &str) -> usize {
         self.named(name).count()
     }
-    /// Calls of a name on paths that contain a text.
+    /// Number of calls of a name on paths that contain a text.
     pub fn calls_on(&self, name: &str, part: &str) -> usize {
         self.named(name).filter(|c| c.path.contains(part)).count()
     }
-    /// Calls of a name on paths that contain a text: (offset, length).
+    /// Calls of a name on paths that contain a text, as (offset, length).
     pub fn ranges(&self, name: &str, part: &str) -> Vec<(u64, u64)> {
         let on = self.named(name).filter(|c| c.path.contains(part));
         on.map(|c| (c.off, c.len)).collect()
@@ -79,15 +79,15 @@ impl Trial {
         let both = self.named("write").chain(self.named("append"));
         both.map(|c| c.len).sum()
     }
-    /// Bytes asked for by reads.
+    /// Bytes requested by reads.
     pub fn bytes_read(&self) -> u64 {
         self.named("read").map(|c| c.len).sum()
     }
-    /// The longest write.
+    /// Length of the longest write.
     pub fn largest_write(&self) -> u64 {
         self.named("write").map(|c| c.len).max().unwrap_or(0)
     }
-    /// How often a call `a` is followed at once by `b` of the same task.
+    /// How often a call `a` is immediately followed by `b` of the same task.
     pub fn before(&self, a: &str, b: &str) -> usize {
         let log = self.world.log();
         let tasks: BTreeSet<usize> = log.iter().map(|c| c.task).collect();
@@ -98,7 +98,7 @@ impl Trial {
         }
         n
     }
-    /// Directories into which files were written.
+    /// Number of directories into which files were written.
     pub fn directories_written(&self) -> usize {
         let dirs: BTreeSet<&str> = self
             .named("write")
@@ -106,7 +106,7 @@ impl Trial {
             .collect();
         dirs.len()
     }
-    /// Tasks that made calls.
+    /// Number of tasks that made calls.
     pub fn tasks(&self) -> usize {
         let all: BTreeSet<usize> = self.world.log().iter().map(|c| c.task).collect();
         all.len()
@@ -114,23 +114,23 @@ impl Trial {
     /// The principal metric.
     ///
     /// # Panics
-    /// When there is none.
+    /// There is no metric.
     pub fn metric(&self) -> f64 {
         let all = self.world.measures().metrics();
         all.first().expect("the script notes its metric").value
     }
-    /// Operations of a kind.
+    /// Number of operations of a kind.
     pub fn ops(&self, kind: &str) -> u64 {
         self.world.measures().count(kind)
     }
-    /// Instants of a mark, seconds since the start.
+    /// Times of a mark, in seconds since the start.
     pub fn marks(&self, mark: Mark) -> Vec<f64> {
         let all = self.world.measures().marks().iter();
         all.filter(|m| m.name == mark.name())
             .map(|m| m.at_ns as f64 / 1e9)
             .collect()
     }
-    /// Files and directories still there.
+    /// Number of files and directories that still exist.
     pub fn left_over(&self) -> usize {
         self.world.left_over()
     }

@@ -10,31 +10,31 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// One call a script made.
+/// A logged call of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Which ("write").
+    /// Name ("write").
     pub name: &'static str,
-    /// By which task.
+    /// The task.
     pub task: usize,
-    /// On which path; of an open file the one it was opened by.
+    /// The path; for an open file, the path of its open call.
     pub path: Rc<str>,
-    /// At which byte.
+    /// Offset in bytes.
     pub off: u64,
-    /// How many.
+    /// Length.
     pub len: u64,
-    /// When it began.
+    /// Start of the call.
     pub at: Instant,
 }
 
 /// A failure to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// Into which call.
+    /// The call that fails.
     pub call: &'static str,
-    /// After how many of them.
+    /// Number of calls before the failure.
     pub after: u64,
-    /// What it answers from then on.
+    /// The error of all later calls.
     pub errno: Errno,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Task {
     pub joiners: Vec<usize>,
 }
 
-/// Everything there is.
+/// The state of the test world.
 pub struct World {
     pub(super) seed: u64,
     pub(super) now: Instant,
@@ -87,7 +87,7 @@ pub struct World {
     ready: BTreeMap<(Instant, u64), usize>,
     pub(super) tasks: Vec<Task>,
     pub(super) nodes: BTreeMap<String, Node>,
-    /// Lengths; changed by `set_len` only.
+    /// Lengths of the inodes; changed only by `set_len`.
     pub(super) inodes: Vec<u64>,
     /// Their sum.
     pub(super) used: u64,
@@ -98,25 +98,25 @@ pub struct World {
     pub(super) channels: Vec<ChannelState>,
     pub(super) aios: Vec<(usize, VecDeque<crate::machine::AioDone>)>,
     pub(super) stopped: bool,
-    /// The failure that stopped the run: what a world reports, whatever the first task says.
+    /// The failure that stopped the run. The world reports it, whatever the first task returns.
     cause: Option<Fail>,
     pub(super) log: Vec<Call>,
     pub(super) measures: Measures,
     counts: BTreeMap<&'static str, u64>,
-    /// Call to fail.
+    /// Failure to inject.
     pub fault: Option<Fault>,
     /// Stops the run at this instant, as a signal would.
     pub stop_at: Option<Instant>,
-    /// Bytes all files together can hold.
+    /// Capacity for all files together, bytes.
     pub capacity: u64,
-    /// Bytes of the raw device; none if 0.
+    /// Size of the raw device in bytes; 0: there is none.
     pub device: u64,
 }
 
 pub(super) type Shared = Rc<RefCell<World>>;
 
 impl World {
-    /// An empty one.
+    /// An empty world.
     pub fn new(seed: u64) -> Self {
         World {
             seed,
@@ -169,7 +169,7 @@ impl World {
         self.wake(task);
     }
 
-    /// Everybody who waits for another task is woken and finds the run stopped.
+    /// Wakes all tasks that wait for another; they find the run stopped.
     fn stop(&mut self) {
         self.stopped = true;
         let mut waiting = Vec::new();
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Logs a call and says whether it is to fail.
+    /// Logs a call, and returns whether it must fail.
     pub(super) fn call(
         &mut self,
         task: usize,
@@ -233,28 +233,29 @@ impl World {
     pub fn make_dir(&mut self, path: &str) {
         self.nodes.insert(path.to_owned(), Node::Dir);
     }
-    /// The log.
+    /// The log of calls.
     pub fn log(&self) -> &[Call] {
         &self.log
     }
-    /// What was measured.
+    /// The measures.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
-    /// Files and directories still there.
+    /// Number of files and directories that still exist.
     pub fn left_over(&self) -> usize {
         self.nodes.len()
     }
-    /// Time that passed.
+    /// Elapsed time.
     pub fn elapsed(&self) -> Nanos {
         self.now.since(Instant::START)
     }
 }
 
-/// Runs until every task has ended; the failure that stopped the run, or the first task's outcome.
+/// Runs until every task has ended. Returns the failure that stopped the run, or the first task's
+/// outcome.
 ///
 /// # Panics
-/// When tasks wait for each other for ever: a script's bug.
+/// Tasks wait for each other for ever, which is an error in a script.
 pub(super) fn drive(world: &Shared) -> Outcome {
     let mut cx = Context::from_waker(Waker::noop());
     loop {

@@ -1,18 +1,18 @@
-//! Units and channels as clocks, and the background work each unit owes.
+//! Units and channels as clocks, and the background work that each unit owes.
 
 use super::super::host::enter;
 use super::super::params::SsdParams;
 use super::super::tree::Tree;
 use seekwell_core::{Action, Event, EventLog, Instant, More};
 
-/// A unit: when its last read ends, when the programs booked on it end, and the cleaning it owes,
-/// which it does whenever it is idle.
+/// A unit: the end of its last read, the end of the programs booked on it, and the cleaning that it
+/// owes. It cleans whenever it is idle.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unit {
     read_end: u64,
     write_end: u64,
     debt: u64,
-    /// End of the operation that was suspended last: no read suspends it again.
+    /// End of the most recently suspended operation. A second read does not suspend it again.
     suspended: u64,
     channel: u32,
 }
@@ -22,12 +22,12 @@ impl Unit {
     fn free(&self) -> u64 {
         self.read_end.max(self.write_end)
     }
-    /// Cleaning goes on while nothing else does.
+    /// Executes owed cleaning for the idle time up to `at`.
     #[inline]
     fn settle(&mut self, at: u64) {
         self.debt = self.debt.saturating_sub(at.saturating_sub(self.free()));
     }
-    /// How long a read waits for an operation with so much left.
+    /// How long a read waits for an operation that needs `left` more.
     #[inline]
     fn wait(&mut self, at: u64, left: u64, susp: u64) -> u64 {
         if susp == 0 || left <= susp || self.suspended == at + left {
@@ -36,7 +36,7 @@ impl Unit {
         self.suspended = at + left;
         susp
     }
-    /// When it would have done everything; time that passes does not change it.
+    /// The time at which the unit would finish all its work. It does not change as time passes.
     #[inline]
     fn load(&self) -> u64 {
         self.free() + self.debt
@@ -48,23 +48,23 @@ impl Unit {
 pub(super) struct Flash {
     units: Vec<Unit>,
     channels: Vec<u64>,
-    /// Loads, or less: reads do not touch the tree.
+    /// Lower bounds of the loads: reads do not update the tree.
     loads: Tree,
     read: u64,
     xfer: u64,
     susp: u64,
     prog: u64,
     prog_rested: u64,
-    /// A program with its transfer.
+    /// Time of a program including its transfer.
     prog_all: u64,
-    /// Most a unit may owe before writes wait for it.
+    /// Most cleaning that a unit may owe before writes wait for it.
     debt_max: u64,
-    /// End of the last program booked.
+    /// End of the last booked program.
     pub last_end: u64,
-    /// Array reads and programs.
+    /// Number of array reads and programs.
     pub ops: u64,
     pub log: EventLog,
-    /// When the command at hand came: operations are booked ahead.
+    /// Arrival of the present command, because operations are booked ahead.
     pub now: u64,
 }
 
@@ -97,8 +97,8 @@ impl Flash {
         }
     }
 
-    /// Reads `pages` of one program unit, asked for at `ready`; when they are in the controller.
-    /// `add` is what this type of page takes longer.
+    /// Reads `pages` of one program unit from `ready` on. Returns when they are in the controller.
+    /// `add` is the extra time of this type of page.
     #[inline]
     pub fn read(&mut self, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
         self.ops += 1;
@@ -106,18 +106,18 @@ impl Flash {
         let unit = &mut self.units[unit as usize];
         let writing = unit.write_end > ready;
         let start = if unit.read_end >= ready {
-            // Reads follow each other; a program they hold up goes on after them.
+            // Reads follow each other; a program that they suspended resumes after them.
             unit.read_end
         } else if writing {
-            // Programs are booked back to back: what is left of the running one.
+            // Programs are booked back to back, so the remainder gives the rest of the running one.
             let left = (unit.write_end - ready) % self.prog_all;
             ready + unit.wait(ready, left, self.susp)
         } else {
             let since = unit.free();
             unit.settle(ready);
             if unit.debt > 0 {
-                // Cleaning began when the unit was free, one operation after the other; what the
-                // read waits for of the running one is done meanwhile.
+                // Cleaning began when the unit became free, and runs one operation after another.
+                // While the read waits for the running operation, that operation proceeds.
                 let left = match unit.suspended.checked_sub(ready) {
                     Some(left) if left > 0 => left,
                     _ => self.prog_all - (ready - since.max(unit.suspended)) % self.prog_all,
@@ -130,8 +130,8 @@ impl Flash {
             }
         };
         let data = start + self.read + add;
-        // The channel is entered when the array could have been read at the earliest: the same
-        // for all but for a constant, and never far in the future.
+        // Enter the channel at the earliest time at which the array can have been read. This
+        // differs from the exact time only by a constant, and is never far in the future.
         let xfer = u64::from(pages) * self.xfer;
         let bus = enter(
             &mut self.channels[unit.channel as usize],
@@ -165,10 +165,10 @@ impl Flash {
         });
     }
 
-    /// Programs `pages` in `prog` ns (`None`: the ordinary program), data in the buffer at `at`,
-    /// on the unit with the least to do; leaves `debt` behind. When it ends. The command arrived at
-    /// `since`: that is when it enters the channel, as it may have waited long for the buffer, and
-    /// a channel is not busy before it is used.
+    /// Programs `pages` in `prog` ns (`None`: the ordinary time) on the unit with the least load,
+    /// and adds `debt` to its cleaning. The data are in the buffer at `at`. Returns the end of the
+    /// program. The transfer enters the channel at `since`, when the command arrived: the command
+    /// may have waited long for the buffer, and an unused channel must not look busy.
     #[inline]
     pub fn program(
         &mut self,
@@ -211,7 +211,7 @@ impl Flash {
         end
     }
 
-    /// Cleaning still owed at `at`, ns, all units together.
+    /// Cleaning owed at `at` by all units together, ns.
     pub fn owed(&self, at: u64) -> u64 {
         let owed = |u: &Unit| u.debt.saturating_sub(at.saturating_sub(u.free()));
         self.units.iter().map(owed).sum()

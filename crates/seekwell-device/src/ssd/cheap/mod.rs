@@ -1,13 +1,14 @@
-//! The cheap variant: a clock for each flash unit, a few shared clocks, and for each unit a count
-//! of the cleaning it owes. Everything about a command is worked out when it arrives, in constant
-//! time for each 4 KiB.
+//! The cheap variant: a clock per flash unit, a few shared clocks, and per unit a count of the
+//! cleaning that it owes. The results of a command are computed when it arrives, in constant time
+//! per 4 KiB.
 //!
-//! Shared clocks are entered at the time a request begins to wait, and background work is booked
-//! on none of them: otherwise the far future looks busy and everything behind it waits. Where data
-//! lie is known for each MiB of addresses only (never written, written in order, written at
-//! random), and write amplification comes from the closed form. Reads beside heavy cleaning come out up
-//! to 10 % too fast, as they do not meet its transfers on the channels. For the tails of cleaning, the
-//! effects of TRIMs below a MiB, or hot and cold data, take the detailed variant.
+//! A request enters a shared clock at the time when it begins to wait, and background work is not
+//! booked on shared clocks. Otherwise these would look busy far into the future, and later requests
+//! would wait. The variant knows the placement of data only per MiB of addresses (never written,
+//! written in order, written at random), and takes write amplification from the closed form. Reads
+//! during heavy cleaning are up to 10 % too fast, because they do not compete with its transfers on
+//! the channels. Use the detailed variant for the tails of cleaning, for TRIMs below a MiB, and for
+//! hot and cold data.
 
 mod flash;
 mod read;
@@ -31,10 +32,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use wear::Wear;
 
-/// A writer that wrote so many pages in a row writes in order.
+/// Pages in a row after which a writer counts as sequential.
 const ORDERED: u64 = 64;
 
-/// Pages read ahead for one stream: [from, to), each with the time it is in RAM, in a ring.
+/// Pages read ahead for one stream: [from, to), and for each the time when it is in RAM, in a ring.
 #[derive(Debug, Clone, Default)]
 struct Ahead {
     from: u64,
@@ -42,17 +43,17 @@ struct Ahead {
     ready: Vec<u64>,
 }
 
-/// Buffer slots: free ones, and when programs give how many back.
+/// Buffer slots: the number of free ones, and when each program returns how many.
 #[derive(Debug, Clone)]
 struct Buffer {
     free: u32,
     ends: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Pages that wait for a program to be full, how many of them written at random, and those
-    /// written in part, which have to be read first.
+    /// Pages that wait for a full program, the number of random ones among them, and the number of
+    /// partly written ones, which have to be read first.
     pending: Vec<u64>,
     random: u32,
     partial: u32,
-    /// Where a page may still be read from the buffer: (page, until), by hash.
+    /// Pages that may still be read from the buffer: (page, until), by hash.
     recent: Vec<(u64, u64)>,
 }
 
@@ -61,7 +62,7 @@ struct Buffer {
 pub struct CheapSsd {
     facts: DeviceFacts,
     p: SsdParams,
-    /// Where pages written at random lie depends on it.
+    /// Determines the placement of randomly written pages.
     salt: u64,
     front: Front,
     flash: Flash,
@@ -79,10 +80,10 @@ pub struct CheapSsd {
     typed: bool,
     slc_used: u64,
     finishes: Finishes,
-    /// A command that runs alone is inside.
+    /// A command that must run alone is in the drive.
     alone: Option<u32>,
     latest: u64,
-    /// Written since the last flush.
+    /// Data were written since the last flush.
     dirty: bool,
     busy: Busy,
     hits: u64,
@@ -95,7 +96,7 @@ fn spread(page: u64) -> u64 {
 }
 
 impl CheapSsd {
-    /// A drive with these parameters, in the state they name.
+    /// A drive with these parameters, in the state that they name.
     pub fn new(p: &SsdParams, seed: u64) -> Self {
         let regions = Regions::new(p);
         let ring = (2 * p.read_ahead as usize).next_power_of_two();
@@ -113,7 +114,7 @@ impl CheapSsd {
             regions,
             buffer: Buffer {
                 free: p.buffer,
-                // Room for the buffers that there are; a larger one grows as it fills.
+                // Room for the buffers of known drives; a larger one grows on use.
                 ends: BinaryHeap::with_capacity((p.buffer + 1).min(1 << 18) as usize),
                 pending: Vec::with_capacity(p.k as usize),
                 random: 0,
@@ -144,13 +145,13 @@ impl CheapSsd {
         }
     }
 
-    /// Write amplification that random writes have now.
+    /// Present write amplification of random writes.
     pub fn write_amplification(&self) -> f64 {
         self.wear.wa * self.p.write_factor
     }
 
-    /// Programs what is pending, full or not, with data in the buffer at `at`, for a command that
-    /// came at `since`.
+    /// Programs the pending pages, even if they do not fill a program. Their data are in the buffer
+    /// at `at`; the command arrived at `since`.
     #[inline]
     fn program(&mut self, since: u64, at: u64) -> u64 {
         let n = self.buffer.pending.len() as u32;
@@ -175,7 +176,7 @@ impl CheapSsd {
         end
     }
 
-    /// Notes where a write goes; is it in order?
+    /// Records the address of a write. Returns true if the write is sequential.
     #[inline]
     fn classify(&mut self, sector: u64, sectors: u32, first: u64, n: u32) -> bool {
         let run = match self.writers.note(sector, sector + u64::from(sectors)) {
@@ -191,7 +192,7 @@ impl CheapSsd {
         };
         let last = first + u64::from(n) - 1;
         if run >= ORDERED {
-            // The beginning of the run was taken for random.
+            // The first pages of the run were classified as random.
             let back = if run - u64::from(n) < ORDERED {
                 run
             } else {
@@ -227,7 +228,7 @@ impl CheapSsd {
         for page in first..first + u64::from(n) {
             if self.buffer.free == 0 {
                 if self.buffer.ends.is_empty() {
-                    // Everything in the buffer waits for company: there will be none.
+                    // All pages in the buffer wait for a full program, which cannot happen.
                     end = end.max(self.program(since, at));
                 }
                 if let Some(Reverse((freed, pages))) = self.buffer.ends.pop() {
@@ -292,7 +293,7 @@ impl CheapSsd {
         self.front.command(t, 1) + self.p.trim_ns
     }
 
-    /// The fast region is emptied while nobody asks for anything.
+    /// Empties the fast region while the drive is idle.
     fn fold(&mut self, t: u64) {
         if self.slc_used > 0 && self.finishes.len() == 0 {
             let idle = t.saturating_sub(self.latest.max(Instant::START.0));
@@ -315,7 +316,7 @@ impl Device for CheapSsd {
         if self.p.slc_pages > 0 {
             self.fold(t);
         }
-        // What runs alone waits for all others, and holds up those behind it.
+        // A command that runs alone waits for all earlier commands, and delays all later ones.
         let alone = !self.p.nvme && matches!(command.op, Op::Flush | Op::Discard);
         let begin = if alone { t.max(self.latest) } else { t };
         let at = match command.op {

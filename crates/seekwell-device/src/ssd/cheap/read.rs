@@ -1,4 +1,4 @@
-//! Reads: from the buffer, from what was read ahead, from flash.
+//! Reads: from the buffer, from the read-ahead, from flash.
 
 use super::super::host::{NEVER, pages};
 use super::super::map_cache::COVERS;
@@ -7,14 +7,14 @@ use super::super::streams::Found;
 use super::{CheapSsd, spread};
 
 impl CheapSsd {
-    /// The unit of a page that lies anywhere.
+    /// The unit of a randomly written page.
     #[inline]
     pub(super) fn somewhere(&self, page: u64) -> u32 {
         (((spread(page ^ self.salt) >> 32) * u64::from(self.p.units)) >> 32) as u32
     }
 
-    /// Reads `n` pages from `first`, all in one region, from flash; when the last is in RAM.
-    /// `each` is told when each group is.
+    /// Reads `n` pages from `first`, all in one region, from flash. Returns when the last page is
+    /// in RAM. Calls `each` for each group.
     #[inline]
     fn flash_read(
         &mut self,
@@ -67,7 +67,7 @@ impl CheapSsd {
         last
     }
 
-    /// The same over several regions.
+    /// The same as [`Self::flash_read`] over several regions.
     fn span(
         &mut self,
         ready: u64,
@@ -84,8 +84,8 @@ impl CheapSsd {
         last
     }
 
-    /// Reads from RAM what was read ahead, the rest from flash, and reads further ahead; when the
-    /// first page is in RAM, and when the last.
+    /// Reads pages from the read-ahead in RAM and the rest from flash, and reads further ahead.
+    /// Returns when the first page is in RAM, and when the last is.
     fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> (u64, u64) {
         let ready = ram + self.p.lat_ns;
         let mut ahead = std::mem::take(&mut self.ahead[i]);
@@ -110,7 +110,7 @@ impl CheapSsd {
         } else {
             self.hits += 1;
         }
-        // The window is filled again when half of it is used up, in whole program units.
+        // The window is refilled when half of it is used up, in whole program units.
         let window = u64::from(self.p.read_ahead);
         let user = self.facts.capacity.0 / 8;
         if ahead.to < end + window / 2 {
@@ -151,7 +151,7 @@ impl CheapSsd {
         };
         let end = first + u64::from(n);
         let writing = self.flash.last_end > t || !self.buffer.pending.is_empty();
-        // When the first page is in RAM, and when the last.
+        // When the first page is in RAM, and when the last is.
         let (soonest, last) = match found {
             // Data in RAM need no look-up and no correction: only the command stage.
             Found::Begins(i) => self.stream(i, f, first, end, true),
@@ -185,7 +185,7 @@ impl CheapSsd {
                 (soonest, last)
             }
         };
-        // The link moves pages as they come, so only the last is left when flash is done.
+        // The link sends pages as they arrive, so only the last page is left when flash is done.
         let rest = self.front.link_ns(sectors.min(8));
         let whole = self.front.link_ns(sectors);
         link.max(last + rest).max(soonest + whole)

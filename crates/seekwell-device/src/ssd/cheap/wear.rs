@@ -1,33 +1,33 @@
-//! How much cleaning a written page costs, from the share of the drive that holds data, the share
-//! of it that is written at random, and how long that has gone on.
+//! The cleaning cost per written page. It depends on the share of the drive that holds data, the
+//! share that is written at random, and the duration of random writing.
 
 use super::super::params::{SsdParams, State};
 use super::super::regions::{Kind, REGION, Regions};
 use super::super::wa::{ramp, write_amplification};
 
-/// Background work that each written page leaves behind; see the module.
+/// Background work per written page; see the module.
 #[derive(Debug, Clone)]
 pub(super) struct Wear {
     user: f64,
     physical: f64,
-    /// Pages that could be written at random before the first cleaning.
+    /// Pages that can be written at random before the first cleaning.
     budget: f64,
-    /// Pages written at random, or for the first time, since then.
+    /// Pages written since then, at random or to empty regions.
     written: f64,
     aged: bool,
-    /// Cleaning of one page copied, and erasing of one page written, ns.
+    /// Time to clean one page by copying, and erase time per written page, ns.
     copy_ns: f64,
     erase_ns: f64,
     factor: f64,
     /// Write amplification of random writes.
     pub wa: f64,
-    /// Background work for a page written at random and in order, ns.
+    /// Background work per page written at random, and per page written in order, ns.
     pub random_ns: u64,
     pub ordered_ns: u64,
-    /// Pages of the fast region that may be used.
+    /// Usable pages of the fast region.
     pub slc_limit: u64,
     slc: (u64, u64),
-    /// Programs until the figures are worked out again.
+    /// Number of programs until the figures are recomputed.
     left: u32,
     period: u32,
 }
@@ -61,12 +61,12 @@ impl Wear {
         let n = regions.count(Kind::Ordered) + regions.count(Kind::Random);
         ((n * REGION) as f64).min(self.user)
     }
-    /// Pages were written at random, or where nothing was.
+    /// Records pages written at random or to empty regions.
     #[inline]
     pub fn wrote(&mut self, pages: u32) {
         self.written += f64::from(pages);
     }
-    /// One more program; now and then the figures are worked out again.
+    /// Counts a program, and recomputes the figures from time to time.
     #[inline]
     pub fn tick(&mut self, regions: &Regions) {
         if self.left == 0 {
@@ -74,14 +74,14 @@ impl Wear {
         }
         self.left -= 1;
     }
-    /// Works the figures out.
+    /// Recomputes the figures.
     pub fn refresh(&mut self, regions: &Regions) {
         self.left = self.period;
         let valid = self.valid(regions);
         let random = ((regions.count(Kind::Random) * REGION) as f64).min(self.user);
         let spare = self.physical - valid;
         if random == 0.0 {
-            // Erased, or rewritten in order: it begins anew.
+            // The drive was erased or rewritten in order: start over.
             self.aged = false;
             self.written = 0.0;
             self.budget = spare;

@@ -1,4 +1,4 @@
-//! What commands do: their way in, reads against the map, the write buffer, FLUSH and TRIM.
+//! Execution of commands: arrival, reads through the map, the write buffer, FLUSH and TRIM.
 
 use super::super::host::pages;
 use super::super::map_cache::COVERS;
@@ -9,7 +9,7 @@ use super::{COMING, Cmd, DetailedSsd, READY};
 use seekwell_core::{Command, Op};
 
 impl DetailedSsd {
-    /// A command of some length, inside the capacity, at `t`.
+    /// Accepts a command of nonzero length, inside the capacity, at `t`.
     pub(super) fn take_in(&mut self, t: u64, command: &Command) {
         if self.p.slc_pages > 0 && self.open == 0 && self.finishes.len() == 0 {
             let idle = t.saturating_sub(self.latest.max(seekwell_core::Instant::START.0));
@@ -77,13 +77,14 @@ impl DetailedSsd {
         }
     }
 
-    /// Everything but reads arrives in the order of the command stage.
+    /// Queues a write, FLUSH or TRIM. These arrive in the order of the command stage.
     fn enter_writes(&mut self, at: u64, c: u32) {
         let last = self.writes_in.back().map_or(0, |e| e.0);
         self.writes_in.push_back((at.max(last), c));
     }
 
-    /// Is the read part of a stream, and all of it in RAM? Reads further ahead if it is.
+    /// Whether the read belongs to a stream and is completely in RAM. If it belongs to a stream,
+    /// reads further ahead.
     fn note_stream(&mut self, c: u32, sector: u64, sectors: u32, t: u64) -> bool {
         let (first, end) = {
             let cmd = &self.cmds[c as usize];
@@ -96,7 +97,7 @@ impl DetailedSsd {
         };
         let ahead = &mut self.ahead[i];
         if begins {
-            // Commands may still wait for pages of what was here: those are told as before.
+            // Commands may still wait for pages of the old stream in this place: keep it for them.
             if ahead
                 .ring
                 .iter()
@@ -119,7 +120,8 @@ impl DetailedSsd {
         known
     }
 
-    /// Fills the window of a stream whose reader will go on at `end`, once half is used up.
+    /// Refills the window of a stream whose reader continues at `end`, once half of the window is
+    /// used up.
     fn read_ahead(&mut self, i: usize, end: u32, t: u64) {
         let (window, k) = (self.p.read_ahead, self.p.k);
         let ahead = &self.ahead[i];
@@ -156,8 +158,8 @@ impl DetailedSsd {
         }
     }
 
-    /// Place of a user page, and how many from it on (before `end`) lie in the same program unit
-    /// in order, so that one array read has them all.
+    /// The place of a user page, and how many pages from it on (before `end`) are consecutive in
+    /// the same program unit, so that one array read fetches them all.
     #[inline]
     fn together(&self, page: u32, end: u32) -> (Place, u32) {
         let place = self.map.place(page);
@@ -171,7 +173,7 @@ impl DetailedSsd {
         (place, n)
     }
 
-    /// Asks for `n` pages from a physical one.
+    /// Requests `n` physical pages from `ppn` on.
     #[inline]
     fn ask_flash(&mut self, ppn: u32, n: u32, whom: For, t: u64) {
         let (block, at) = self.map.block_of(ppn);
@@ -185,7 +187,7 @@ impl DetailedSsd {
         self.ask(u, op, t);
     }
 
-    /// A read has passed the command stage: its translation page first, if RAM lacks it.
+    /// A read has passed the command stage. Fetches its translation page first if RAM lacks it.
     pub(super) fn arrive_read(&mut self, c: u32, t: u64) {
         let first = self.cmds[c as usize].first;
         let look = self.cache.touch(u64::from(first), false);
@@ -193,7 +195,7 @@ impl DetailedSsd {
             self.write_map_page();
         }
         if look.miss {
-            // Translation pages lie anywhere.
+            // Translation pages are spread at random.
             let u = (u64::from(first) / COVERS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let u = (u % self.units.len() as u64) as usize;
             let op = self.ops.add(For::Lookup(c), 1, 0);
@@ -202,17 +204,17 @@ impl DetailedSsd {
         self.look_at(c, t);
     }
 
-    /// A changed translation page takes a place in the buffer, as if the host had written it.
+    /// Puts a changed translation page into a buffer slot, like a page of the host.
     fn write_map_page(&mut self) {
         if let Some(slot) = self.buffer.free.pop() {
             self.queue_slot(slot, NONE);
         }
     }
 
-    /// A read finds its pages: in RAM, nowhere, read ahead, or on flash.
+    /// Finds the pages of a read: in RAM, unwritten, read ahead, or on flash.
     pub(super) fn look_at(&mut self, c: u32, t: u64) {
         let cmd = &mut self.cmds[c as usize];
-        // Held until all parts are asked for.
+        // Holds the command until all its parts have been requested.
         cmd.parts = 1;
         let (mut page, end) = (cmd.first, cmd.end);
         let stream = cmd
@@ -234,7 +236,8 @@ impl DetailedSsd {
                         self.cmds[c as usize].parts += 1;
                         in_ram = false;
                     }
-                    // Another command waits for the same page: this one reads by itself.
+                    // Another command already waits for this page, so this command reads it from
+                    // flash.
                     _ => break,
                 }
                 page += 1;
@@ -262,7 +265,7 @@ impl DetailedSsd {
         self.part_done(c, 0, t);
     }
 
-    /// So many sectors of a read are in RAM and go over the link; with the last part it is done.
+    /// `sectors` of a read are in RAM and cross the link. The last part completes the read.
     pub(super) fn part_done(&mut self, c: u32, sectors: u32, t: u64) {
         let cmd = &mut self.cmds[c as usize];
         cmd.parts -= 1;
@@ -285,7 +288,7 @@ impl DetailedSsd {
         }
     }
 
-    /// A read that is all in RAM goes over the link.
+    /// Sends a read that is completely in RAM over the link.
     pub(super) fn reply(&mut self, c: u32, t: u64) {
         self.cmds[c as usize].parts = 1;
         self.part_done(c, 0, t);
@@ -314,14 +317,14 @@ impl DetailedSsd {
         b.line.push_back(slot);
     }
 
-    /// Waiting writes put their pages into the buffer while there are slots.
+    /// Moves pages of waiting writes into the buffer while it has free slots.
     fn admit(&mut self, t: u64) {
         while let Some(c) = self.buffer.waiting.front().copied() {
             let cmd = self.cmds[c as usize];
             let mut page = cmd.first;
             while page < cmd.end {
                 let place = self.map.place(page);
-                // A page that still waits in the buffer is changed there.
+                // A page that still waits in the buffer is changed in place.
                 let changed = match place {
                     Place::Slot(s) => {
                         (s as usize) < self.buffer.period.len() && !self.buffer.taken[s as usize]
@@ -363,7 +366,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Slots of a finished program: waiting writes get them, flushes may be done.
+    /// Frees the slots of a finished program, for waiting writes. Flushes may be done.
     pub(super) fn give_back(&mut self, slots: &[u32], t: u64) {
         for slot in slots {
             let b = &mut self.buffer;
@@ -379,7 +382,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Flushes whose pages are all programmed are done.
+    /// Completes flushes whose pages are all programmed.
     fn settle(&mut self, t: u64) {
         while self.buffer.left.len() > 1 && self.buffer.left.front() == Some(&0) {
             self.buffer.left.pop_front();
@@ -395,7 +398,7 @@ impl DetailedSsd {
         }
     }
 
-    /// The command is done when everything in the buffer has been programmed.
+    /// Completes the command when everything now in the buffer has been programmed.
     fn sync(&mut self, c: u32, t: u64) {
         let b = &mut self.buffer;
         b.forced = b.line.len();
@@ -418,7 +421,7 @@ impl DetailedSsd {
     fn trim(&mut self, c: u32, t: u64) {
         let cmd = self.cmds[c as usize];
         let (mut from, mut to) = (cmd.first, cmd.end);
-        // Pages touched only in part keep their data.
+        // Pages that the TRIM touches only in part keep their data.
         if cmd.partial > 0 {
             from += 1;
             to -= 1;

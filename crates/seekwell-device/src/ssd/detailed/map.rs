@@ -1,9 +1,9 @@
-//! The page map: where each user page is, what each physical page holds, and how many pages of
-//! each block are still valid.
+//! The page map: the place of each user page, the content of each physical page, and the number of
+//! valid pages of each block.
 //!
-//! Four bytes a user page and four a physical page. A user page is nowhere, in a buffer slot, or
-//! on a physical page; a physical page is valid if the map of the user page it was written for
-//! points back at it.
+//! The map takes four bytes per user page and four per physical page. A user page is nowhere, in a
+//! buffer slot, or on a physical page. A physical page is valid if its user page's entry points
+//! back at it.
 
 use super::super::params::{SsdParams, Victim};
 use crate::divide::Divisor;
@@ -12,12 +12,12 @@ use seekwell_core::rng::Pcg64Mcg;
 
 /// No page.
 pub(super) const NONE: u32 = u32::MAX;
-/// Set in places that are buffer slots.
+/// Flag of places that are buffer slots.
 const SLOT: u32 = 1 << 31;
-/// Score of a block that may not be cleaned: free, or being written or cleaned.
+/// Score of a block that may not be cleaned, because it is free, open or being cleaned.
 const KEEP: u16 = u16::MAX;
 
-/// Where a user page is.
+/// The place of a user page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Never written, or trimmed.
@@ -34,15 +34,15 @@ pub(super) struct Map {
     to: Vec<u32>,
     back: Vec<u32>,
     valid: Vec<u16>,
-    /// Valid pages of blocks that may be cleaned, [`KEEP`] of others.
+    /// Valid pages of blocks that may be cleaned; [`KEEP`] for the others.
     score: Vec<u16>,
     closed_at: Vec<u32>,
     erases: Vec<u32>,
-    /// Valid pages of each unit.
+    /// Valid pages per unit.
     unit_valid: Vec<u32>,
     by_block: Divisor,
     by_unit: Divisor,
-    /// Pages of a block, blocks of a unit.
+    /// Pages per block, blocks per unit.
     pub block: u32,
     pub blocks: u32,
     closings: u32,
@@ -69,7 +69,7 @@ impl Map {
             most_erases: 0,
         }
     }
-    /// Where a user page is.
+    /// The place of a user page.
     #[inline]
     pub fn place(&self, lpn: u32) -> Place {
         match self.to[lpn as usize] {
@@ -78,23 +78,23 @@ impl Map {
             x => Place::Flash(x),
         }
     }
-    /// Block of a physical page, and the page's number in it.
+    /// The block of a physical page, and the page's index in it.
     #[inline]
     pub fn block_of(&self, ppn: u32) -> (u32, u32) {
         let (b, at) = self.by_block.split(u64::from(ppn));
         (b as u32, at as u32)
     }
-    /// Unit of a block.
+    /// The unit of a block.
     #[inline]
     pub fn unit_of(&self, block: u32) -> u32 {
         self.by_unit.split(u64::from(block)).0 as u32
     }
-    /// Valid pages of a unit.
+    /// The number of valid pages of a unit.
     #[inline]
     pub fn held(&self, unit: usize) -> u32 {
         self.unit_valid[unit]
     }
-    /// Valid pages of a block.
+    /// The number of valid pages of a block.
     #[inline]
     pub fn valid(&self, block: u32) -> u32 {
         u32::from(self.valid[block as usize])
@@ -118,24 +118,25 @@ impl Map {
             self.count(old, -1);
         }
     }
-    /// The newest copy of a user page is in this slot now.
+    /// Records that the newest copy of a user page is in this slot.
     #[inline]
     pub fn hold_in(&mut self, lpn: u32, slot: u32) {
         self.leave(lpn);
         self.to[lpn as usize] = slot | SLOT;
     }
-    /// The user page holds nothing any more.
+    /// Records that a user page holds no data.
     pub fn forget(&mut self, lpn: u32) {
         self.leave(lpn);
         self.to[lpn as usize] = NONE;
     }
-    /// A physical page is being written for a user page ([`NONE`]: for nobody).
+    /// Records that a physical page is being written for a user page ([`NONE`]: for none).
     #[inline]
     pub fn assign(&mut self, ppn: u32, lpn: u32) {
         self.back[ppn as usize] = lpn;
     }
-    /// Physical pages from `base` on, all of one block, are written, one from each slot; those whose
-    /// slot still has the newest copy are valid. How many are.
+    /// Records that physical pages from `base` on, all of one block, have been written, one from
+    /// each slot. A page is valid if its slot still has the newest copy. Returns the number of
+    /// valid pages.
     #[inline]
     pub fn written(&mut self, base: u32, slots: &[u32]) -> u32 {
         let mut valid = 0;
@@ -149,9 +150,9 @@ impl Map {
         self.count(base, valid as i32);
         valid
     }
-    /// Takes the valid pages among up to `look` physical ones from page `at` of a block on into
-    /// the slots `next` gives, until those or the pages end: what was taken (its page in the block,
-    /// user page, slot) goes to `each`. The first page not looked at.
+    /// Moves the valid pages among up to `look` physical ones, from page `at` of a block on, into
+    /// the slots that `next` gives, until slots or pages run out. Reports each moved page (index in
+    /// the block, user page, slot) to `each`. Returns the first page that was not examined.
     #[inline]
     pub fn take_out(
         &mut self,
@@ -163,7 +164,8 @@ impl Map {
     ) -> u32 {
         let base = block * self.block;
         let end = (at + look).min(self.block);
-        // Looked at all together first: the map is large, and memory answers several at a time.
+        // Look at all pages together first: the map is large, and memory can serve several misses
+        // in parallel.
         let valid = (at..end)
             .filter(|i| self.holder(base + i).is_some())
             .count();
@@ -183,41 +185,41 @@ impl Map {
         self.count(base, -taken);
         i
     }
-    /// The user page on a physical page, if that is valid.
+    /// The user page on a physical page, if that page is valid.
     #[inline]
     pub fn holder(&self, ppn: u32) -> Option<u32> {
         let lpn = self.back[ppn as usize];
         (lpn != NONE && self.to[lpn as usize] == ppn).then_some(lpn)
     }
-    /// Puts a user page on a physical page from outside (preparing a state).
+    /// Sets the physical page of a user page, to prepare a state.
     pub fn place_at(&mut self, lpn: u32, ppn: u32) {
         self.back[ppn as usize] = lpn;
         self.to[lpn as usize] = ppn;
         self.count(ppn, 1);
     }
-    /// A block is full: it may be cleaned.
+    /// Marks a full block as available for cleaning.
     pub fn close(&mut self, block: u32) {
         self.closings = self.closings.wrapping_add(1);
         self.closed_at[block as usize] = self.closings;
         self.score[block as usize] = self.valid[block as usize];
     }
-    /// A block was chosen for cleaning: it may not be chosen again.
+    /// Marks a block as chosen for cleaning, so that it is not chosen again.
     pub fn take(&mut self, block: u32) {
         self.score[block as usize] = KEEP;
     }
-    /// A block was erased.
+    /// Records the erase of a block.
     pub fn erased(&mut self, block: u32) {
         let e = &mut self.erases[block as usize];
         *e += 1;
         self.most_erases = self.most_erases.max(*e);
     }
-    /// Erases of a block.
+    /// Number of erases of a block.
     pub fn erases(&self, block: u32) -> u32 {
         self.erases[block as usize]
     }
 
-    /// The block of a unit to be cleaned; `None` if nothing can be gained. With `spread` above 0,
-    /// the block erased least goes first once it is so far behind the one erased most.
+    /// The block of a unit to clean; `None` if cleaning gains nothing. With `spread` above 0, the
+    /// least erased block goes first when its count is that far below the greatest.
     pub fn victim(
         &self,
         unit: usize,
@@ -244,7 +246,7 @@ impl Map {
                     0 => self.blocks.ilog2().max(1),
                     d => d,
                 };
-                // Blocks that may not be cleaned are drawn again, not for ever.
+                // Draw again if the block may not be cleaned, a limited number of times.
                 let mut best: Option<usize> = None;
                 let (mut drawn, mut tries) = (0, 0);
                 while drawn < d && tries < 64 * d {
@@ -260,7 +262,7 @@ impl Map {
                 best.or_else(|| closed().min_by_key(|i| scores[*i]))
             }
             Victim::CostBenefit => {
-                // (1 - u) / 2u x age, compared as fractions of integers.
+                // (1 - u) / 2u x age, compared as integer fractions.
                 let value = |i: usize| {
                     let v = u128::from(scores[i]);
                     let age = self.closings.wrapping_sub(self.closed_at[from + i]);
@@ -281,8 +283,8 @@ impl Map {
         (scores[best] < self.block as u16).then_some((from + best) as u32)
     }
 
-    /// Do the counts agree with the map? For tests; walks everything. Pages in slots are counted
-    /// by `in_slot`.
+    /// Checks the counts against the map, for tests. Walks everything; `in_slot` counts the pages
+    /// in slots.
     pub fn check(&self) -> Result<Counts, String> {
         let mut valid = vec![0u16; self.valid.len()];
         let mut counts = Counts::default();
@@ -321,7 +323,7 @@ impl Map {
     }
 }
 
-/// User pages on flash and in buffer slots.
+/// Numbers of user pages on flash and in buffer slots.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// On a valid physical page.
@@ -361,7 +363,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same places as two plain ordered maps, and counts that agree.
+        /// Compares the places with two ordered maps, and checks the counts.
         #[test]
         fn agrees_with_a_plain_model(steps in proptest::collection::vec(step(), 1..200)) {
             let mut map = Map::new(&small(), 6);
@@ -371,7 +373,7 @@ mod tests {
             for s in steps {
                 match s {
                     Do::Put(lpn, s) => {
-                        // A slot holds one page at a time.
+                        // A slot holds at most one page.
                         if slot.values().any(|l| *l == lpn) || slot.contains_key(&s) {
                             continue;
                         }
@@ -412,7 +414,7 @@ mod tests {
         }
     }
 
-    /// Block i of unit 0 with i + 1 valid pages, closed in the order 2, 0, 1, 3, 4.
+    /// Block i of unit 0 with i + 1 valid pages; the blocks are closed in the order 2, 0, 1, 3, 4.
     fn five() -> Map {
         let mut map = Map::new(&small(), 6);
         let mut lpn = 0;
@@ -433,7 +435,7 @@ mod tests {
         let mut pick = |rule| map.victim(0, rule, 0, &mut rng);
         assert_eq!(pick(Victim::Greedy), Some(0));
         assert_eq!(pick(Victim::Fifo), Some(2));
-        // (8-1)/2 x 4 against (8-3)/6 x 5 and less.
+        // (8-1)/2 x 4, compared with (8-3)/6 x 5 and smaller values.
         assert_eq!(pick(Victim::CostBenefit), Some(0));
         assert_eq!(pick(Victim::Choices(64)), Some(0));
         let one: Vec<_> = (0..50).filter_map(|_| pick(Victim::Choices(1))).collect();

@@ -1,17 +1,17 @@
-//! The detailed variant: a page map, and every flash operation an event.
+//! The detailed variant: a page map, and an event for every flash operation.
 //!
-//! Units serve map reads and user reads, then read-ahead, then the programs of the host, then
-//! cleaning; once free blocks are few, cleaning takes its turns before the host's programs, as
-//! many as keep pace with them. It copies a program's worth of pages at a time, so a read never
-//! waits for more than one operation. Programs go to the next unit that is idle; reads go where
-//! the map says.
+//! A unit serves map reads and user reads first, then read-ahead, then the host's programs, then
+//! cleaning. When free blocks are few, cleaning precedes the host's programs as often as needed to
+//! keep pace with them. Cleaning copies the pages of one program at a time, so a read never waits
+//! for more than one operation. Programs go to the next idle unit; reads go to the unit that the
+//! map names.
 //!
-//! A page counts as over-provisioned spare only if it can hold old data: blocks being written and
-//! those kept free come on top of `rho`, so that write amplification does not depend on the scale.
+//! Only pages that can hold old data count as over-provisioned spare. Open blocks and reserved free
+//! blocks come on top of `rho`, so that write amplification does not depend on the scale.
 //!
-//! Simplified: the fast region changes program times, not where data lie; pages a block gives to
-//! cleaning count as in the buffer while they are copied, and the block may be erased before the
-//! copy is programmed.
+//! Simplifications: the fast region changes program times, not the placement of data. Pages that
+//! are copied by cleaning count as buffered, and their old block may be erased before the copy is
+//! programmed.
 
 mod commands;
 mod fill;
@@ -39,13 +39,13 @@ use unit::{Ops, Unit};
 
 /// Tables up to this size are not scaled down unless asked.
 const TABLE_BYTES: u64 = 128 << 20;
-/// Blocks a unit keeps at least when a drive is scaled, by making blocks smaller.
+/// A scaled drive keeps at least this number of blocks per unit; its blocks are smaller instead.
 const UNIT_BLOCKS: u64 = 512;
 
-/// What a drive has programmed and erased since the run began.
+/// Number of operations since the run began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wear {
-    /// Pages of the host programmed.
+    /// Host pages programmed.
     pub host_pages: u64,
     /// Pages copied by cleaning.
     pub copied_pages: u64,
@@ -60,7 +60,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Pages programmed for each page the host wrote; 1 before it wrote any.
+    /// Pages programmed per page written by the host; 1 before the first write.
     pub fn amplification(&self) -> f64 {
         if self.host_pages == 0 {
             1.0
@@ -70,7 +70,7 @@ impl Wear {
     }
 }
 
-/// A command inside.
+/// A command in the drive.
 #[derive(Debug, Clone, Copy)]
 struct Cmd {
     id: u32,
@@ -79,24 +79,25 @@ struct Cmd {
     /// Pages to do: [first, end).
     first: u32,
     end: u32,
-    /// Sectors not yet over the link.
+    /// Sectors that have not crossed the link yet.
     sectors: u32,
-    /// Reads it waits for; 1 more while it is being looked at.
+    /// Number of reads that it waits for, plus 1 while it is being examined.
     parts: u32,
-    /// Has used the link.
+    /// The command has used the link.
     linked: bool,
-    /// Written in part at either end.
+    /// Number of ends that are written only in part.
     partial: u8,
-    /// Stream it reads in, and that stream's life.
+    /// The stream that it reads in, and the generation of that stream.
     stream: Option<(u8, u32)>,
 }
 
-/// A page read ahead.
+/// The page has been read ahead.
 const READY: u32 = NONE;
-/// Under way, and nobody waits.
+/// The page is being read, and no command waits for it.
 const COMING: u32 = NONE - 1;
 
-/// Pages read ahead of a stream: [from, to), each ready, coming, or coming for a command.
+/// Pages read ahead of a stream: [from, to). Each is ready, being read, or being read for a
+/// command.
 #[derive(Debug, Clone, Default)]
 struct Ahead {
     from: u32,
@@ -110,18 +111,19 @@ struct Ahead {
 struct Buffer {
     /// User page of each slot, or [`NONE`]; the host's slots first, then those of cleaning.
     lpn: Vec<u32>,
-    /// Flush period of each slot of the host.
+    /// Flush period of each host slot.
     period: Vec<u64>,
-    /// Taken for a program.
+    /// The slot belongs to a program.
     taken: Vec<bool>,
     free: Vec<u32>,
-    /// Slots that wait for a program, oldest first, and how many of them may not wait for company.
+    /// Slots that wait for a program, oldest first, and the number of them that must not wait until
+    /// a program is full.
     line: VecDeque<u32>,
     forced: usize,
     /// Writes that wait for slots.
     waiting: VecDeque<u32>,
-    /// Unprogrammed pages of each flush period, from `oldest` on; flushes and the periods they
-    /// wait for.
+    /// Unprogrammed pages of each flush period, from `oldest` on; then the flushes, with the
+    /// periods that they wait for.
     left: VecDeque<u32>,
     oldest: u64,
     flushes: VecDeque<(u64, u32)>,
@@ -139,42 +141,42 @@ pub struct DetailedSsd {
     map: Map,
     cache: MapCache,
     units: Vec<Unit>,
-    /// Next event of each unit.
+    /// Next event per unit.
     events: Tree,
-    /// Units with nothing to do, one bit each.
+    /// Idle units, one bit each.
     idle: [u64; 4],
     channels: Vec<u64>,
     ops: Ops,
     cmds: Vec<Cmd>,
     cmd_free: Vec<u32>,
-    /// Reads found in RAM, reads for flash, and all else, on their way through the command stage.
+    /// Commands in the command stage: reads found in RAM, reads for flash, and all others.
     hits_in: VecDeque<(u64, u32)>,
     reads_in: VecDeque<(u64, u32)>,
     writes_in: VecDeque<(u64, u32)>,
     buffer: Buffer,
     readers: Streams,
     ahead: Vec<Ahead>,
-    /// Unit whose turn it is (striped programs), and from where to look for an idle one.
+    /// The unit whose turn it is (striped programs), and the start of the search for an idle unit.
     turn: usize,
     slc_used: u64,
     slc_limit: u64,
     finishes: Finishes,
-    /// Commands whose end is not known yet, and the latest end known.
+    /// Number of commands whose end is unknown, and the latest known end.
     open: u32,
     latest: u64,
-    /// A command that runs alone, and whether it has begun.
+    /// A command that must run alone, and whether it has begun.
     alone: Option<(u32, bool)>,
     busy: Busy,
     now: u64,
     hits: u64,
     wear: Wear,
-    /// Most valid pages a unit may take.
+    /// Limit of valid pages per unit.
     unit_max: u32,
     owed_max: f64,
     log: EventLog,
 }
 
-/// The parameters of the part that is modelled, and the scale.
+/// The parameters of the modelled part, and the scale.
 pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     let bytes = |pages: u64| (pages as f64 * (2.0 + p.rho) * 4.0) as u64;
     let mut scale = p.scale.max(1);
@@ -211,15 +213,15 @@ pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     Ok((q, scale))
 }
 
-/// Bytes of the tables that grow with the capacity: map, reverse map, counts of the blocks.
+/// Bytes of the tables that grow with the capacity: map, reverse map, block counts.
 pub(super) fn table_bytes(p: &SsdParams) -> u64 {
     let blocks = fill::blocks(p) * u64::from(p.units);
     4 * (p.pages + blocks * u64::from(p.block)) + 12 * blocks
 }
 
 impl DetailedSsd {
-    /// A drive with these parameters, in the state they name, scaled down if they say so or its
-    /// tables would be large: [`DetailedSsd::scale`] tells.
+    /// A drive with these parameters, in the state that they name. It is scaled down if the
+    /// parameters ask for it or the tables would be large; [`DetailedSsd::scale`] gives the scale.
     pub fn new(p: &SsdParams, seed: u64) -> Result<Self, ParamError> {
         let (p, scale) = scaled(p)?;
         let mut rng = rng::stream(seed, "ssd-detailed");
@@ -302,11 +304,11 @@ impl DetailedSsd {
         })
     }
 
-    /// One part in so many of the capacity is modelled (and offered to the host).
+    /// The model covers, and offers to the host, 1/`scale` of the capacity.
     pub fn scale(&self) -> u64 {
         self.scale
     }
-    /// What was programmed and erased so far.
+    /// Programs and erases so far.
     pub fn wear(&self) -> Wear {
         self.wear
     }
@@ -314,18 +316,18 @@ impl DetailedSsd {
     pub fn table_bytes(&self) -> u64 {
         table_bytes(&self.p)
     }
-    /// Walks the whole map and compares it with every count; how many user pages are where.
+    /// Walks the whole map and checks every count. Returns the numbers of user pages by place.
     pub fn check(&self) -> Result<Counts, String> {
         self.map.check()
     }
-    /// Least and most erases of a block of unit `unit`.
+    /// Least and greatest erase count of the blocks of a unit.
     pub fn erase_spread(&self, unit: u32) -> (u32, u32) {
         let from = unit * self.map.blocks;
         let erases = || (from..from + self.map.blocks).map(|b| self.map.erases(b));
         (erases().min().unwrap_or(0), erases().max().unwrap_or(0))
     }
 
-    /// Handles what happens by itself up to `to`.
+    /// Processes the internal events up to `to`.
     #[inline]
     fn run_to(&mut self, to: u64) {
         loop {
@@ -360,7 +362,7 @@ impl DetailedSsd {
         }
     }
 
-    /// The end of a command is known.
+    /// Schedules the completion of a command at `at`.
     fn finish(&mut self, c: u32, at: u64) {
         let id = self.cmds[c as usize].id;
         self.cmd_free.push(c);
@@ -370,7 +372,7 @@ impl DetailedSsd {
         self.begin_alone();
     }
 
-    /// A command found all it wants in RAM.
+    /// Logs that a command found all its pages in RAM.
     #[inline]
     fn note_hit(&mut self, c: u32) {
         let (now, id) = (Instant(self.now), self.cmds[c as usize].id);
@@ -380,7 +382,7 @@ impl DetailedSsd {
         });
     }
 
-    /// A command that runs alone begins when it is the last.
+    /// Starts a command that runs alone when it is the only one left.
     fn begin_alone(&mut self) {
         if let Some((c, false)) = self.alone
             && self.open == 1

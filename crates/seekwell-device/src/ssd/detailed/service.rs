@@ -1,4 +1,4 @@
-//! What units do: the order of service, programs, cleaning, suspension.
+//! The work of units: order of service, programs, cleaning, suspension.
 
 use super::super::host::{NEVER, enter};
 use super::map::NONE;
@@ -6,7 +6,7 @@ use super::unit::{For, Open, Phase};
 use super::{COMING, DetailedSsd, READY};
 use seekwell_core::{Action, Event, Instant, More};
 
-/// Reads served in one suspension before the program or erase goes on.
+/// Reads served in one suspension before the program or erase resumes.
 const PATIENCE: u32 = 16;
 
 impl DetailedSsd {
@@ -46,7 +46,7 @@ impl DetailedSsd {
         )
     }
 
-    /// A read joins the line of its unit at `t`.
+    /// Queues a read at its unit at `t`.
     pub(super) fn ask(&mut self, u: usize, op: u32, t: u64) {
         let ahead = matches!(self.ops.get(op).whom, For::Ahead { .. } | For::Nobody);
         let unit = &mut self.units[u];
@@ -80,7 +80,7 @@ impl DetailedSsd {
         self.phase(u, Phase::Array(op), until);
     }
 
-    /// An idle unit takes up what comes first.
+    /// Starts the first waiting work on an idle unit.
     pub(super) fn choose(&mut self, u: usize, t: u64) {
         let unit = &mut self.units[u];
         if let Some((phase, left)) = unit.suspended {
@@ -115,7 +115,7 @@ impl DetailedSsd {
         }
     }
 
-    /// What ended at the unit's event.
+    /// Handles the end of a unit's operation.
     pub(super) fn unit_event(&mut self, u: usize, t: u64) {
         match self.units[u].phase {
             Phase::Idle => self.events.set(u, NEVER),
@@ -125,7 +125,7 @@ impl DetailedSsd {
             }
             Phase::Transfer(op) => {
                 let op = self.ops.remove(op);
-                // The unit goes on first: what the read leads to may ask it for more.
+                // Restart the unit first: the completed read may lead to more requests for it.
                 self.choose(u, t);
                 self.have_read(op.whom, op.pages, t);
             }
@@ -161,12 +161,12 @@ impl DetailedSsd {
             Phase::CopyTransfer => self.choose(u, t),
         }
         if self.p.striped {
-            // The turn may have come to a unit that is idle.
+            // The turn may have come to an idle unit.
             self.feed(t);
         }
     }
 
-    /// Units that are idle take what waits to be programmed.
+    /// Gives waiting pages to idle units to program.
     pub(super) fn feed(&mut self, t: u64) {
         while self.ready_to_program() {
             let start = self.turn;
@@ -180,7 +180,7 @@ impl DetailedSsd {
                 }
             } else {
                 let words = n.div_ceil(64);
-                // From where the last search ended, around.
+                // Search in a circle, from the end of the last search.
                 'search: for i in 0..=words {
                     let w = (start / 64 + i) % words;
                     let mut bits = self.idle[w];
@@ -205,7 +205,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Pages of the next program: the fast region takes fewer at a time.
+    /// Pages of the next program; the fast region takes fewer at a time.
     #[inline]
     fn step(&self) -> u32 {
         if self.slc_used < self.slc_limit {
@@ -220,7 +220,7 @@ impl DetailedSsd {
         b.line.len() >= self.step() as usize || b.forced > 0
     }
 
-    /// Starts a program of the host's pages, if there are enough and the unit has room.
+    /// Starts a program of the host's pages, if there are enough pages and the unit has room.
     fn program_next(&mut self, u: usize, t: u64) -> bool {
         if !self.ready_to_program() || (self.p.striped && u != self.turn) {
             return false;
@@ -232,7 +232,7 @@ impl DetailedSsd {
         }
         let unit = &mut self.units[u];
         if unit.host.block == NONE {
-            // The last free block is for cleaning.
+            // The last free block is reserved for cleaning.
             if unit.free.len() < 2 {
                 return false;
             }
@@ -278,7 +278,7 @@ impl DetailedSsd {
     /// Sends a program's data to the unit.
     fn load(&mut self, u: usize, t: u64, pages: u32, over_bus: bool) {
         let unit = &mut self.units[u];
-        // Parity and journal: now and then a program takes the time of two.
+        // Parity and journal: from time to time a program takes twice as long.
         unit.extra += self.p.write_factor - 1.0;
         if unit.extra >= 1.0 {
             unit.extra -= 1.0;
@@ -288,7 +288,7 @@ impl DetailedSsd {
         self.phase(u, Phase::Load, until);
     }
 
-    /// A program is done: its pages are on flash, its slots free.
+    /// A program is done: its pages are on flash, and its slots become free.
     fn programmed(&mut self, u: usize, t: u64) {
         let mut group = std::mem::take(&mut self.units[u].group);
         let base = self.units[u].base;
@@ -313,7 +313,7 @@ impl DetailedSsd {
         self.units[u].group = group;
     }
 
-    /// Cleaning must take its turn before the host's programs.
+    /// Whether cleaning must precede the host's programs.
     fn must_clean(&mut self, u: usize) -> bool {
         let unit = &mut self.units[u];
         if unit.free.len() >= self.p.gc_marks.0 as usize {
@@ -322,13 +322,13 @@ impl DetailedSsd {
         }
         unit.owed > 0.0 || unit.free.len() < 2
     }
-    /// Cleaning may go on, as there is nothing else to do.
+    /// Whether cleaning may continue because the unit has no other work.
     fn may_clean(&self, u: usize) -> bool {
         let unit = &self.units[u];
         unit.free.len() < self.p.gc_marks.1 as usize || unit.doomed != NONE
     }
 
-    /// One operation of cleaning; false if there is nothing to clean.
+    /// Starts one cleaning operation. Returns false if there is nothing to clean.
     fn clean(&mut self, u: usize, t: u64) -> bool {
         let k = self.p.k as usize;
         if self.units[u].copied.len() >= k && self.copy_back(u, t) {
@@ -352,7 +352,7 @@ impl DetailedSsd {
                 let valid = f64::from(self.map.valid(block));
                 let unit = &mut self.units[u];
                 (unit.victim, unit.at) = (block, 0);
-                // Never nothing: an erase is owed too.
+                // Never zero, because an erase is owed too.
                 unit.price = (valid + 1.0) / (f64::from(self.map.block) - valid).max(1.0);
             }
             let (pages, arrays) = self.collect(u);
@@ -364,8 +364,9 @@ impl DetailedSsd {
         }
     }
 
-    /// Takes the next valid pages of the block being cleaned, a program's worth at most, into
-    /// slots; how many, and how many program units they lie in. A block that is through is doomed.
+    /// Moves the next valid pages of the block being cleaned into slots, at most one program's
+    /// worth. Returns their number, and the number of program units that they come from. Marks a
+    /// finished block for erasure.
     fn collect(&mut self, u: usize) -> (u32, u32) {
         let unit = &mut self.units[u];
         let (k, block) = (self.p.k, self.map.block);
@@ -397,7 +398,7 @@ impl DetailedSsd {
         (pages, arrays)
     }
 
-    /// Programs what cleaning has collected.
+    /// Programs the pages that cleaning has collected.
     fn copy_back(&mut self, u: usize, t: u64) -> bool {
         let unit = &mut self.units[u];
         if unit.copy.block == NONE {
@@ -422,7 +423,7 @@ impl DetailedSsd {
         true
     }
 
-    /// Flash has been read for somebody.
+    /// Delivers a completed flash read.
     fn have_read(&mut self, whom: For, pages: u16, t: u64) {
         match whom {
             For::Command(c) => {
@@ -449,7 +450,7 @@ impl DetailedSsd {
     }
 }
 
-/// Opens a free block: the next, or with levelling the one erased least.
+/// Opens a free block: the next one, or with levelling the least erased one.
 fn open(free: &mut std::collections::VecDeque<u32>, level: bool, map: &super::map::Map) -> Open {
     let i = if level {
         (0..free.len())

@@ -1,28 +1,28 @@
-//! A flash unit: what it is doing, what waits for it, and its blocks.
+//! A flash unit: its present operation, its queues and its blocks.
 
 use super::map::NONE;
 use std::collections::VecDeque;
 
-/// What a unit is doing. Each phase but the idle one ends at the unit's next event.
+/// The present operation of a unit. Each phase except idle ends at the unit's next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
     /// Array read for this operation of the slab; then its transfer.
     Array(u32),
     Transfer(u32),
-    /// Data of a program on their way to the unit: cannot be suspended.
+    /// Transfer of a program's data to the unit, which cannot be suspended.
     Load,
     Program,
     Erase,
-    /// A program or erase is being suspended for a read; it has so much left.
+    /// A program or erase is being suspended for a read.
     Suspending,
-    /// Cleaning: array reads of so many pages, then their transfer out.
+    /// Cleaning: array reads of this number of pages, then their transfer out.
     CopyArray(u32),
     CopyTransfer,
 }
 
 impl Phase {
-    /// In a word, for events; none while it rests.
+    /// The name of the phase, for events; `None` while the unit is idle.
     pub const fn word(self) -> Option<&'static str> {
         Some(match self {
             Phase::Idle => return None,
@@ -38,7 +38,7 @@ impl Phase {
     }
 }
 
-/// Reads in line.
+/// A queue of reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub head: u32,
@@ -70,16 +70,16 @@ impl Line {
     }
 }
 
-/// Whom a read of flash is for.
+/// The purpose of a flash read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     /// Part of this command.
     Command(u32),
-    /// The translation page this command waits for.
+    /// The translation page that this command waits for.
     Lookup(u32),
-    /// Read-ahead of a stream, in its so-many-th life, from this page.
+    /// Read-ahead of a stream in its generation `life`, from this page on.
     Ahead { stream: u8, life: u32, page: u32 },
-    /// Nobody waits (the rest of a page written in part).
+    /// No command waits (the rest of a page written in part).
     Nobody,
 }
 
@@ -88,12 +88,12 @@ pub(super) enum For {
 pub(super) struct ReadOp {
     pub whom: For,
     pub pages: u16,
-    /// Page type: which adder of the array read.
+    /// Page type, an index of the extra read times.
     pub kind: u8,
     next: u32,
 }
 
-/// Reads waiting or running, by index.
+/// Waiting and running reads, by index.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ops {
     list: Vec<ReadOp>,
@@ -128,7 +128,7 @@ impl Ops {
     }
 }
 
-/// A block being written and its next page.
+/// An open block and its next page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub block: u32,
@@ -144,38 +144,38 @@ impl Open {
 pub(super) struct Unit {
     pub phase: Phase,
     pub channel: u32,
-    /// Reads that somebody waits for, and read-ahead.
+    /// Reads that commands wait for; then read-ahead.
     pub reads: Line,
     pub ahead: Line,
-    /// End of its last operation.
+    /// End of the last operation.
     pub rests_since: u64,
-    /// A suspended operation: program or erase, and what is left of it.
+    /// A suspended program or erase, and its remaining time.
     pub suspended: Option<(Phase, u64)>,
-    /// The running program or erase was suspended before: not again.
+    /// The running program or erase was suspended once, and must not be suspended again.
     pub was_suspended: bool,
-    /// Reads that may still run before a suspended operation goes on.
+    /// Reads that may still run before a suspended operation resumes.
     pub patience: u32,
-    /// Slots of the running program, its first physical page, its time, and is it the host's?
+    /// The running program: its slots, first physical page, time, and whether it is the host's.
     pub group: Vec<u32>,
     pub base: u32,
     pub prog: u64,
     pub for_host: bool,
-    /// Open blocks: the host's and that of cleaning.
+    /// Open blocks: the host's, and that of cleaning.
     pub host: Open,
     pub copy: Open,
     pub free: VecDeque<u32>,
-    /// Block being cleaned, its next page; block to be erased.
+    /// The block being cleaned, its next page, and the block to be erased.
     pub victim: u32,
     pub at: u32,
     pub doomed: u32,
-    /// Slots with pages copied and not yet programmed, and unused slots for that.
+    /// Slots with copied pages that are not programmed yet, and unused slots for copies.
     pub copied: Vec<u32>,
     pub spare: Vec<u32>,
-    /// Pages that cleaning owes for pages written by the host.
+    /// Pages that cleaning must copy for pages written by the host.
     pub owed: f64,
-    /// Copies a written page costs, by the last block chosen.
+    /// Copies per written page, estimated from the last chosen block.
     pub price: f64,
-    /// Internal writes due, in programs.
+    /// Due internal writes, in programs.
     pub extra: f64,
 }
 

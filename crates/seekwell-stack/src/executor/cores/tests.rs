@@ -1,28 +1,28 @@
-//! What sharing has to keep to, whoever wants what: held against random programs.
+//! Properties of CPU sharing under random programs.
 
 use super::super::rt::{Actor, Rt, Timer};
 use proptest::prelude::*;
 use seekwell_core::{Instant, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How long a turn lasts, ns.
+/// Length of a slice, ns.
 fn slice_ns() -> u64 {
     4_000_000
 }
 
-/// Computes, then sleeps, both in ns; 0: not at all.
+/// A step of a program: computing, then sleeping, in ns; 0: skipped.
 type Step = (u64, u64);
 
-/// Programs on cores, and what was seen of them.
+/// Programs on cores, and observations of them.
 struct Trial {
     rt: Rt,
     programs: Vec<VecDeque<Step>>,
     asleep: BTreeMap<(Instant, Actor), ()>,
-    /// When each asked, and for what.
+    /// Each actor's last request: its time, and how much CPU time.
     asked: Vec<Option<(Instant, u64)>>,
-    /// Who asked when, and how much longer than that it took.
+    /// Actor and time of each request, and how much longer than requested it took.
     late: Vec<(Actor, Instant, u64)>,
-    /// Who went on on a core, in order.
+    /// The actors that ran on each core, in order.
     ran: Vec<Vec<Actor>>,
     had: Vec<u64>,
 }
@@ -33,7 +33,8 @@ impl Trial {
         let mut rt = Rt::new(Instant::START, cores, turns, false, 1000);
         let n = programs.len();
         (0..n as Actor).for_each(|a| rt.add_actor(a));
-        // They begin one after the other, at odd times, so that nothing hangs on ties.
+        // The programs start one after the other at odd times, so that results do not depend on
+        // ties.
         let begin = |a: u64| (Instant::START + Nanos(1 + a * 10_007), a as Actor);
         Trial {
             rt,
@@ -45,7 +46,7 @@ impl Trial {
             had: vec![0; n],
         }
     }
-    /// An actor's next step.
+    /// Starts an actor's next step.
     fn goes_on(&mut self, a: Actor) {
         let Some((ns, sleeps)) = self.programs[a as usize].front_mut() else {
             return;
@@ -63,7 +64,7 @@ impl Trial {
             self.goes_on(a);
         }
     }
-    /// What happens at the next instant; false: nothing any more.
+    /// Processes the next instant. Returns false if there is none.
     fn instant(&mut self) -> bool {
         let wakes = self.asleep.first_key_value().map(|e| e.0.0);
         let Some(t) = self.rt.next_timer().into_iter().chain(wakes).min() else {
@@ -96,7 +97,7 @@ impl Trial {
             self.goes_on(a);
         }
         self.rt.settle();
-        // No core is idle while somebody waits for one.
+        // No core is idle while an actor waits for one.
         assert!(self.rt.runq.is_empty() || self.rt.idle_cores.is_empty());
         true
     }
@@ -104,8 +105,8 @@ impl Trial {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Everybody has all that was asked for, no core is idle while somebody waits, and all of it
-    /// takes no longer than the cores need.
+    /// Every actor gets the time that it requested, no core is idle while an actor waits, and the
+    /// total time is no longer than the cores need.
     #[test]
     fn nobody_is_forgotten_and_no_core_idles(
         cores in 1u16..5,
@@ -120,8 +121,8 @@ proptest! {
         prop_assert_eq!(t.rt.cpu_used, all);
         prop_assert_eq!(t.rt.busy_cores(), 0);
     }
-    /// Of programs that only compute, in pieces of any size, each has as much as the others at any
-    /// time, but for a slice.
+    /// Programs that only compute, in pieces of any size, always have had equal CPU time within one
+    /// slice.
     #[test]
     fn who_only_computes_has_as_much_as_the_others(
         tasks in 2usize..7,
@@ -130,19 +131,20 @@ proptest! {
         let total = 60_000_000;
         let program = |i: usize| vec![(pieces[i], 0); (total / pieces[i]) as usize + 1];
         let mut t = Trial::new(1, (0..tasks).map(program).collect());
-        // Until the first has had enough.
+        // Until the first has received half.
         while t.had.iter().all(|h| *h < total / 2) {
             prop_assert!(t.instant());
         }
         let (least, most) = (t.had.iter().min(), t.had.iter().max());
         let apart = most.unwrap_or(&0) - least.unwrap_or(&0);
         prop_assert!(apart <= 2 * slice_ns(), "{:?}", t.had);
-        // It is switched once a slice, not once a piece.
+        // Switches happen once per slice, not once per piece.
         let used: u64 = t.had.iter().sum();
         let switches = t.ran[0].len() as u64;
         prop_assert!(switches <= used / slice_ns() + tasks as u64 + 1, "{switches} in {used} ns");
     }
-    /// Who sleeps most of the time waits for nobody who computes, whatever their pieces are.
+    /// An actor that sleeps most of the time never waits for actors that compute, whatever their
+    /// pieces are.
     #[test]
     fn who_wakes_up_far_behind_the_others_runs_at_once(
         burners in 1usize..7,
@@ -153,7 +155,7 @@ proptest! {
         let total = 900_000_000;
         programs.extend((0..burners).map(|i| vec![(pieces[i], 0); (total / pieces[i]) as usize]));
         let mut t = Trial::new(1, programs);
-        // Until all have had a turn nobody is ahead of anybody.
+        // Before every actor has run once, none is ahead of another.
         let begun = Instant::START + Nanos(2 * slice_ns() * burners as u64);
         while t.instant() {}
         let late: Vec<u64> = (t.late.iter())

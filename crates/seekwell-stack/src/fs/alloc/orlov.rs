@@ -1,13 +1,15 @@
-//! Which group a new directory goes to: the rules of Orlov, as ext3 and ext4 have them.
+//! The group of a new directory, by the Orlov rules of ext3 and ext4.
 //!
-//! Directories of the root are spread: from a place that a hash of the name and of the file
-//! system's own random seed gives, the (flex) group with the fewest directories of those that have
-//! at least an average of free inodes and free blocks. So where a program's files lie on a disk is
-//! a matter of chance; [`crate::Config::seed`] draws it, unless
-//! [`crate::Config::first_placement`] has them go to the first (flex) group with room. Other
-//! directories stay with their parents until that (flex) group has a quarter more of its inodes or
-//! blocks in use than the average, or too many directories; then they go on to the next. Files go
-//! with their directory. Left out: the debt of ext3, the group where a parent's last directory went.
+//! Directories of the root are spread. The search starts at a place that depends on a hash of the
+//! name and the file system's random seed. Among (flex) groups with at least an average number of
+//! free inodes and free blocks, it takes the one with the fewest directories. So the place of a
+//! program's files on a disk is random. [`crate::Config::seed`] determines it, unless
+//! [`crate::Config::first_placement`] selects the first (flex) group with room.
+//!
+//! Other directories stay with their parents until that (flex) group has a quarter more inodes or
+//! blocks in use than the average, or too many directories. Then they use the next group. Files are
+//! placed with their directory. Left out: the debt of ext3, and the group of the parent's most
+//! recent directory.
 
 use super::Alloc;
 use crate::fs::GROUP;
@@ -36,7 +38,7 @@ impl Alloc {
             }
         })
     }
-    /// A group for a new inode. `top`: it is in the root directory.
+    /// The group of a new inode. `top`: it is in the root directory.
     pub(crate) fn inode_group(&self, dir: bool, parent_group: u32, top: bool, name: &str) -> u32 {
         if !dir {
             return parent_group;
@@ -70,7 +72,7 @@ impl Alloc {
             })
         };
         match found {
-            // With its parent, in the group it has.
+            // With its parent, in the same group.
             Some(f) if f == parent_group / self.flex && !top => parent_group,
             Some(f) => f * self.flex,
             None => parent_group,
@@ -82,7 +84,7 @@ fn hash(seed: u64, name: &str) -> u64 {
     let h = name.bytes().fold(seed, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    // Mixed, so that neighbouring seeds lead to different places.
+    // Mix the bits, so that adjacent seeds give different places.
     let h = (h ^ (h >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let h = (h ^ (h >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     h ^ (h >> 31)
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn directories_of_the_root_are_spread_where_there_is_room() {
-        // 100 GB: 46 whole flex groups and one of 9 groups; the journal is in number 23.
+        // 100 GB has 46 whole flex groups and one of 9 groups; the journal is in flex group 23.
         let mut places = [0; 47];
         for seed in 0..400 {
             let mut a = alloc(seed, 46 * 16 + 9);
@@ -113,7 +115,7 @@ mod tests {
             assert_ne!(g / 16, other / 16, "the next where there are fewer");
         }
         println!("seeds that put /home into each flex group: {places:?}");
-        // Not where the root and the descriptors are, not by the journal, not in the short one.
+        // None in the groups of the root and descriptors, of the journal, or in the short group.
         assert_eq!([places[0], places[23], places[46]], [0, 0, 0]);
         let (low, high): (u32, u32) = (places[..23].iter().sum(), places[24..].iter().sum());
         assert!(
@@ -143,7 +145,7 @@ mod tests {
     fn others_stay_with_their_parents_until_a_quarter_is_used() {
         let mut a = alloc(1, 6 * 16);
         assert_eq!(a.inode_group(true, 37, false, "sub"), 37);
-        // 16 groups of 8192 inodes: a quarter are 32,768, and a sixth of what is taken lowers the
+        // 16 groups of 8192 inodes: a quarter is 32,768. A sixth of the used inodes lowers the
         // average.
         let mut taken = 0;
         while a.inode_group(true, 32, false, "sub") == 32 {

@@ -1,18 +1,18 @@
-//! What was looked for in vain is remembered: that changes no answer.
+//! Remembering failed searches changes no result.
 
 use super::*;
 use proptest::prelude::*;
 use seekwell_core::Era;
 
 proptest! {
-    /// Beside an allocator that forgets before each search, over groups filled and freed by chance.
+    /// Comparison with an allocator that forgets before each search, on randomly filled groups.
     #[test]
     fn what_is_remembered_changes_no_answer(
         ops in proptest::collection::vec((any::<bool>(), 0u32..2 * GROUP, 1u32..80), 1..120),
     ) {
         let new = || Alloc::new(&Config::new(Era::K3_4), 2 * GROUP);
         let (mut a, mut plain) = (new(), new());
-        // Full, in pieces of many lengths, of which some are freed.
+        // Fill completely with pieces of many lengths, then free some.
         let mut taken: Vec<(u32, u32)> = Vec::new();
         while let Some(piece) = a.run(0, 1 + taken.len() as u32 * 7 % 60) {
             plain.mark(piece.0, piece.1, true);

@@ -1,4 +1,4 @@
-//! The cache against plain models.
+//! The cache compared with simple models.
 
 use super::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ proptest! {
         let (mut c, mut t) = (Cache::new(1 << 20), Tree::default());
         let mut model: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
         for (op, raw) in ops {
-            // Near the start and far out.
+            // Indices near the start and far out.
             let idx = if raw % 3 == 0 { raw % 40 } else { raw * 7 };
             let page = c.lookup(&t, idx);
             prop_assert_eq!(page.is_some(), model.contains_key(&idx));
@@ -47,13 +47,13 @@ impl Owner for One {
 }
 
 proptest! {
-    /// Runs that can be read, and whom eviction takes, are those of a model that keeps every mark
-    /// with its page.
+    /// Readable runs and evicted pages agree with those of a model that keeps every mark with its
+    /// page.
     #[test]
     fn marks_are_those_of_a_plain_model(ops in proptest::collection::vec((0u8..6, 0u32..40, 0u32..20), 0..300)) {
         let mut c = Cache::new(1 << 20);
         let mut one = [One(Tree::default())];
-        // By index: whole, a mark of read-ahead, used; and the order of the list.
+        // By index: uptodate, read-ahead mark, used; and the order of the list.
         let mut model: BTreeMap<u32, (bool, bool, bool)> = BTreeMap::new();
         let mut list: Vec<u32> = Vec::new();
         for (op, idx, n) in ops {

@@ -1,8 +1,9 @@
-//! blkparse text in its default layout: `maj,min cpu seq seconds.ns pid ACTION RWBS sector +
-//! sectors [process]`, completions ending in `[error]`, and the summary behind it skipped.
+//! blkparse text in its default layout:
+//! `maj,min cpu seq seconds.ns pid ACTION RWBS sector + sectors [process]`.
+//! Completions end with `[error]`, and the summary at the end is skipped.
 //!
-//! Left out: layouts made with `-f`, packet commands (a dump of bytes in parentheses), and what
-//! messages (`m`) say.
+//! Left out: layouts made with `-f`, packet commands (a dump of bytes in parentheses), and the
+//! contents of messages (`m`).
 
 mod read;
 mod write;
@@ -13,7 +14,7 @@ use seekwell_core::Flags;
 pub use write::BlkparseWriter;
 pub(crate) use write::message_text;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "blkparse",
     summary: "text printed by blkparse in its default layout",

@@ -1,7 +1,7 @@
-//! Writing: records, or the whole event stream of a block layer, as blkparse would print them.
+//! Writer: records, or the whole event stream of a block layer, in the form that blkparse prints.
 //!
-//! What blktrace has no letter for (a request leaving the scheduler, a timer, a reason) becomes a
-//! message line (`m`), which tools skip.
+//! Events without a blktrace letter (a request that leaves the scheduler, a timer, a reason) become
+//! message lines (`m`), which tools skip.
 
 use crate::blk::{BlkEvent, number_of_action, rwbs_write};
 use crate::error::TraceError;
@@ -27,7 +27,7 @@ struct Lines {
 }
 
 impl BlkparseWriter {
-    /// Writes to `out`.
+    /// A writer to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         BlkparseWriter {
             lines: Lines {
@@ -171,7 +171,7 @@ fn slot(e: &Event) -> &'static str {
     }
 }
 
-/// A message for what blktrace has no event for, or wants more facts about than we keep.
+/// A message for an event that blktrace does not have, or for which we lack required facts.
 pub(crate) fn message_text(e: &Event) -> String {
     let mut rwbs = Vec::new();
     rwbs_write(e.op, e.flags, &mut rwbs);

@@ -1,5 +1,5 @@
 //! blktrace's binary trace, version 7: 48-byte records in either byte order, each followed by
-//! `pdu_len` bytes of its own.
+//! `pdu_len` bytes of data.
 //!
 //! | offset | field | | offset | field |
 //! | --- | --- | --- | --- | --- |
@@ -10,9 +10,9 @@
 //! | 24 | bytes u32 | | 46 | pdu_len u16 |
 //! | 28 | action u32: low half what, high half which kind | | | |
 //!
-//! One trace is one file per CPU (`DEV.blktrace.0`, `DEV.blktrace.1`, ...), or one merged file.
+//! A trace has one file per CPU (`DEV.blktrace.0`, `DEV.blktrace.1`, ...), or is one merged file.
 //! Left out: SCSI packet commands, bounces, driver data, the texts of messages. Other versions are
-//! refused: their records may have another size.
+//! rejected, because their records may have another size.
 
 mod read;
 mod write;
@@ -20,7 +20,7 @@ mod write;
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::BlktraceWriter;
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "blktrace",
     summary: "binary trace of the Linux block layer, one file or one per CPU",
@@ -47,13 +47,13 @@ pub const INFO: FormatInfo = FormatInfo {
 
 /// The magic number without its version.
 const MAGIC: u32 = 0x6561_7400;
-/// The version read and written.
+/// The supported version.
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// In the low half of the action: a cgroup id of 8 bytes precedes the pdu.
+/// Flag in the low half of the action: a cgroup id of 8 bytes precedes the data.
 const CGROUP: u32 = 0x100;
 
-/// Kinds: bits of the action word.
+/// Categories: bits of the action word.
 mod kind {
     pub const READ: u32 = 1 << 16;
     pub const WRITE: u32 = 1 << 17;
@@ -72,13 +72,13 @@ mod kind {
     pub const FUA: u32 = 1 << 31;
 }
 
-/// Notifications: low half of the action word.
+/// Notifications: the low half of the action word.
 mod notify {
     pub const PROCESS: u32 = 0;
     pub const MESSAGE: u32 = 2;
 }
 
-/// Flags and the kind bits that say them.
+/// Flags and their category bits.
 const FLAG_BITS: [(seekwell_core::Flags, u32); 4] = {
     use seekwell_core::Flags;
     [

@@ -1,4 +1,4 @@
-//! Reading: one file, or all CPUs' files merged by time.
+//! Reader: a single file, or the files of all CPUs merged by time.
 
 use super::{CGROUP, FLAG_BITS, MAGIC, RECORD_BYTES, VERSION, kind, notify};
 use crate::blk::{BlkEvent, action_of_number};
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 
-/// Byte order of a record by its magic number, with its version.
+/// Byte order of a record by its magic number, and the version.
 pub(super) fn byte_order(head: &[u8]) -> Option<(Order, u32)> {
     let b: [u8; 4] = head.get(..4)?.try_into().ok()?;
     let (le, be) = (u32::from_le_bytes(b), u32::from_be_bytes(b));
@@ -28,7 +28,7 @@ pub(super) fn byte_order(head: &[u8]) -> Option<(Order, u32)> {
     }
 }
 
-/// Byte order of the machine that recorded.
+/// Byte order of the recording machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Little,
@@ -59,7 +59,7 @@ impl Order {
     }
 }
 
-/// The files of all CPUs, in order of CPU, if `path` names the first or is their base name.
+/// The files of all CPUs, in order of CPU, if `path` is the first one or their base name.
 pub(super) fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let base = match name.split_once(".blktrace.") {
@@ -83,12 +83,12 @@ pub(super) fn parts(path: &Path) -> Option<Vec<PathBuf>> {
         })
         .collect();
     found.sort();
-    // The same CPU twice (plain and compressed) is one file.
+    // The same CPU twice (plain and compressed) counts once.
     found.dedup_by_key(|f| f.0);
     (!found.is_empty()).then(|| found.into_iter().map(|f| f.1).collect())
 }
 
-/// The CPU of what stands behind `.blktrace.`.
+/// The CPU in the text after `.blktrace.`.
 fn cpu_of(rest: &str) -> Option<u32> {
     let plain = rest.strip_suffix(".zst").or(rest.strip_suffix(".gz"));
     let digits = plain.unwrap_or(rest);
@@ -96,11 +96,11 @@ fn cpu_of(rest: &str) -> Option<u32> {
     all.then(|| digits.parse().ok()).flatten()
 }
 
-/// CPUs listed in a warning.
+/// Number of CPUs listed in a warning.
 const LISTED: usize = 16;
 
-/// Says which CPUs' files are missing: recorded on a machine that went on counting behind them, or
-/// one file named alone where others lie beside it.
+/// Warns if files of CPUs are missing: either there are gaps in their numbers, or only one of
+/// several files was named.
 fn note_missing(inputs: &[Input], notes: &mut Notes) {
     let of_name = |name: &str| cpu_of(name.rsplit_once(".blktrace.")?.1);
     let cpus: Vec<u32> = inputs.iter().filter_map(|i| of_name(i.name())).collect();
@@ -131,7 +131,7 @@ fn note_missing(inputs: &[Input], notes: &mut Notes) {
     }
 }
 
-/// What one record says.
+/// The content of a record.
 enum Said {
     Event(BlkEvent),
     Name(u32, String),
@@ -182,7 +182,7 @@ impl Stream {
         let head = self
             .input
             .peek(RECORD_BYTES, Place::Record(self.record + 1))?;
-        // A cut-off record is the business of `next`; its time does not matter.
+        // `next` handles a cut-off record; its time does not matter.
         Ok(match head.len() {
             0 => None,
             n if n < 16 => Some(0),
@@ -276,9 +276,9 @@ fn event(order: Order, b: &[u8; RECORD_BYTES], action: u32, pid: u32) -> Option<
 
 pub(super) struct BlktraceReader {
     streams: Vec<Stream>,
-    /// (time of the next record, stream), where there are several streams.
+    /// (time of the next record, stream), if there are several streams.
     next: BinaryHeap<Reverse<(u64, usize)>>,
-    /// Stream read last.
+    /// The stream that was read last.
     at: usize,
     join: Join,
     tasks: BTreeMap<u32, String>,
@@ -297,7 +297,7 @@ impl BlktraceReader {
         let mut streams = Vec::new();
         let mut empty = None;
         for mut input in inputs {
-            // A CPU that did nothing leaves an empty file.
+            // A CPU without activity leaves an empty file.
             if input.peek(1, Place::File)?.is_empty() {
                 empty = Some(input);
             } else {

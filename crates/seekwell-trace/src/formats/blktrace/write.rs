@@ -1,7 +1,7 @@
-//! Writing: one merged file, little-endian, which blkparse and fio read.
+//! Writer: one merged file, little-endian, which blkparse and fio can read.
 //!
-//! The first event of a process is preceded by its name; what blktrace has no event for becomes a
-//! message.
+//! The first event of a process is preceded by its name. Events that blktrace does not have become
+//! messages.
 
 use super::{FLAG_BITS, MAGIC, VERSION, kind, notify};
 use crate::blk::{BlkEvent, number_of_action};
@@ -15,12 +15,12 @@ use seekwell_core::{Action, Event, Flags, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-/// Processes whose name was written; beyond it names may be missing.
+/// Number of processes whose names are remembered as written; beyond this, names may be missing.
 const NAMED_MAX: usize = 1 << 20;
-/// Length of a process name with its zero, as the kernel has it.
+/// Length of a process name with its terminating zero, as in the kernel.
 const NAME_BYTES: usize = 16;
 
-/// Writes blktrace's version 7.
+/// Writes version 7 of blktrace.
 pub struct BlktraceWriter {
     records: Records,
     expand: Expand,
@@ -36,7 +36,7 @@ struct Records {
 }
 
 impl BlktraceWriter {
-    /// Writes to `out`.
+    /// A writer to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         BlktraceWriter {
             records: Records {
@@ -140,7 +140,7 @@ impl Records {
     }
 
     fn message(&mut self, e: &BlkEvent, text: &str) -> Result<(), TraceError> {
-        // The kernel cuts messages at 128 bytes.
+        // The kernel limits messages to 128 bytes.
         let text = &text.as_bytes()[..text.len().min(127)];
         let about = BlkEvent {
             sector: 0,

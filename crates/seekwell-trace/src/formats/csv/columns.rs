@@ -1,4 +1,4 @@
-//! What a header names, and one line understood by it.
+//! The columns of a header, and the parser of lines.
 
 use super::{FLAGS, OPS};
 use crate::error::shown;
@@ -7,10 +7,10 @@ use crate::text::{decimal_ns, number};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId, suggest};
 
-/// What stands in a column.
+/// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Column {
-    /// In units of so many ns.
+    /// Time in units of this number of ns.
     Time(u64),
     Op,
     Flags,
@@ -32,12 +32,12 @@ enum Column {
 }
 
 impl Column {
-    /// May a field of it be empty?
+    /// Whether every line needs a value in this column.
     fn needed(self) -> bool {
         use Column as C;
         matches!(self, C::Op | C::Sector | C::Offset | C::Sectors | C::Bytes)
     }
-    /// Columns that say the same in other words.
+    /// A group of columns with the same content in different units.
     fn twin(self) -> u8 {
         use Column as C;
         match self {
@@ -60,7 +60,7 @@ impl Column {
     }
 }
 
-/// Every name of a column; the first name of each is the one in messages.
+/// All names of columns; messages use the first name of each.
 const NAMES: &[(&str, Column)] = &[
     ("t_ns", Column::Time(1)),
     ("t_us", Column::Time(1_000)),
@@ -85,7 +85,7 @@ const NAMES: &[(&str, Column)] = &[
     ("id", Column::Id),
 ];
 
-/// Operations in words, beside the letters.
+/// Words for operations, in addition to the letters.
 const WORDS: &[(&str, Op, Flags)] = &[
     ("read", Op::Read, Flags::empty()),
     ("write", Op::Write, Flags::empty()),
@@ -112,18 +112,18 @@ const POSITIONAL: [Column; 6] = [
     Column::Sectors,
 ];
 
-/// One line, understood.
+/// A parsed line.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Its name, if there is a column of them.
+    /// Its id, if there is such a column.
     pub id: Option<u64>,
-    /// The rest; times as the list has them.
+    /// The rest; times are as in the list.
     pub record: Record,
-    /// Place or length was no whole number of sectors, and was widened to such.
+    /// Place or length was not a multiple of a sector, and was widened.
     pub unaligned: bool,
 }
 
-/// Column and field that cannot be read.
+/// Column and content of an unreadable field.
 pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
 
 /// The columns of a list.
@@ -131,15 +131,15 @@ pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Those of a list without a header: `t_us,id,pid,op,sector,n`.
+    /// The columns of a list without a header: `t_us,id,pid,op,sector,n`.
     pub fn positional() -> Columns {
         Columns(POSITIONAL.to_vec())
     }
-    /// Is it `t_us,id,pid,op,sector,n`?
+    /// Whether the columns are `t_us,id,pid,op,sector,n`.
     pub fn is_positional(&self) -> bool {
         self.0 == POSITIONAL
     }
-    /// Those that a header names. The error says what is wrong with it, and the remedy.
+    /// The columns of a header. The error has the fault and the remedy.
     pub fn of_header(line: &[u8]) -> Result<Columns, (String, String)> {
         let mut columns: Vec<Column> = Vec::new();
         for w in line.split(|&c| c == b',').map(<[u8]>::trim_ascii) {
@@ -172,12 +172,12 @@ impl Columns {
         Ok(Columns(columns))
     }
 
-    /// Is it the name of a column?
+    /// Whether this is the name of a column.
     pub fn is_known(name: &str) -> bool {
         NAMES.iter().any(|n| n.0 == name)
     }
 
-    /// Reads one line.
+    /// Parses a line.
     pub fn row(&self, line: &[u8]) -> Result<Row, String> {
         let row = self.parse(line);
         row.map_err(|(column, found)| format!("cannot read {column}: {}", shown(found)))
@@ -202,7 +202,7 @@ fn name_of(column: Column) -> &'static str {
     NAMES.iter().find(|n| n.1 == column).map_or("", |n| n.0)
 }
 
-/// Is it the first field but one of a control row of `explain` (`5,x,7`: process 7 exits)?
+/// Whether this is the second field of a control row of `explain` (`5,x,7`: process 7 exits).
 pub(super) fn is_control(line: &[u8]) -> bool {
     const CONTROLS: [&[u8]; 9] = [
         b"x", b"p", b"t", b"d", b"w", b"plug", b"unplug", b"requeue", b"switch",
@@ -215,7 +215,7 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
     line.is_empty() || line[0] == b'#'
 }
 
-/// A header, or a first line as a list without a header has them.
+/// Detects a header, or a first line of a list without a header.
 pub(super) fn detect(head: &[u8]) -> bool {
     let mut lines = head
         .split(|&c| c == b'\n')
@@ -249,12 +249,12 @@ fn op_of(w: &[u8]) -> Option<(Op, Flags)> {
     Some((word.1, word.2))
 }
 
-/// A line under way.
+/// A line during parsing.
 struct Fields {
     row: Row,
-    /// First byte, where a column gives that.
+    /// First byte, if there is such a column.
     offset: Option<u64>,
-    /// Length in bytes, where a column gives that.
+    /// Length in bytes, if there is such a column.
     bytes: Option<u64>,
 }
 
@@ -274,11 +274,11 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Puts one field where it belongs; `None` if it cannot be read.
+    /// Stores a field; `None` if it cannot be parsed.
     #[inline]
     fn set(&mut self, column: Column, w: &[u8]) -> Option<()> {
         if w.is_empty() {
-            // Unknown is fine where a record can say so, and time may stand still.
+            // An empty field is valid if a record can express it as unknown.
             return (!column.needed()).then_some(());
         }
         let r = &mut self.row.record;
@@ -317,7 +317,7 @@ impl Fields {
         Some(())
     }
 
-    /// The row, with bytes made sectors; `None` if they leave any number of them.
+    /// The row, with bytes converted to sectors; `None` if they exceed the range of sectors.
     #[inline]
     fn row(mut self) -> Option<Row> {
         let r = &mut self.row.record;
@@ -329,7 +329,7 @@ impl Fields {
             self.row.unaligned = !from.is_multiple_of(SECTOR_BYTES) || end % SECTOR_BYTES != 0;
             let first = from / SECTOR_BYTES;
             r.sector = Sector(first);
-            // Of nothing there is no first sector to widen to.
+            // An empty range must not be widened.
             let sectors = if length == 0 {
                 0
             } else {

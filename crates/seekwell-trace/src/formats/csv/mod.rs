@@ -1,10 +1,9 @@
-//! CSV, one record a line: Seekwell's own interchange, which loses nothing, and the lists that
-//! people write by hand.
+//! CSV, one record per line: Seekwell's own lossless exchange format, and hand-written lists.
 //!
 //! The first line names the columns, in any order. Time, operation, place and length have several
-//! spellings and units ([`HELP`] lists them all); an empty field is an unknown one. Without such a
-//! line the columns are `t_us,id,pid,op,sector,n`. No quotes. A line that begins with `#` is a
-//! comment. `seekwell explain` reads the same lists, and controls among them.
+//! spellings and units ([`HELP`] lists them all). An empty field means unknown. Without this line,
+//! the columns are `t_us,id,pid,op,sector,n`. There are no quotes. A line that begins with `#` is a
+//! comment. `seekwell explain` reads the same lists, which may then contain control rows.
 
 mod columns;
 mod read;
@@ -15,7 +14,7 @@ pub use columns::{Columns, Row};
 use seekwell_core::{Flags, Op};
 pub use write::CsvWriter;
 
-/// What may stand in a CSV, for people; the help of every command that reads one points here.
+/// The syntax of a CSV for users; the help of every command that reads CSV refers to it.
 pub const HELP: &str = "A line of column names, then one record a line. Time: t_ns, t_us, t_ms or \
     t_s, with a fraction or without. Operation: op, as R read, W write, D discard, F flush, Z \
     write-zeroes, or in words (read, write, trim, flush); explain's letters are sync writes S, \
@@ -25,7 +24,7 @@ pub const HELP: &str = "A line of column names, then one record a line. Time: t_
     the clock of t_ns t_insert, t_issue, t_complete, and error. Fields may be empty but for \
     operation, place and length. Without a line of names the columns are t_us,id,pid,op,sector,n.";
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "csv",
     summary: "CSV with a header: Seekwell's own interchange, and lists written by hand",
@@ -51,7 +50,7 @@ pub const INFO: FormatInfo = FormatInfo {
     create: Some(|out, options| Ok(Box::new(CsvWriter::new(out, options)))),
 };
 
-/// The columns, in the order in which they are written.
+/// The columns in the order of writing.
 pub(super) const COLUMNS: [&str; 14] = [
     "t_ns",
     "op",
@@ -84,7 +83,7 @@ pub(super) fn op_letter(op: Op) -> char {
         .map_or('?', |o| char::from(o.1))
 }
 
-/// Modifiers in words, as `sync+meta`.
+/// Modifiers as text, such as `sync+meta`.
 pub(super) fn flag_names(flags: Flags) -> String {
     let all = FLAGS.iter().filter(|f| flags.contains(f.0));
     all.map(|f| f.1).collect::<Vec<_>>().join("+")

@@ -1,4 +1,4 @@
-//! Reading.
+//! Reader.
 
 use super::columns::{Columns, is_comment, is_control};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -14,7 +14,7 @@ const CONTROLS: &str = "controls (exits, priorities, plugs ...), which only expl
 pub(super) struct CsvReader {
     input: Input,
     columns: Columns,
-    /// The first line, where that is a record.
+    /// The first line, if it is a record.
     first: Option<Vec<u8>>,
     device: Option<u32>,
     line: u64,

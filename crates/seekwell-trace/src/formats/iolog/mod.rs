@@ -1,12 +1,12 @@
-//! fio's iolog, versions 2 and 3: lines of `FILE ACTION [OFFSET LENGTH]` in bytes, in version 3
-//! with a time stamp before them.
+//! fio's iolog, versions 2 and 3: lines of `FILE ACTION [OFFSET LENGTH]` in bytes. Version 3 has a
+//! time stamp before them.
 //!
 //! Version 2 has `wait` lines: the time since the previous wait, in microseconds; fio drops waits
-//! below 100 us. Version 3 has times since the start, in microseconds (fio 3.33 and 3.42 write
-//! those; [`crate::ReadOptions::iolog_unit`] is for another habit).
+//! below 100 us. Version 3 has times since the start, in microseconds (as written by fio 3.33 and
+//! 3.42; [`crate::ReadOptions::iolog_unit`] sets another unit).
 //!
-//! An iolog may name several files. Each gets an address range of its own, one behind the other in
-//! order of appearance, and the warnings say which. Left out: who submitted, and completions.
+//! An iolog may name several files. Each gets its own address range, in order of appearance, and a
+//! warning lists the ranges. Left out: the submitting processes, and completions.
 
 mod read;
 mod write;
@@ -25,7 +25,7 @@ const fn carries(time: &'static str) -> Carries {
     }
 }
 
-/// Version 3's line in the registry.
+/// The registry entry of version 3.
 pub const INFO_V3: FormatInfo = FormatInfo {
     name: "fio-iolog-v3",
     summary: "fio iolog version 3 (fio 3.31 and later), with time stamps",
@@ -37,7 +37,7 @@ pub const INFO_V3: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::One,
     text: true,
-    // An unknown version is ours to refuse.
+    // Recognise unknown versions, too, in order to reject them with a clear error.
     detect: |head| read::version_of(head).is_some_and(|v| v != 2),
     parts: None,
     open: |mut inputs, options, _| {
@@ -47,7 +47,7 @@ pub const INFO_V3: FormatInfo = FormatInfo {
     create: Some(|out, options| Ok(Box::new(IologWriter::new(out, options, 3)?))),
 };
 
-/// Version 2's line in the registry.
+/// The registry entry of version 2.
 pub const INFO_V2: FormatInfo = FormatInfo {
     name: "fio-iolog-v2",
     summary: "fio iolog version 2, with waits",

@@ -1,4 +1,4 @@
-//! Reading, and laying several files one behind the other.
+//! Reader, which places several files one after the other.
 
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
@@ -15,7 +15,7 @@ const REMEDY: &str = "the line should read \"[TIME] FILE read|write|trim|sync|da
                       LENGTH\" or \"[TIME] FILE add|open|close\", TIME in version 3 only";
 /// Address ranges of files begin at multiples of 1 MiB.
 const ALIGN_SECTORS: u64 = 2048;
-/// fio's own limit.
+/// The limit of fio.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The version in the first line.
@@ -35,7 +35,7 @@ enum Act {
     Io(Op),
 }
 
-/// A line, taken apart.
+/// A parsed line.
 struct Parsed<'a> {
     time: u64,
     file: &'a [u8],
@@ -92,13 +92,13 @@ fn parse(line: &[u8], version: u32) -> Result<Option<Parsed<'_>>, Wrong<'_>> {
     }))
 }
 
-/// First sector and end of a byte range, widened; `None` if it leaves any device.
+/// First sector and end of a byte range, widened to sectors; `None` if it is beyond any device.
 fn sectors_of(offset: u64, length: u64) -> Option<(u64, u64)> {
     let end = offset.checked_add(length)?.div_ceil(SECTOR_BYTES);
     (end <= SECTOR_END_MAX).then_some((offset / SECTOR_BYTES, end))
 }
 
-/// Where a file lies.
+/// The address range of a file.
 #[derive(Clone, Copy)]
 struct Range {
     base: u64,
@@ -159,7 +159,7 @@ impl IologReader {
         })
     }
 
-    /// The range of `file`; a second file makes us lay them all out.
+    /// The range of `file`. A second file requires a layout of all files.
     fn place_file(&mut self, file: &[u8], notes: &mut Notes) -> Result<Range, TraceError> {
         if let Some(&r) = self.files.get(file) {
             return Ok(r);
@@ -186,7 +186,7 @@ impl IologReader {
                 return Ok(r);
             }
         }
-        // A pipe (or a file that grew since): the same span for each.
+        // For a pipe (or a file that has grown since), each file gets the same span.
         let span = self.pipe_span;
         if self.files.len() == 1 {
             let first = Range { base: 0, span };
@@ -221,9 +221,9 @@ impl IologReader {
         Ok(range)
     }
 
-    /// Reads the whole trace once for the extents of its files.
+    /// Reads the whole trace once to find the extents of its files.
     fn look_ahead(&mut self, mut input: Input, notes: &mut Notes) -> Result<(), TraceError> {
-        // What cannot be read is said when the first pass gets there.
+        // Ignore unreadable lines here: the main pass reports them.
         let mut order: Vec<(Vec<u8>, u64)> = Vec::new();
         let mut index: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         while let Ok(Some(line)) = input.line(Place::File) {

@@ -1,7 +1,7 @@
-//! Writing: one file, versions 2 and 3.
+//! Writer for one file, versions 2 and 3.
 //!
-//! Processes, flags and completions are lost; a flush becomes `sync`; write-zeroes becomes a
-//! write. fio reads lengths as 32 bits, so longer ones are cut into pieces.
+//! Processes, flags and completions are lost; a flush becomes `sync`; write-zeroes becomes a write.
+//! fio reads lengths as 32 bits, so longer ranges are split into pieces.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::options::WriteOptions;
@@ -12,7 +12,7 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::io::Write;
 
-/// fio drops shorter waits; we let them add up.
+/// fio drops shorter waits, so we accumulate them.
 const WAIT_MIN_US: u64 = 100;
 /// Longest piece.
 const PIECE_BYTES: u64 = 1 << 31;
@@ -27,7 +27,7 @@ pub struct IologWriter {
 }
 
 impl IologWriter {
-    /// Writes version 2 or 3 to `out`. The file name must suit the format.
+    /// A writer of version 2 or 3 to `out`. The file name must be valid in the format.
     pub fn new(
         out: Box<dyn Write + Send>,
         options: &WriteOptions,

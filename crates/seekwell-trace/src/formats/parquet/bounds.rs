@@ -1,51 +1,51 @@
-//! A look at a file's table of contents and page headers before the library reads them.
+//! Checks a file's table of contents and page headers before the library reads them.
 //!
-//! Both are Thrift's compact protocol. The library (60.1) passes over fields it does not know, and a
-//! list of booleans by counting to its length without reading a byte: seven bytes that say 2^31
-//! take it three seconds, a file of 4 KiB half an hour. Here the same way is gone with a bound on
-//! what is counted through so. Fields that the format has must have its types (parquet.thrift,
-//! with all that the library knows of it): it reads them by their number as what they should be, so
-//! that its way would be another. Left out: whether anything else is as it should be; the library says.
+//! Both use Thrift's compact protocol. The library (60.1) skips unknown fields. It skips a list of
+//! booleans by counting to its length without reading a byte: seven bytes that say 2^31 take it
+//! three seconds, and a file of 4 KiB half an hour. This module makes the same walk with a limit on
+//! such elements. The fields of the format (parquet.thrift, with all that the library knows of it)
+//! must have their types, because the library reads known fields by number without checking the
+//! type, and its walk would then differ. Left out: all other checks, which the library does.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 
-/// Most elements without a byte of their own in one file; no writer makes any there.
+/// Most elements without a byte of their own in one file; writers produce none.
 const EMPTY_MAX: u64 = 1 << 16;
-/// The library's, for a field that is passed over.
+/// The library's limit of nesting in skipped fields.
 const DEPTH: u32 = 64;
-/// The fields of a page's header that say how many bytes it unpacks to, and how many follow.
+/// Fields of a page header: the unpacked size in bytes, and the packed size.
 const UNPACKED: i16 = 2;
 const PACKED: i16 = 3;
-/// What is said of a dictionary, and there how many values it has.
+/// Fields of a page header: the dictionary's description, and in it the number of values.
 const DICTIONARY: i16 = 7;
 const VALUES: i16 = 1;
-/// Most that a page may unpack to beside [`RATIO_MAX`] times its bytes: the library makes the room
-/// before it unpacks. Writers' pages have a megabyte.
+/// Largest unpacked size of a page beyond [`RATIO_MAX`] times its bytes, because the library
+/// allocates before it unpacks. Writers use pages of a megabyte.
 const PAGE_MAX: u64 = 1 << 26;
-/// More than gzip, LZ4 or Snappy can.
+/// Above the ratios that gzip, LZ4 and Snappy can reach.
 const RATIO_MAX: u64 = 2048;
 
-/// A field of a structure of the format.
+/// A field in a structure of the format.
 struct Known {
     id: i16,
     /// Type: 1 boolean, 3 to 6 integers, 7 double, 8 text or bytes, 9 list, 12 structure.
     of: u8,
-    /// Of the elements, for a list.
+    /// Type of a list's elements.
     element: u8,
-    /// Of the structure, or of those in the list.
+    /// Fields of the structure, or of the structures in the list.
     inside: &'static [Known],
 }
 
-/// A field with a value of its own.
+/// A field with a simple value.
 const fn v(id: i16, of: u8) -> Known {
     list(id, of, 0, &[])
 }
-/// A structure, or one of several.
+/// A field with a structure.
 const fn s(id: i16, inside: &'static [Known]) -> Known {
     list(id, 12, 0, inside)
 }
-/// Structures one after the other.
+/// A field with a list of structures.
 const fn all(id: i16, inside: &'static [Known]) -> Known {
     list(id, 9, 12, inside)
 }
@@ -187,43 +187,43 @@ const PAGE: &[Known] = &[
         ],
     ),
 ];
-/// Of what nothing is known.
+/// An unknown field.
 const OTHER: &Known = &v(0, 0);
 
-/// Why the way ends.
+/// Why the walk ends.
 #[derive(Debug, PartialEq)]
 enum Stop {
-    /// No Thrift, or cut off: the library finds the same.
+    /// Invalid or truncated Thrift, which the library also detects.
     Odd,
-    /// More would be counted through than any writer says.
+    /// More elements without bytes than any writer produces.
     Empty(u64),
-    /// A field of the format, of another type than its own.
+    /// A field of the format with a wrong type.
     Type(i16),
-    /// A page that unpacks to more than its bytes can hold.
+    /// A page with a larger unpacked size than its bytes can have.
     Page(u64, u64),
-    /// A dictionary of more values than its bytes can hold: the library makes the room first.
+    /// A dictionary of more values than its bytes can have; the library would allocate them first.
     Dictionary(u64, u64),
 }
 
 type Way<T> = Result<T, Stop>;
 
-/// What a page's header says of its bytes.
+/// The sizes in a page header.
 #[derive(Default)]
 struct Sizes {
     unpacked: i64,
     packed: Option<i64>,
-    /// The first field, if that is a number, and that of the dictionary.
+    /// The value of the first field, if it is a number, and the number of values in the dictionary.
     first: i64,
     dictionary: i64,
 }
 
 struct Walk<'a> {
     from: BufReader<&'a File>,
-    /// Where in the file.
+    /// Position in the file.
     at: u64,
-    /// Where what is read ends.
+    /// End of the present section.
     end: u64,
-    /// Elements that were counted through.
+    /// Number of skipped elements without bytes.
     empty: u64,
 }
 
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
             empty: 0,
         }
     }
-    /// On from here, to there.
+    /// Moves to the section from `at` to `end`.
     fn section(&mut self, at: u64, end: u64) -> Way<()> {
         let there = self.from.seek(SeekFrom::Start(at));
         (self.at, self.end) = (there.map_err(|_| Stop::Odd)?, end);
@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
         let v = self.vlq()?;
         Ok((v >> 1) as i64 ^ -((v & 1) as i64))
     }
-    /// A number of 32 bits: of more, the library takes the lower ones.
+    /// A number of 32 bits; like the library, keeps only the low bits of a larger one.
     fn number(&mut self) -> Way<i64> {
         self.zig_zag().map(|n| i64::from(n as i32))
     }
@@ -286,7 +286,7 @@ impl<'a> Walk<'a> {
             Ok(n)
         }
     }
-    /// So many elements of these types: those that have no bytes are not walked.
+    /// Skips `n` elements of these types; types without bytes are only counted.
     fn elements(&mut self, n: u64, types: &[u8], inside: &Known, depth: u32) -> Way<()> {
         if types.iter().all(|t| matches!(t, 1 | 2)) {
             self.empty += n;
@@ -300,7 +300,7 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-    /// Past a value; of a list or structure that the format has, with its own types inside.
+    /// Skips a value. A list or structure of the format is checked recursively.
     fn field(&mut self, of: u8, known: &Known, depth: u32) -> Way<()> {
         let depth = depth.checked_sub(1).ok_or(Stop::Odd)?;
         match of {
@@ -336,7 +336,7 @@ impl<'a> Walk<'a> {
             _ => Err(Stop::Odd),
         }
     }
-    /// Past the fields of a structure; what those say that a page's sizes are in.
+    /// Skips the fields of a structure, and returns the values that describe a page's sizes.
     fn fields(&mut self, all: &[Known], depth: u32) -> Way<Sizes> {
         let (mut id, mut size) = (0_i16, Sizes::default());
         loop {
@@ -366,7 +366,7 @@ impl<'a> Walk<'a> {
             }
         }
     }
-    /// Through the pages of a column's chunk.
+    /// Checks the pages of a column chunk.
     fn pages(&mut self, begin: u64, end: u64) -> Way<()> {
         self.section(begin, end)?;
         while self.at < self.end {
@@ -377,7 +377,7 @@ impl<'a> Walk<'a> {
             if unpacked > PAGE_MAX.saturating_add(packed.saturating_mul(RATIO_MAX)) {
                 return Err(Stop::Page(packed, unpacked));
             }
-            // Below zero is more than any.
+            // A negative number becomes larger than any limit.
             let values = size.dictionary as u64;
             if values > unpacked {
                 return Err(Stop::Dictionary(values, unpacked));
@@ -402,10 +402,10 @@ fn said(way: Way<()>) -> Result<(), String> {
     }
 }
 
-/// The table of contents at the end.
+/// Checks the table of contents at the end.
 ///
 /// # Errors
-/// What it says that no writer says, and that would take the library long to pass over.
+/// Contents that no writer produces, and that would take the library long to skip.
 pub(super) fn contents(file: &File) -> Result<(), String> {
     let Ok(len) = file.metadata().map(|m| m.len()) else {
         return Ok(());
@@ -424,7 +424,7 @@ pub(super) fn contents(file: &File) -> Result<(), String> {
     said(way(&mut Walk::new(file)))
 }
 
-/// The headers of the pages in these ranges of bytes: begin and length.
+/// Checks the headers of the pages in these byte ranges (start and length).
 ///
 /// # Errors
 /// As [`contents`].
@@ -441,7 +441,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// A file whose table of contents is this, with its own marks around.
+    /// A file with this table of contents, and valid magic bytes.
     fn file(contents: &[u8]) -> File {
         let mut f = tempfile::tempfile().expect("a file");
         let n = (contents.len() as u32).to_le_bytes();
@@ -449,7 +449,7 @@ mod tests {
         f.write_all(&all).expect("written");
         f
     }
-    /// A list of booleans (field 15) of a length in seven bits a byte.
+    /// A list of booleans (field 15) with a length in base 128.
     fn list(n: &[u8]) -> Vec<u8> {
         [&[0xf9, 0xf1], n, &[0]].concat()
     }
@@ -459,7 +459,7 @@ mod tests {
         let most = file(&list(&[0xff, 0xff, 0xff, 0xff, 0x07]));
         let why = contents(&most).expect_err("too many");
         assert!(why.contains("2147483647 empty elements"), "{why}");
-        // 65536 and 65537, and the sum of two lists of 40000.
+        // 65536 and 65537, and two lists of 40000 together.
         assert_eq!(contents(&file(&list(&[0x80, 0x80, 0x04]))), Ok(()));
         assert!(contents(&file(&list(&[0x81, 0x80, 0x04]))).is_err());
         let two = [
@@ -473,8 +473,8 @@ mod tests {
     fn it_is_found_behind_values_of_every_kind_and_inside_of_others() {
         let bad = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
         // True, a byte, i16, i32, i64, a double, text, a list of two bytes, a set of one i32, an
-        // empty map, a map of one i32 to text, a structure with a list, 16 bytes; all
-        // behind number 15, of which the format has none.
+        // empty map, a map of one i32 to text, a structure with a list, 16 bytes. All follow field
+        // 15, and the format has no such numbers.
         let values: [&[u8]; 13] = [
             &[0x11],
             &[0x13, 9],
@@ -500,7 +500,8 @@ mod tests {
                 "{v:x?}"
             );
         }
-        // In a structure, in a list of structures, as a set, as a map, under a number told whole.
+        // In a structure, in a list of structures, as a set, as a map, with an explicit field
+        // number.
         for inside in [
             [&[0x1c, 0x19], &bad[..], &[0, 0]].concat(),
             [&[0x19, 0x1c, 0x19], &bad[..], &[0, 0]].concat(),
@@ -515,18 +516,19 @@ mod tests {
 
     #[test]
     fn a_field_of_the_format_with_another_type_is_refused() {
-        // Version (1) as i32 and as text; rows (3) as i64 and as a boolean, behind which the library
+        // Version (1) as i32 and as text. Rows (3) as i64 and as a boolean, after which the library
         // would read a number.
         assert_eq!(contents(&file(&[0x15, 2, 0x26, 2, 0])), Ok(()));
         for other in [&[0x18, 0, 0][..], &[0x31, 0], &[0x19, 0, 0x10]] {
             let why = contents(&file(other)).expect_err("another");
             assert!(why.contains("not of the type"), "{why}");
         }
-        // The schema (2): a list of structures, one with a name (4); of numbers; with a name that is one.
+        // The schema (2): a list of structures, one with a name (4); a list of numbers; a name that
+        // is a number.
         assert_eq!(contents(&file(&[0x29, 0x1c, 0x48, 1, 65, 0, 0])), Ok(()));
         assert!(contents(&file(&[0x29, 0x15, 2, 0])).is_err());
         assert!(contents(&file(&[0x29, 0x1c, 0x45, 2, 0, 0])).is_err());
-        // An empty list may be of anything. A boolean is one of two types.
+        // An empty list may have any element type. A boolean has one of two types.
         assert_eq!(contents(&file(&[0x29, 0x00, 0])), Ok(()));
         for kind in [0x11, 0x12] {
             // Row group (4): sorting columns (4): descending (2).
@@ -556,7 +558,7 @@ mod tests {
         assert!(pages(&f, [(4, whole)].into_iter()).is_err());
         assert_eq!(pages(&f, [(4, 18)].into_iter()), Ok(()));
         assert!(pages(&f, [(4, 18), (22, whole - 18)].into_iter()).is_err());
-        // 25 bytes may not unpack to 2^30; that they unpack to 2^26, the library may find wrong.
+        // 25 bytes cannot unpack to 2^30. Whether they can unpack to 2^26, the library checks.
         let page = |unpacked: &[u8]| {
             let head = [&[0x15, 0, 0x15], unpacked, &[0x15, 50, 0]].concat();
             let f = file(&[&head[..], &[0; 25]].concat());
@@ -573,12 +575,12 @@ mod tests {
             let f = file(&[&head[..], &[0; 25]].concat());
             pages(&f, [(4, head.len() as u64 + 25)].into_iter())
         };
-        // A size of 2^32 + 25 is one of 25 to the library: what follows is looked at.
+        // The library reads a size of 2^32 + 25 as 25, so the following bytes are checked.
         let head = [0x15, 0, 0x15, 50, 0x15, 0xb2, 0x80, 0x80, 0x80, 0x20, 0];
         let more = [&head[..], &[0; 25], &bad].concat();
         let whole = more.len() as u64;
         assert!(pages(&file(&more), [(4, whole)].into_iter()).is_err());
-        // A dictionary (kind 2, field 7) of 25 bytes: 25 values may be in it, 26 may not.
+        // A dictionary (kind 2, field 7) of 25 bytes may have 25 values, but not 26.
         let dictionary = |values: u8| {
             let head = [0x15, 4, 0x15, 50, 0x15, 50, 0x4c, 0x15, 2 * values, 0, 0];
             let f = file(&[&head[..], &[0; 25]].concat());
@@ -588,7 +590,7 @@ mod tests {
         assert!(dictionary_below_zero().is_err());
         let why = dictionary(26).expect_err("more values than bytes");
         assert!(why.contains("25 bytes is said to have 26 values"), "{why}");
-        // A size below zero ends the way.
+        // A negative size ends the walk.
         let back = [0x15, 0, 0x15, 4, 0x15, 3, 0];
         assert_eq!(pages(&file(&back), [(4, 7)].into_iter()), Ok(()));
     }

@@ -1,9 +1,9 @@
 //! Parquet: the columns of our CSV with types, for pandas, polars, DuckDB and long traces.
 //!
-//! Written are all columns of [`super::csv`], numbers as 64-bit integers, the rest as text, and a
-//! column `name` with the process's name. Read is any Parquet file with columns of those names, in
-//! any order and integer width; columns of other names are passed over. Left out: nested columns
-//! and timestamps of a calendar.
+//! The writer writes all columns of [`super::csv`], numbers as 64-bit integers, the rest as text,
+//! and a column `name` with the process's name. The reader reads any Parquet file with columns of
+//! these names, in any order and integer width, and skips other columns. Left out: nested columns
+//! and calendar timestamps.
 
 mod bounds;
 mod read;
@@ -11,13 +11,13 @@ mod write;
 
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 
-/// What a Parquet file begins and ends with.
+/// The magic bytes at both ends of a Parquet file.
 const MAGIC: &[u8] = b"PAR1";
 
-/// The column of process names, which CSV has not.
+/// The column of process names, which CSV does not have.
 const NAME: &str = "name";
 
-/// Its line in the registry.
+/// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "parquet",
     summary: "Parquet: the columns of the CSV, typed, for pandas, polars and DuckDB",

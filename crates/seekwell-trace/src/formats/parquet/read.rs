@@ -1,4 +1,4 @@
-//! Reading: each row becomes a line of the CSV, so that names, units and checks are the same.
+//! Reader: converts each row to a line of CSV, so that names, units and checks are the same.
 
 use super::{MAGIC, NAME, bounds};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -25,19 +25,19 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 const BATCH_ROWS: usize = 8192;
-/// Most that a column of a row group may unpack to.
+/// Largest unpacked size of a column in a row group.
 const CHUNK_MAX: i64 = 1 << 31;
-/// Bytes copied at a time.
+/// Number of bytes copied at a time.
 const PIECE: usize = 32 << 10;
 
 pub(super) struct ParquetReader {
     input: Input,
     batches: ParquetRecordBatchReader,
     batch: Option<RecordBatch>,
-    /// Of the batch: which column is which field of the line.
+    /// For each field of the line, the column of the batch.
     order: Vec<usize>,
     columns: Columns,
-    /// Where the names of processes are.
+    /// The column of process names.
     named: Option<usize>,
     pid: Option<usize>,
     names: BTreeMap<u32, String>,
@@ -48,7 +48,7 @@ pub(super) struct ParquetReader {
     device: Option<u32>,
 }
 
-/// Why a table is not read, and what to do.
+/// Why a table is rejected, and the remedy.
 struct Refused {
     what: String,
     remedy: &'static str,
@@ -63,13 +63,13 @@ impl From<String> for Refused {
     }
 }
 
-/// The library may panic on files that were made to harm: that is an error, too.
+/// Converts a panic of the library, which malicious files can cause, into an error.
 fn guarded<T, E: From<String>>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     seekwell_files::guarded(read).unwrap_or_else(|| Err("it contradicts itself".to_owned().into()))
 }
 
-/// The file itself, where it is a plain one; else a copy of what comes, as its table of contents
-/// is at the end.
+/// The file itself if it is uncompressed; otherwise a copy of the data, because the table of
+/// contents is at the end.
 fn whole(input: &mut Input) -> Result<File, TraceError> {
     if let Some(mut file) = input.plain() {
         let mut head = [0; MAGIC.len()];
@@ -124,7 +124,7 @@ impl ParquetReader {
         })
     }
 
-    /// The next row as a line; false at the end.
+    /// Converts the next row to a line. Returns false at the end.
     fn fill(&mut self) -> Result<bool, String> {
         while self.batch.as_ref().is_none_or(|b| self.row >= b.num_rows()) {
             let batches = &mut self.batches;
@@ -170,9 +170,9 @@ fn broken(input: &Input, place: Place, no: Refused) -> TraceError {
     input.error(ErrorKind::Broken, place, what, no.remedy)
 }
 
-/// Opens it with those of its columns that are known, and gives their names.
+/// Opens the file with its known columns. Returns their names, too.
 fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<String>), Refused> {
-    // The types that Parquet itself has; what another writer noted down about its own is not asked.
+    // Use only the types of Parquet itself, and ignore the writer's Arrow schema.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     bounds::contents(&file)?;
     let pages = file.try_clone().map_err(|e| e.to_string())?;
@@ -195,7 +195,7 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
         if !(0..=CHUNK_MAX).contains(&size) {
             return Err(format!("a column is said to have {size} bytes").into());
         }
-        // The library panics on these.
+        // The library panics on these values.
         let begin = c.dictionary_page_offset().unwrap_or(c.data_page_offset());
         let packed = c.compressed_size();
         if begin < 0 || packed < 0 {
@@ -217,7 +217,7 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     Ok((reader, names))
 }
 
-/// The name of a codec that is not built in.
+/// The name of an unsupported codec.
 fn unknown_codec(c: Compression) -> Option<&'static str> {
     match c {
         Compression::BROTLI(_) => Some("Brotli"),
@@ -226,7 +226,7 @@ fn unknown_codec(c: Compression) -> Option<&'static str> {
     }
 }
 
-/// A value as CSV has it; nothing for a null.
+/// Appends a value in CSV notation; nothing for a null.
 fn put(line: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<(), String> {
     if column.is_null(row) {
         return Ok(());

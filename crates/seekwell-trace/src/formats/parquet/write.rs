@@ -1,4 +1,4 @@
-//! Writing: batches of rows, the same bytes for the same records.
+//! Writer of batches of rows. The same records give the same bytes.
 
 use super::NAME;
 use crate::error::{ErrorKind, Place, TraceError};
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows handed over at a time.
+/// Number of rows per batch.
 const BATCH_ROWS: usize = 8192;
-/// Rows of a row group, which is held until it is whole.
+/// Number of rows per row group, which is held in memory until it is complete.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// A column under way.
+/// A column under construction.
 enum Building {
     Number(Int64Builder),
     Text(StringBuilder),
@@ -37,7 +37,7 @@ impl Building {
     }
     fn number(&mut self, value: Option<u64>) {
         if let Building::Number(b) = self {
-            // A record's numbers end below 2^63.
+            // The numbers of a record are below 2^63.
             b.append_option(value.and_then(|v| i64::try_from(v).ok()));
         }
     }
@@ -66,7 +66,7 @@ pub(super) struct ParquetWriter {
 }
 
 impl ParquetWriter {
-    /// Writes to `out`.
+    /// A writer to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Result<Self, TraceError> {
         let columns = COLUMNS.iter().copied().chain([NAME]);
         let building: Vec<Building> = columns.clone().map(Building::of).collect();
@@ -79,7 +79,7 @@ impl ParquetWriter {
         };
         let fields: Vec<Field> = columns.zip(&building).map(field).collect();
         let schema = Arc::new(Schema::new(fields));
-        // Nothing of the clock or the version is in the file.
+        // The file contains no clock time or version.
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by("seekwell".to_owned())

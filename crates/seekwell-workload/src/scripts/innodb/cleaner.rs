@@ -1,4 +1,4 @@
-//! The page cleaner: writes dirty pages through the doublewrite buffer, and notes checkpoints.
+//! The page cleaner: writes dirty pages through the doublewrite buffer, and records checkpoints.
 
 use super::{PAGE, Server, redo};
 use crate::fail::{Context, Fail, Outcome};
@@ -8,20 +8,20 @@ use crate::params::Params;
 use seekwell_core::Nanos;
 use std::sync::Arc;
 
-/// It looks so often.
+/// Interval of its rounds.
 const ROUND: Nanos = Nanos::from_ms(1000);
-/// ... and as often whether somebody waits for it.
+/// Interval of checks whether a transaction waits for it.
 const LOOK: Nanos = Nanos::from_ms(10);
-/// Pages of a batch: of the 2 MiB of the doublewrite buffer 8 pages are for those that are written
-/// alone (innodb_doublewrite_batch_size).
+/// Pages per batch. Of the doublewrite buffer's 2 MiB, 8 pages are for pages that are written alone
+/// (innodb_doublewrite_batch_size).
 const BATCH: usize = 120;
 const ALONE: u64 = 8;
 /// Bytes of the doublewrite buffer.
 pub(super) const DOUBLEWRITE: u64 = (BATCH as u64 + ALONE) * PAGE as u64;
-/// Longest write of it.
+/// Largest single write to it.
 const CHUNK: u64 = 1 << 20;
 
-/// How much it writes.
+/// The cleaner's rate.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     io_capacity: f64,
@@ -43,8 +43,8 @@ impl Pace {
             lru_scan_depth: p.int("innodb_lru_scan_depth") as usize,
         }
     }
-    /// Pages of a second, by the share that is dirty and by the age of the checkpoint, whichever
-    /// wants more.
+    /// Number of pages to write in a second: the larger of the demands by the dirty share and by
+    /// the age of the checkpoint.
     pub(super) fn pages(&self, dirty_pct: f64, age: f64, async_age: f64) -> usize {
         let by_dirty = if self.dirty_pct_lwm == 0.0 {
             if dirty_pct >= self.max_dirty_pct {
@@ -68,14 +68,14 @@ impl Pace {
     }
 }
 
-/// The ages of a checkpoint from which on the cleaner writes without a pause, and transactions
+/// The checkpoint ages from which the cleaner writes without pauses, and from which transactions
 /// wait.
 pub(super) fn limits(capacity: u64) -> (u64, u64) {
     let margin = capacity / 10 * 9;
     (margin - margin / 8, margin - margin / 16)
 }
 
-/// Cleans until the server stops.
+/// The cleaner's main loop, until the server stops.
 pub(super) async fn run<M: Machine>(mut m: M, s: Arc<Server>, pace: Pace) -> Outcome {
     let m = &mut m;
     let aio = m.aio(BATCH as u32).await.doing(|| "make a queue")?;
@@ -110,7 +110,7 @@ pub(super) async fn run<M: Machine>(mut m: M, s: Arc<Server>, pace: Pace) -> Out
     m.aio_close(aio).await.doing(|| "end the queue")
 }
 
-/// Notes how far the tables are, if they are further.
+/// Records a checkpoint if the tables have advanced.
 async fn checkpoint<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     let (fd, lsn, from) = s.pool.with(|p| {
         s.redo
@@ -129,7 +129,7 @@ async fn checkpoint<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     Ok(())
 }
 
-/// Writes a dirty page that is in the way of one that is to be read, if nobody else does.
+/// Writes a dirty page whose buffer is needed, unless another task is writing it.
 pub(super) async fn write_alone<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
     if !s.pool.with(|p| p.begin_write(page)) {
         return Ok(());
@@ -182,7 +182,7 @@ async fn write_batch<M: Machine>(m: &mut M, s: &Server, aio: Aio, pages: &[u32])
     after(m, s, &pages).await
 }
 
-/// What precedes pages in their place: the log of their changes, and their copies.
+/// Work before pages are written in place: flush the log of their changes, and write their copies.
 async fn before<M: Machine>(m: &mut M, s: &Server, pages: u64, slot: u64) -> Outcome {
     redo::flush(m, s, s.redo.with(|r| r.end())).await?;
     let Some(fd) = s.doublewrite else {
@@ -201,7 +201,7 @@ async fn before<M: Machine>(m: &mut M, s: &Server, pages: u64, slot: u64) -> Out
     Ok(())
 }
 
-/// What follows: they are on disk, and the next may overwrite their copies.
+/// Work afterwards: sync the pages, so that their copies can be overwritten.
 async fn after<M: Machine>(m: &mut M, s: &Server, pages: &[u32]) -> Outcome {
     if s.syncs_data {
         s.sync(m, s.data).await.doing(|| "sync the tables")?;
@@ -231,7 +231,7 @@ mod tests {
             lru_scan_depth: 1024,
         };
         assert_eq!(pace.pages(9.0, 0.0, 100.0), 0);
-        // 45.5 of 91 is half of io_capacity.
+        // 45.5 of 91 gives half of io_capacity.
         assert_eq!(pace.pages(45.5, 0.0, 100.0), 100);
         assert_eq!(pace.pages(0.0, 9.0, 100.0), 0);
         // 10 x 25 x 5 / 7.5 per cent of 200.

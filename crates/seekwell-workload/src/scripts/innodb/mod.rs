@@ -1,17 +1,20 @@
-//! A database in direct I/O, as InnoDB is: page reads past the page cache, a page cleaner with a
-//! doublewrite buffer, a redo log with group commit.
+//! A database with direct I/O, like InnoDB: page reads without the page cache, a page cleaner with
+//! a doublewrite buffer, a redo log with group commit.
 //!
-//! Modelled: transactions that ask for pages of 16 KiB at uniform places and change some of them;
-//! the buffer pool ([`pool`]); the redo log, buffered and in blocks of 512 bytes, whose flush takes
-//! along all that was inserted until it began ([`redo`]); the page cleaner, which writes by the
-//! share of dirty pages, the age of the checkpoint and the end of the LRU list, copies first,
-//! sequentially and synced, then in place ([`cleaner`]); a thread that finds nothing clean to put
-//! its page in writes one itself. When the log is nearly full, transactions wait for the cleaner
-//! (log_free_check).
+//! Modelled:
+//! - transactions that access pages of 16 KiB at uniform places and change some of them;
+//! - the buffer pool ([`pool`]);
+//! - the redo log, buffered and in blocks of 512 bytes; a flush includes all records inserted
+//!   before it begins ([`redo`]);
+//! - the page cleaner, whose rate depends on the share of dirty pages, the age of the checkpoint
+//!   and the end of the LRU list; it first writes copies sequentially and syncs them, then writes
+//!   in place ([`cleaner`]);
+//! - a thread that finds no clean buffer for its page writes a dirty page itself;
+//! - when the log is nearly full, transactions wait for the cleaner (log_free_check).
 //!
 //! Left out: rows, locks, undo and purge, the index above the leaves (always in memory),
-//! read-ahead, the change buffer, the binary log, several pools and cleaners, the averages of past
-//! rounds in the cleaner's pace, and waiting for a page that somebody else is just reading.
+//! read-ahead, the change buffer, the binary log, several pools and cleaners, the averages over
+//! past rounds in the cleaner's rate, and waits for a page that another task is reading.
 
 mod cleaner;
 mod pool;
@@ -31,7 +34,7 @@ use redo::Redo;
 use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 use std::sync::Arc;
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "innodb",
     summary: "a database in direct I/O: page reads, doublewrite, redo log",
@@ -177,12 +180,12 @@ pub const WORKLOAD: Workload = Workload {
 
 /// Bytes of a page (innodb_page_size).
 const PAGE: u32 = 16 << 10;
-/// A transaction that waits for the cleaner, or for a buffer, looks again.
+/// Interval at which a transaction that waits for the cleaner or for a buffer retries.
 const AGAIN: Nanos = Nanos::from_ms(1);
-/// The log is synced so often where commits do not (innodb_flush_log_at_timeout).
+/// Interval of log syncs if commits do not sync (innodb_flush_log_at_timeout).
 const TIMEOUT: Nanos = Nanos::from_ms(1000);
 
-/// What a commit does.
+/// The action of a commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Commit {
     Nothing,
@@ -190,11 +193,11 @@ enum Commit {
     Write,
 }
 
-/// What all tasks of the server know.
+/// State shared by all tasks of the server.
 struct Server {
     data: Fd,
     doublewrite: Option<Fd>,
-    /// Pages in their place are synced.
+    /// Whether pages written in place are synced.
     syncs_data: bool,
     fdatasync: bool,
     pool: Shared<Pool>,
@@ -206,12 +209,12 @@ struct Server {
     updates: u64,
     record: u64,
     think: Nanos,
-    /// From that age on transactions wait.
+    /// Checkpoint age from which transactions wait.
     sync_age: u64,
     end: Instant,
-    /// Pages that were written alone.
+    /// Number of pages that were written alone.
     alone: Shared<u64>,
-    /// Transactions, and when the last ended.
+    /// Number of transactions, and the end of the last.
     done: Shared<(u64, Instant)>,
     commits: Shared<Vec<u64>>,
 }
@@ -374,7 +377,7 @@ async fn transaction<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     Ok(())
 }
 
-/// Has a page in memory.
+/// Brings a page into memory.
 async fn get<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
     let mut place = s.pool.with(|p| p.get(page));
     loop {
@@ -395,7 +398,7 @@ async fn get<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
     }
 }
 
-/// Changes a page; where the record of that ends in the log.
+/// Changes a page. Returns the end of its record in the log.
 async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
     if s.redo.with(|r| r.age()) > s.sync_age {
         let op = m.op_begin("log wait");
@@ -406,7 +409,7 @@ async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
     }
     get(m, s, page).await?;
     loop {
-        // Both at once: a checkpoint between them would pass the change by.
+        // Both under one lock: a checkpoint between them would miss the change.
         let end = s.pool.with(|p| {
             s.redo.with(|r| {
                 let begins = r.end();
@@ -418,7 +421,7 @@ async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
         });
         match end {
             Some(end) => return Ok(end),
-            // Somebody needed its place while it was read.
+            // Another task took its buffer during the read.
             None => get(m, s, page).await?,
         }
     }

@@ -1,4 +1,4 @@
-//! The buffer pool: which pages are in memory, and the flush list of those that are dirty.
+//! The buffer pool: the pages in memory, and the flush list of dirty pages.
 
 use std::collections::BTreeSet;
 
@@ -7,44 +7,44 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Default)]
 struct Buffer {
     page: u32,
-    /// Found in memory since the hand last came by.
+    /// Used since the clock hand last passed.
     used: bool,
-    /// Is being written; it stays until that has ended.
+    /// It is being written, and stays in memory until the write ends.
     writing: bool,
-    /// Log position before its first change since it was last written (oldest_modification).
+    /// Log position before the first change since its last write (oldest_modification).
     oldest: Option<u64>,
-    /// The same of a change that came while it is being written.
+    /// The same for a change during its write.
     again: Option<u64>,
 }
 
-/// What asking for a page that is not in memory found.
+/// The result of a request for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The page is in memory.
     Here,
-    /// It has a place now and must be read.
+    /// The page has a buffer and must be read.
     Read,
-    /// The next to go is dirty: it must be written first.
+    /// The next victim is dirty and must be written first.
     Write(u32),
-    /// All that may go are being written.
+    /// All possible victims are being written.
     Wait,
 }
 
 /// The pool.
 pub(super) struct Pool {
     buffers: Vec<Buffer>,
-    /// Where each page is.
+    /// The buffer of each page.
     at: Vec<u32>,
     hand: usize,
-    /// Dirty pages by the oldest change that is not in the tables yet.
+    /// Dirty pages by their oldest change that is not in the tables.
     flush_list: BTreeSet<(u64, u32)>,
     gets: u64,
     misses: u64,
 }
 
 impl Pool {
-    /// Of a server that has run for a while: it is full, with the first pages of the tables. Pages
-    /// are asked for uniformly, so that these are as good as any.
+    /// The pool of a server that has run for a while: full, with the first pages of the tables.
+    /// Requests are uniform, so these pages are representative.
     pub(super) fn new(room: u64, pages: u64) -> Self {
         let room = room.min(pages) as u32;
         let buffer = |page| Buffer {
@@ -62,21 +62,21 @@ impl Pool {
         }
     }
 
-    /// A page is asked for: counted once, however often its place is looked for.
+    /// Requests a page. Counted once, even if the search for a buffer is repeated.
     pub(super) fn get(&mut self, page: u32) -> Place {
         self.gets += 1;
         let place = self.place(page);
         self.misses += u64::from(place != Place::Here);
         place
     }
-    /// A place for a page: its own, or that of the next to go.
+    /// A buffer for a page: its own, or that of the next victim.
     pub(super) fn place(&mut self, page: u32) -> Place {
         let at = self.at[page as usize];
         if at != NONE {
             self.buffers[at as usize].used = true;
             return Place::Here;
         }
-        // Twice round: the first may take marks away only.
+        // Two rounds, because the first may only clear marks.
         for _ in 0..2 * self.buffers.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.buffers.len();
@@ -85,7 +85,7 @@ impl Pool {
                 continue;
             }
             if b.oldest.is_some() {
-                // Whoever writes it takes it next.
+                // The task that writes it gets it next.
                 self.hand = at;
                 return Place::Write(b.page);
             }
@@ -99,8 +99,8 @@ impl Pool {
         }
         Place::Wait
     }
-    /// A page that is in memory was changed by a record of the log that begins at `lsn`; false: it
-    /// has gone meanwhile.
+    /// A record of the log that begins at `lsn` changes a page. Returns false if the page is not in
+    /// memory any more.
     pub(super) fn change(&mut self, page: u32, lsn: u64) -> bool {
         let at = self.at[page as usize];
         if at == NONE {
@@ -120,7 +120,7 @@ impl Pool {
         }
         true
     }
-    /// Begins to write a dirty page; false: somebody else does, or it is clean.
+    /// Begins to write a dirty page. Returns false if it is clean or already being written.
     pub(super) fn begin_write(&mut self, page: u32) -> bool {
         let at = self.at[page as usize];
         if at == NONE {
@@ -131,7 +131,7 @@ impl Pool {
         b.writing |= begins;
         begins
     }
-    /// It is written: clean, but for what changed meanwhile.
+    /// Ends a write: the page is clean, unless it changed during the write.
     pub(super) fn end_write(&mut self, page: u32) {
         let b = &mut self.buffers[self.at[page as usize] as usize];
         if let Some(oldest) = b.oldest.take() {
@@ -143,7 +143,7 @@ impl Pool {
             self.flush_list.insert((lsn, page));
         }
     }
-    /// Dirty pages from the oldest change on, at most `most`, in the order of their places.
+    /// At most `most` dirty pages with the oldest changes, in the order of their places.
     pub(super) fn oldest(&self, most: usize) -> Vec<u32> {
         let writing = |page: u32| self.buffers[self.at[page as usize] as usize].writing;
         let all = self.flush_list.iter().map(|d| d.1);
@@ -151,7 +151,7 @@ impl Pool {
         pages.sort_unstable();
         pages
     }
-    /// Dirty pages among the `depth` places that the hand comes to next (the end of the LRU list).
+    /// Dirty pages among the next `depth` buffers of the clock hand (the end of the LRU list).
     pub(super) fn next_to_go(&self, depth: usize) -> Vec<u32> {
         let len = self.buffers.len();
         let next = (0..depth.min(len)).map(|i| &self.buffers[(self.hand + i) % len]);
@@ -164,15 +164,15 @@ impl Pool {
     pub(super) fn oldest_change(&self) -> Option<u64> {
         self.flush_list.first().map(|d| d.0)
     }
-    /// Dirty pages, per cent of the pool.
+    /// Share of dirty pages, per cent of the pool.
     pub(super) fn dirty_pct(&self) -> f64 {
         100.0 * self.flush_list.len() as f64 / self.buffers.len() as f64
     }
-    /// Does it hold every page?
+    /// Whether the pool contains all pages.
     pub(super) fn holds_all(&self) -> bool {
         self.buffers.len() == self.at.len()
     }
-    /// Pages found in memory, per cent of those asked for.
+    /// Share of requests that found their page in memory, per cent.
     pub(super) fn hit_pct(&self) -> f64 {
         100.0 - 100.0 * self.misses as f64 / self.gets.max(1) as f64
     }
@@ -199,15 +199,15 @@ mod tests {
         let mut p = Pool::new(3, 8);
         assert_eq!(p.get(0), Place::Here);
         assert!(p.change(1, 50));
-        // 0 loses its mark, 1 is dirty.
+        // Page 0 loses its mark; page 1 is dirty.
         assert_eq!(p.get(5), Place::Write(1));
         assert!(p.begin_write(1));
         assert_eq!(p.place(5), Place::Read);
-        // While it is written, page 1 stays, whatever is asked for.
+        // Page 1 stays while it is being written, for any requests.
         assert_eq!((p.get(0), p.get(6)), (Place::Here, Place::Read));
         assert_eq!((p.place(1), p.place(5)), (Place::Here, Place::Read));
         p.end_write(1);
-        // That has put page 0 out.
+        // This evicted page 0.
         assert!(!p.change(0, 60) && p.change(5, 60));
         assert_eq!(p.oldest_change(), Some(60));
         assert_eq!(p.hit_pct(), 50.0);

@@ -5,15 +5,15 @@ use super::Server;
 use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, Machine};
 
-/// Bytes of a block of the log.
+/// Bytes per block of the log.
 const BLOCK: u64 = 512;
-/// The header, with both checkpoint blocks: the ring begins behind it.
+/// The header, with both checkpoint blocks; the ring begins after it.
 pub(super) const HEADER: u64 = 4 * BLOCK;
-/// What begins such a piece of the file writes it whole, so that nothing has to be read first
+/// The first write to a piece of this size writes it completely, so that nothing must be read first
 /// (innodb_log_write_ahead_size).
 const WRITE_AHEAD: u64 = 8192;
 
-/// How far it is: bytes since the server was made.
+/// Progress of the log, in bytes since the server was made.
 pub(super) struct Redo {
     pub(super) fd: Fd,
     /// Bytes of the ring.
@@ -21,7 +21,7 @@ pub(super) struct Redo {
     inserted: u64,
     written: u64,
     flushed: u64,
-    /// Padded up to there.
+    /// End of the padding.
     ahead: u64,
     checkpoint: u64,
 }
@@ -38,27 +38,27 @@ impl Redo {
             checkpoint: 0,
         }
     }
-    /// Inserts a record: where it begins.
+    /// Inserts a record. Returns its start.
     pub(super) fn insert(&mut self, bytes: u64) -> u64 {
         self.inserted += bytes;
         self.inserted - bytes
     }
-    /// Where the last record ends.
+    /// End of the last record.
     pub(super) fn end(&self) -> u64 {
         self.inserted
     }
-    /// What a recovery would have to apply, bytes.
+    /// Number of bytes that a recovery would have to apply.
     pub(super) fn age(&self) -> u64 {
         self.inserted - self.checkpoint
     }
     pub(super) fn checkpoint(&self) -> u64 {
         self.checkpoint
     }
-    /// The tables have all changes before that.
+    /// Records that the tables have all changes before `lsn`.
     pub(super) fn checkpoint_at(&mut self, lsn: u64) {
         self.checkpoint = lsn;
     }
-    /// The next write: offset in the file and length, and what will be written then.
+    /// The next write: offset in the file, length, and the log position after it.
     fn next_write(&self, to: u64) -> Option<(u64, u64, u64)> {
         if self.written >= to {
             return None;
@@ -74,7 +74,7 @@ impl Redo {
     }
 }
 
-/// Writes the log up to there, into the page cache: it is no direct I/O.
+/// Writes the log up to `lsn` into the page cache, because the log has no direct I/O.
 pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if s.redo.with(|r| r.written >= lsn) {
         return Ok(());
@@ -85,8 +85,8 @@ pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcom
     done
 }
 
-/// Waits until the log is on disk up to there. Who has to flush takes along all that was inserted
-/// until the lock was free: that is group commit.
+/// Waits until the log is on disk up to `lsn`. A task that flushes includes all records inserted
+/// before it gets the lock, which is group commit.
 pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if s.redo.with(|r| r.flushed >= lsn) {
         return Ok(());
@@ -140,12 +140,12 @@ mod tests {
         assert_eq!(r.next_write(r.end()), Some((HEADER, 8192, 8192)));
         (r.written, r.ahead) = (700, 8192);
         r.insert(700);
-        // The last block again, and what is behind it.
+        // The last block again, and the blocks after it.
         assert_eq!(r.next_write(r.end()), Some((HEADER + 512, 1024, 1536)));
         r.written = 16_000;
         r.ahead = 16_384;
         r.inserted = 17_000;
-        // To the end of the ring; the rest is another write, at its beginning.
+        // Up to the end of the ring; another write does the rest at its start.
         assert_eq!(r.next_write(r.end()), Some((HEADER + 15_872, 512, 16_384)));
         r.written = 16_384;
         assert_eq!(r.next_write(r.end()), Some((HEADER, 8192, 24_576)));

@@ -14,7 +14,7 @@ fn a_commit_alone_is_a_write_and_an_fsync_of_the_log_and_threads_share_them() {
     let one = run(&[("threads", "1"), ("innodb_buffer_pool_size", "16m")]);
     let flushes = one.ops("log sync");
     let commits = one.ops("commit");
-    // The cleaner and its checkpoints sync the log as well, a few times a second.
+    // The cleaner and its checkpoints also sync the log, a few times per second.
     assert!((commits..commits + 20).contains(&flushes), "{flushes}");
     let many = run(&[("threads", "64"), ("innodb_buffer_pool_size", "16m")]);
     let (flushes, commits) = (many.ops("log sync"), many.ops("commit"));

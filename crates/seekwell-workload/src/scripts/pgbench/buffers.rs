@@ -1,5 +1,5 @@
-//! Shared buffers: which pages are in memory, which of them are dirty, which were logged whole
-//! since the last checkpoint began.
+//! Shared buffers: the pages in memory, which of them are dirty, and which were logged whole since
+//! the last checkpoint began.
 
 use super::{PAGE, RECORDS, Server, wal};
 use crate::fail::{Context, Outcome};
@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use seekwell_core::soon;
 
 const NONE: u32 = u32::MAX;
-/// A buffer's usage counter stops here.
+/// Greatest value of a buffer's usage counter.
 const MAX_USAGE: u8 = 5;
 
 #[derive(Clone, Copy)]
@@ -21,42 +21,42 @@ struct Buffer {
 
 #[derive(Clone, Copy)]
 struct PageState {
-    /// Where it is, or [`NONE`].
+    /// Its buffer, or [`NONE`].
     buffer: u32,
-    /// Checkpoint since whose start it was logged whole.
+    /// The last checkpoint after whose start it was logged whole.
     logged: u32,
 }
 
-/// The buffers and what is known of all pages.
+/// The buffers, and the state of all pages.
 pub(super) struct Pool {
     buffers: Vec<Buffer>,
     room: usize,
     pages: Vec<PageState>,
     hand: usize,
-    /// Checkpoints begun.
+    /// Number of checkpoints begun.
     epoch: u32,
     full_pages: bool,
 }
 
-/// A dirty page that lost its buffer: it must be written, after the log up to there.
+/// A dirty page that lost its buffer. It must be written, after the log up to `lsn`.
 #[derive(Clone, Copy)]
 pub(super) struct Evicted {
     page: u64,
     lsn: u64,
 }
 
-/// What happened to a page that was asked for.
+/// The result of a request for a page.
 pub(super) struct Got {
     page: u64,
-    /// It must be read.
+    /// The page must be read.
     miss: bool,
     evicted: Option<Evicted>,
-    /// This change logs it whole.
+    /// This change logs the whole page.
     whole: bool,
 }
 
 impl Got {
-    /// Nothing is to be done before it is there.
+    /// Whether the page is available without further work.
     pub(super) fn is_there(&self) -> bool {
         !self.miss && self.evicted.is_none()
     }
@@ -128,11 +128,11 @@ impl Pool {
         }
     }
 
-    /// The clock's next buffer that nobody used since its last round.
+    /// The clock's next buffer that was not used since the last round.
     fn victim(&mut self) -> usize {
         loop {
             let at = self.hand;
-            // The hand goes by several buffers a miss: no division.
+            // The hand passes several buffers per miss, so avoid a division.
             self.hand = if at + 1 < self.buffers.len() {
                 at + 1
             } else {
@@ -146,7 +146,7 @@ impl Pool {
         }
     }
 
-    /// These pages are wanted soon.
+    /// Prefetches pages that are needed soon.
     pub(super) fn soon(&self, pages: [u64; 2]) {
         for p in pages {
             if let Some(state) = self.pages.get(p as usize) {
@@ -162,14 +162,14 @@ impl Pool {
         }
     }
 
-    /// A checkpoint begins: dirty pages, in the order of the buffers.
+    /// Begins a checkpoint. Returns the dirty pages in the order of the buffers.
     pub(super) fn checkpoint(&mut self) -> Vec<u64> {
         self.epoch += 1;
         let dirty = self.buffers.iter().filter(|b| b.dirty);
         dirty.map(|b| b.page).collect()
     }
 
-    /// Makes a page clean if it is still here and dirty; it must then be written.
+    /// Makes a page clean if it is still in memory and dirty; the caller must then write it.
     pub(super) fn clean(&mut self, page: u64) -> Option<Evicted> {
         let b = self.pages[page as usize].buffer;
         if b == NONE || !self.buffers[b as usize].dirty {
@@ -180,7 +180,7 @@ impl Pool {
         Some(Evicted { page, lsn: b.lsn })
     }
 
-    /// Dirty pages the clock will soon come to, at most `n`.
+    /// At most `n` dirty pages among the clock's next buffers.
     pub(super) fn ahead(&self, n: usize) -> Vec<u64> {
         let len = self.buffers.len();
         if len < self.room {
@@ -192,7 +192,7 @@ impl Pool {
     }
 }
 
-/// Writes a page into the page cache, after the log that tells of its changes.
+/// Writes a page into the page cache, after the log of its changes.
 pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, e: Evicted) -> Outcome {
     wal::flush(m, s, e.lsn).await?;
     let (fd, off) = s.place(e.page);
@@ -203,17 +203,17 @@ pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, e: Evicted) -> Outc
     Ok(())
 }
 
-/// Asks for a page, to change it or not.
+/// Requests a page, to read or to change it.
 pub(super) fn want(s: &Server, page: u64, change: bool) -> Got {
     s.pool.with(|p| p.get(page, change))
 }
 
-/// Does what is to be done before a page is there.
+/// Does the work that is needed before a page is available.
 pub(super) async fn bring<M: Machine>(m: &mut M, s: &Server, got: &Got) -> Outcome {
     if let Some(e) = got.evicted {
         write(m, s, e).await?;
     }
-    // The growing end of history is made, not read.
+    // Pages at the growing end of history are made, not read.
     let page = got.page;
     let new = page >= s.history.first + s.history.pages;
     if got.miss && !new {
@@ -226,12 +226,12 @@ pub(super) async fn bring<M: Machine>(m: &mut M, s: &Server, got: &Got) -> Outco
     Ok(())
 }
 
-/// Bytes of log that a change of a page makes, which has it whole if that is due.
+/// Bytes of log that a change of a page makes, including the whole page if that is due.
 pub(super) fn record(s: &Server, got: &Got) -> u64 {
     s.record / RECORDS + if got.whole { u64::from(PAGE) } else { 0 }
 }
 
-/// The record of a change is in the log.
+/// Records that the log contains a change.
 pub(super) fn changed(s: &Server, got: &Got, lsn: u64) {
     s.pool.with(|p| p.changed(got.page, lsn));
 }

@@ -8,13 +8,14 @@ use crate::params::Params;
 use seekwell_core::{Instant, Nanos};
 use std::sync::Arc;
 
-/// How often both look (bgwriter_delay), and how many pages the writer cleans (bgwriter_lru_maxpages).
+/// Interval of both (bgwriter_delay), and the most pages that the writer cleans
+/// (bgwriter_lru_maxpages).
 const DELAY: Nanos = Nanos::from_ms(200);
 const CLEAN: usize = 100;
-/// Bytes of a checkpoint's record.
+/// Bytes of a checkpoint record.
 const RECORD: u64 = 100;
 
-/// When checkpoints come and how they spread their writes.
+/// When checkpoints come, and how they spread their writes.
 #[derive(Clone, Copy)]
 pub(super) struct Timing {
     volume: u64,
@@ -30,7 +31,7 @@ impl Timing {
             target: p.ratio("completion_target"),
         }
     }
-    /// Share of the interval that has passed, by time or by log, whichever is more.
+    /// Share of the interval that has passed, by time or by log volume, whichever is larger.
     fn passed(&self, now: Instant, log: u64, since: (Instant, u64)) -> f64 {
         let time = now.since(since.0).0 as f64 / self.timeout.0 as f64;
         let volume = (log - since.1) as f64 / self.volume as f64;
@@ -38,7 +39,7 @@ impl Timing {
     }
 }
 
-/// Begins a checkpoint when it is time, until the server stops.
+/// Begins checkpoints when they are due, until the server stops.
 pub(super) async fn checkpointer<M: Machine>(mut m: M, s: Arc<Server>, t: Timing) -> Outcome {
     let m = &mut m;
     let mut since = (m.now(), 0);
@@ -70,7 +71,7 @@ async fn checkpoint<M: Machine>(
         if s.stop.with(|s| *s) {
             return Ok(());
         }
-        // Ahead of the schedule: nap after each page, until behind it.
+        // Ahead of schedule: sleep after each page until behind it.
         let log = s.wal.with(|w| w.inserted());
         if (i + 1) as f64 / all * t.target >= t.passed(m.now(), log, since) {
             m.sleep(DELAY).await.doing(|| "sleep")?;
@@ -81,7 +82,7 @@ async fn checkpoint<M: Machine>(
         m.fsync(fd).await.doing(|| "fsync a table")?;
         m.op_end(op, 0);
     }
-    // The checkpoint's own record must be on disk before pg_control names it.
+    // The checkpoint's record must be on disk before pg_control refers to it.
     let (lsn, full) = wal::insert(s, RECORD);
     if full {
         wal::make_room(m, s).await?;
@@ -95,7 +96,7 @@ async fn checkpoint<M: Machine>(
     Ok(())
 }
 
-/// Writes dirty pages before backends have to.
+/// Writes dirty pages so that backends need not.
 pub(super) async fn writer<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
     while !s.stop.with(|s| *s) {
         m.sleep(DELAY).await.doing(|| "sleep")?;

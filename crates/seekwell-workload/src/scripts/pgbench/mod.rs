@@ -1,26 +1,28 @@
-//! pgbench: TPC-B-like transactions on a PostgreSQL of 8.4 to 9.5, with write-ahead log, group
-//! commit, full-page writes, shared buffers, background writer and checkpoints.
+//! pgbench: TPC-B-like transactions on PostgreSQL 8.4 to 9.5, with write-ahead log, group commit,
+//! full-page writes, shared buffers, background writer and checkpoints.
 //!
-//! Modelled: one update of accounts by key (index leaf, table page) and the select of that row, one
-//! update of tellers and one of branches under row locks held until commit, one insert into
-//! history, each change logged when it is made; the commit waits until the log is flushed past it,
-//! and whoever flushes takes along what others have inserted meanwhile ([`wal`]). Pages go through
-//! shared buffers with clock replacement ([`buffers`]); a dirty one that is evicted is written by
-//! the backend that needs its place. Checkpoints come by volume of log or by time, write every
-//! dirty buffer spread over their interval, then fsync each file ([`keepers`]); after their start
-//! the first change of a page logs all of it. Each statement costs its backend processor time and
-//! the client program, whose threads serve their clients one after the other (8.4 has one thread).
+//! A transaction updates a row of accounts by key (index leaf, table page) and selects it. It
+//! updates a row of tellers and one of branches under row locks until commit, and inserts a row
+//! into history. Each change is logged when it is made. The commit waits until the log is flushed
+//! past it. A flush includes the records that other tasks have inserted in the meantime ([`wal`]).
 //!
-//! Times of a statement are those of the real programs: PostgreSQL 15 with pgbench on one machine of
-//! 2026 took 280 to 310 us in the backend and 70 to 90 in the client for the seven statements of a
-//! transaction, 41 to 46 and 12 for a lone SELECT (processor time of both over transactions, one to
-//! eight threads, nothing synced). The profiles of older machines have it longer by how much slower
-//! those processors are in general (single-thread ratings: 2.5 times for the laptops of 2012 at speed
-//! 1, 1.4 for the i5-2500K).
+//! Pages are in shared buffers with clock replacement ([`buffers`]). A dirty page that is evicted
+//! is written by the backend that needs its buffer. Checkpoints are triggered by log volume or by
+//! time. They write every dirty buffer, spread over their interval, then fsync each file
+//! ([`keepers`]). After the start of a checkpoint, the first change of a page logs the whole page.
+//! Each statement costs CPU time in its backend and in the client program, whose threads serve
+//! their clients one after the other (8.4 has one thread).
+//!
+//! CPU times of statements are measured. PostgreSQL 15 with pgbench on a machine of 2026 took 280
+//! to 310 us in the backend and 70 to 90 in the client for the seven statements of a transaction,
+//! and 41 to 46 and 12 for a single SELECT (CPU time of both over transactions, one to eight
+//! threads, nothing synced). The profiles of older machines scale these by the relative speed of
+//! their processors (single-thread ratings: 2.5 times for the laptops of 2012 at speed 1, 1.4 for
+//! the i5-2500K).
 //!
 //! Left out: commit log, vacuum, connections, the log writer, index pages above the leaves (always
-//! in memory), renaming of recycled log segments (a ring of files is overwritten instead), and
-//! waiting for a page that another backend is just reading.
+//! in memory), renames of recycled log segments (a ring of files is overwritten instead), and waits
+//! for a page that another backend is reading.
 
 mod buffers;
 mod keepers;
@@ -37,7 +39,7 @@ use seekwell_core::{Instant, NSEC_PER_SEC, Nanos};
 use std::sync::Arc;
 use wal::Wal;
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "pgbench",
     summary: "TPC-B-like transactions on PostgreSQL, log, checkpoints and all",
@@ -210,37 +212,37 @@ const S3700_LARGE: &[(&str, &str)] = &[
     ("client_think", "20us"),
 ];
 
-/// Records of a transaction: its four changes, and the commit.
+/// Records per transaction: four changes and the commit.
 const RECORDS: u64 = 5;
-/// Statements of a transaction that find no row locked: BEGIN, UPDATE accounts, SELECT, UPDATE
-/// tellers. Those that hold the branch: its UPDATE, INSERT, END.
+/// Statements of a transaction that hold no branch lock: BEGIN, UPDATE accounts, SELECT, UPDATE
+/// tellers. Those that hold it: UPDATE branches, INSERT, END.
 const FREE: u64 = 4;
 const HOLDING: u64 = 3;
-/// Bytes of a page.
+/// Bytes per page.
 const PAGE: u32 = 8192;
 const ACCOUNTS: u64 = 100_000;
-/// Rows of accounts in a page; entries of its index in a leaf; small rows in a page.
+/// Rows of accounts per page; index entries per leaf; small rows per page.
 const ROWS: u64 = 61;
 const ENTRIES: u64 = 366;
 const SMALL_ROWS: u64 = 150;
-/// A table is cut into files of 1 GiB.
+/// A table is split into files of 1 GiB.
 const FILE_PAGES: u64 = (1 << 30) / PAGE as u64;
 
-/// A table or index as the server keeps it: pages in files of 1 GiB.
+/// A table or index on the server: pages in files of 1 GiB.
 struct Relation {
-    /// Number of its first page among all pages.
+    /// Number of its first page, counted over all relations.
     first: u64,
     pages: u64,
     files: Vec<Fd>,
 }
 
-/// What all tasks of the server know.
+/// State shared by all tasks of the server.
 struct Server {
     accounts: Relation,
     index: Relation,
     tellers: Relation,
     branches: Relation,
-    /// Last, because it grows.
+    /// The last relation, because it grows.
     history: Relation,
     control: Fd,
     pool: Shared<Pool>,
@@ -256,10 +258,10 @@ struct Server {
     scale: u64,
     select: bool,
     record: u64,
-    /// CPU time of a statement: its backend's, its client's.
+    /// CPU time of a statement in the backend, and in the client.
     think: Nanos,
     client_think: Nanos,
-    /// Threads of the client program, where clients share one.
+    /// Threads of the client program, if clients share them.
     threads: Vec<Lock>,
     per_client: u64,
     time: Nanos,
@@ -272,7 +274,7 @@ impl Server {
         let found = all.into_iter().find(|r| page >= r.first);
         let r = found.unwrap_or(&self.accounts);
         let n = page - r.first;
-        // History outgrows its file only after 17 million transactions; then it stays in it.
+        // History exceeds its file only after 17 million transactions, and then stays in it.
         let file = ((n / FILE_PAGES) as usize).min(r.files.len() - 1);
         (r.files[file], (n % FILE_PAGES) * u64::from(PAGE))
     }
@@ -338,7 +340,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, kept)
 }
 
-/// Makes the files as `pgbench -i` leaves them: written, synced, in the cache as far as it goes.
+/// Makes the files in their state after `pgbench -i`: written, synced, and in the cache as far as
+/// it has room.
 async fn init<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome<Server> {
     let scale = p.int("scale");
     let held = p.int("shared_buffers");
@@ -467,8 +470,8 @@ async fn client<M: Machine>(mut m: M, s: Arc<Server>, number: u64) -> Outcome {
     outcome
 }
 
-/// Processor time of statements: the client program's, on the thread that this client shares with
-/// others, and the backend's.
+/// Spends the CPU time of statements: the client program's, on the thread that this client shares
+/// with others, and the backend's.
 async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) -> Outcome {
     if let Some(t) = thread {
         m.acquire(t).await.doing(|| "wait for the client program")?;
@@ -481,8 +484,8 @@ async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) ->
     m.compute(Nanos(n * s.think.0)).await.doing(|| "compute")
 }
 
-/// Looks at a page, or changes it. These two are no functions because what an asynchronous function
-/// keeps is moved when it is called, and nearly all pages are there.
+/// Reads or changes a page. This and the next are macros, because the state of an async function is
+/// moved when it is called, and nearly all pages are already available.
 macro_rules! page {
     ($m:expr, $s:expr, $page:expr, $change:expr) => {{
         let got = buffers::want($s, $page, $change);
@@ -493,7 +496,7 @@ macro_rules! page {
     }};
 }
 
-/// Changes a page and logs it; bytes of log.
+/// Changes a page and logs the change. Returns the bytes of log.
 macro_rules! change {
     ($m:expr, $s:expr, $page:expr) => {{
         let got = page!($m, $s, $page, true);

@@ -6,22 +6,22 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, Machine};
 use crate::params::Params;
 
-/// Bytes of a file of the log.
+/// Bytes per file of the log.
 pub(super) const SEGMENT: u64 = 16 << 20;
 
-/// How far it is.
+/// Progress of the log.
 pub(super) struct Wal {
-    /// Bytes inserted, written to the kernel, on disk.
+    /// Bytes inserted, written to the kernel, and on disk.
     inserted: u64,
     written: u64,
     flushed: u64,
-    /// Most bytes that are inserted and not written.
+    /// Largest number of inserted bytes that are not written.
     buffers: u64,
     files: Vec<Fd>,
 }
 
 impl Wal {
-    /// Makes the ring as a server has it that has run for a while: all files written before.
+    /// Makes the ring of a server that has run for a while: all files have been written before.
     pub(super) async fn create<M: Machine>(m: &mut M, dir: &str, p: &Params) -> Outcome<Wal> {
         let mut files = Vec::new();
         if p.word("mode") != "select" {
@@ -48,7 +48,7 @@ impl Wal {
     }
 }
 
-/// Inserts a record: where it ends, and whether the buffers are full: then there is to
+/// Inserts a record. Returns its end, and whether the buffers are full; then the caller must call
 /// [`make_room`].
 pub(super) fn insert(s: &Server, bytes: u64) -> (u64, bool) {
     s.wal.with(|w| {
@@ -69,13 +69,13 @@ pub(super) async fn make_room<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     done
 }
 
-/// Is the log on disk up to there?
+/// Whether the log is on disk up to `lsn`.
 fn is_flushed(s: &Server, lsn: u64) -> bool {
     s.wal.with(|w| w.flushed >= lsn)
 }
 
-/// Waits until the log is on disk up to there. Who has to flush takes along everything inserted
-/// until it holds the lock: that is group commit.
+/// Waits until the log is on disk up to `lsn`. A task that flushes includes everything inserted
+/// before it gets the lock, which is group commit.
 pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if is_flushed(s, lsn) {
         return Ok(());
@@ -93,7 +93,7 @@ async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     let to = s.wal.with(|w| w.inserted);
     write(m, s, to).await?;
     if is_flushed(s, to) {
-        // It ended with a file of the log, which was synced.
+        // The position was the end of a log file, which has been synced.
         return Ok(());
     }
     let fd = s.wal.with(|w| w.file(to.saturating_sub(1)));
@@ -102,7 +102,8 @@ async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     Ok(())
 }
 
-/// Writes whole pages from the one that holds the last byte written; a file that is left is synced.
+/// Writes whole pages, starting with the page of the last written byte; syncs a file when the log
+/// leaves it.
 async fn write<M: Machine>(m: &mut M, s: &Server, to: u64) -> Outcome {
     let page = u64::from(PAGE);
     loop {

@@ -1,12 +1,12 @@
-//! SQLite transactions of one row, as AndroBench does them: insert, update, delete.
+//! SQLite transactions of one row, like those of AndroBench: insert, update, delete.
 //!
-//! Which pages a transaction changes is decided by a small model of one table ([`tree`]); what
-//! calls that takes, by journal mode, is in [`pager`]. Both follow what the library (3.40) was seen
-//! to do, call by call; the tests hold them to its counts. Left out: calls that only look (stat of
-//! the database file, file locks) and the index of the write-ahead log, which lives in shared
-//! memory.
+//! A small model of one table ([`tree`]) determines the pages that a transaction changes. The
+//! resulting calls, by journal mode, are in [`pager`]. Both reproduce observed calls of the library
+//! (3.40), and tests compare the counts. Left out: calls that only check state (stat of the
+//! database file, file locks), and the index of the write-ahead log, which is in shared memory.
 //!
-//! AndroBench is closed: 300 transactions, row size and CPU time are estimates, and parameters.
+//! AndroBench is closed-source: 300 transactions, row size and CPU time are estimates, and
+//! parameters.
 
 mod pager;
 mod tree;
@@ -21,7 +21,7 @@ use pager::{Mode, Pager};
 use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 use tree::Table;
 
-/// Documentation.
+/// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "sqlite",
     summary: "SQLite insert, update and delete, one row a transaction",
@@ -110,7 +110,7 @@ pub const WORKLOAD: Workload = Workload {
     check: any,
 };
 
-/// AndroBench's file, and a random write to it.
+/// Size of AndroBench's file, and of a random write to it.
 const FILE: u64 = 32 << 20;
 const CALL: u32 = 4096;
 
@@ -153,7 +153,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     pager.close(m).await
 }
 
-/// What AndroBench does last to its file, before it comes to SQLite.
+/// AndroBench's last test on its file before the SQLite test.
 async fn file_test<M: Machine>(m: &mut M, writes: u64, dir: &str) -> Outcome {
     if writes == 0 {
         return Ok(());
@@ -214,10 +214,10 @@ async fn transactions<M: Machine>(
 mod tests {
     use crate::testing::Trial;
 
-    /// Calls of 300 transactions of each kind as the library (3.40.1; 4 KiB pages, full
+    /// Observed calls of the library for 300 transactions of each kind (3.40.1; 4 KiB pages, full
     /// auto-vacuum, synchronous FULL, journal limit 512 KiB, rows of two texts of 50 bytes, integer
-    /// key with AUTOINCREMENT) made them: writes to the journal, to the database, fdatasync of
-    /// journal and database.
+    /// key with AUTOINCREMENT): writes to the journal, writes to the database, fdatasync of journal
+    /// and database.
     const SEEN: &[(&str, &str, [usize; 4])] = &[
         ("delete", "insert", [3324, 917, 600, 300]),
         ("delete", "update", [2400, 600, 600, 300]),
@@ -229,7 +229,7 @@ mod tests {
         ("persist", "delete", [2847, 643, 900, 300]),
     ];
 
-    /// A trial of one kind, its journal and database calls after the first `setup` ones.
+    /// Runs one kind. Returns its journal and database calls after the first `setup` ones.
     fn counts(mode: &str, kind: &str) -> [usize; 4] {
         let t = Trial::run(
             "sqlite",
@@ -248,7 +248,7 @@ mod tests {
                     .filter(|r| r.1 == 4096)
                     .count(),
             t.calls_on("fdatasync", "db-journal"),
-            // One when the database was made.
+            // Minus one when the database was made.
             t.calls_on("fdatasync", "/db") - t.calls_on("fdatasync", "db-journal") - 1,
         ]
     }
@@ -258,8 +258,8 @@ mod tests {
         for (mode, kind, seen) in SEEN {
             let ours = counts(mode, kind);
             for (i, (a, b)) in ours.iter().zip(seen).enumerate() {
-                // Syncs exactly; writes to 1 %: where a leaf empties, the library's choice among
-                // neighbours depends on the bytes of rows.
+                // Syncs must be exact, and writes within 1 %: when a leaf becomes empty, the
+                // library's choice of neighbours depends on the bytes of rows.
                 let off = a.abs_diff(*b);
                 let allowed = if i < 2 && *kind == "delete" {
                     b / 100
@@ -348,7 +348,7 @@ mod tests {
     fn the_write_ahead_log_is_synced_once_a_transaction_and_copied_back_at_its_limit() {
         let given = [("journal", "wal"), ("think", "0")];
         let t = Trial::run("sqlite", &given);
-        // 900 commits, the header of the log each time it starts over, and before each copy back.
+        // 900 commits, the log header each time the log starts over, and one before each copy back.
         let frames = t
             .ranges("write", "db-wal")
             .iter()

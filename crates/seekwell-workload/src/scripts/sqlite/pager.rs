@@ -1,4 +1,4 @@
-//! The calls of a transaction, by journal mode, synchronous FULL, normal locking.
+//! The calls of a transaction by journal mode, with synchronous FULL and normal locking.
 
 use super::super::common::*;
 use super::tree::Change;
@@ -20,7 +20,7 @@ pub(super) enum Mode {
 const PAGE: u32 = 4096;
 const FRAME_HEADER: u32 = 24;
 const WAL_HEADER: u32 = 32;
-/// Page number before and checksum behind each page in the journal.
+/// Size of the page number before each page in the journal, and of the checksum after it.
 const WORD: u32 = 4;
 /// The journal's header takes a sector.
 const JOURNAL_HEADER: u32 = 512;
@@ -33,9 +33,9 @@ pub(super) struct Pager {
     mode: Mode,
     db: Fd,
     wal: Option<Wal>,
-    /// A journal of an earlier transaction is there.
+    /// The journal of an earlier transaction exists.
     journal_left: bool,
-    /// Frames at which the log is copied back.
+    /// Number of frames at which the log is copied back.
     limit: u64,
 }
 
@@ -54,7 +54,7 @@ impl Wal {
 }
 
 impl Pager {
-    /// Makes the database file with so many pages.
+    /// Makes the database file with this number of pages.
     pub(super) async fn create<M: Machine>(
         m: &mut M,
         dir: &str,
@@ -64,7 +64,7 @@ impl Pager {
     ) -> Outcome<Pager> {
         let db_path = format!("{dir}/db");
         let db = open(m, &db_path, FRESH).await?;
-        // In one call, so that what transactions write can be told from it.
+        // In one call, to distinguish it from the writes of transactions.
         let all = u32::try_from(pages * u64::from(PAGE)).unwrap_or(u32::MAX);
         m.write(db, 0, all)
             .await
@@ -94,8 +94,8 @@ impl Pager {
         Ok(pager)
     }
 
-    /// Commits a change. The CPU time is split as on a phone: most before the journal is written
-    /// and after the commit, a little at each step between.
+    /// Commits a change. The CPU time is split as on a phone: most of it before the journal is
+    /// written and after the commit, a little at each step between.
     pub(super) async fn transaction<M: Machine>(
         &mut self,
         m: &mut M,
@@ -132,10 +132,10 @@ impl Pager {
         m.compute(part(4)).await.doing(|| "compute")
     }
 
-    /// At the start of every transaction: is there a journal that was left by a crash, has another
-    /// process changed the database?
+    /// Checks at the start of every transaction: whether a crash left a journal, and whether
+    /// another process changed the database.
     async fn look<M: Machine>(&mut self, m: &mut M) -> Outcome {
-        // Absent is the usual answer.
+        // Usually the journal does not exist.
         let there = m.stat(&self.journal_path).await.is_ok();
         if there && self.journal_left {
             let fd = open(m, &self.journal_path, OpenFlags::RDONLY).await?;
@@ -156,7 +156,7 @@ impl Pager {
                 off += u64::from(len);
             }
         }
-        // Does the header of an older journal follow?
+        // Check whether the header of an older journal follows.
         let next = off.next_multiple_of(u64::from(JOURNAL_HEADER));
         let n = m.read(journal, next, 8).await;
         n.doing(|| format!("read {}", self.journal_path))?;
@@ -195,7 +195,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Appends the changed pages to the write-ahead log; copies it back when it is long.
+    /// Appends the changed pages to the write-ahead log, and copies it back when it is long.
     async fn log<M: Machine>(&mut self, m: &mut M, change: &Change) -> Outcome {
         let Some(mut wal) = self.wal.take() else {
             return Ok(());
@@ -267,7 +267,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Copies the log back and removes it; closes the database.
+    /// Copies the log back, removes it and closes the database.
     pub(super) async fn close<M: Machine>(mut self, m: &mut M) -> Outcome {
         if let Some(mut wal) = self.wal.take() {
             self.copy_back(m, &mut wal).await?;

@@ -1,29 +1,29 @@
-//! A table of SQLite with an integer key, as far as it decides which pages a transaction changes.
+//! A SQLite table with an integer key. It models only which pages a transaction changes.
 //!
-//! Pages as the library lays them out with full auto-vacuum: 1 header, 2 pointer map, 3 root of the
-//! table (its only leaf while it is small), 4 sqlite_sequence if there is one, then leaves. Rows
-//! come at the end and go from the front. A leaf holds as many rows as fit; when deletions leave it
-//! two thirds empty it is balanced with its next two neighbours, and a page that comes free is
+//! Page layout of the library with full auto-vacuum: 1 header, 2 pointer map, 3 root of the table
+//! (its only leaf while it is small), 4 sqlite_sequence if it exists, then leaves. Rows are added
+//! at the end and removed from the front. A leaf has as many rows as fit. When deletions leave it
+//! two thirds empty, it is balanced with its next two neighbours. A page that becomes free is
 //! filled with the last page of the file, which gets shorter.
 
-/// What a transaction changes.
+/// The changes of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
     /// Pages written, ascending, from 1.
     pub pages: Vec<u64>,
-    /// Of them, pages that were in the file before: their old content goes to the journal.
+    /// Number of these that were in the file before: their old content goes to the journal.
     pub journaled: usize,
-    /// The file ends after so many pages now, fewer than before.
+    /// New length of the file in pages, if it gets shorter.
     pub cut: Option<u64>,
-    /// Page 1 has to change although nothing but its counter does: not with a write-ahead log.
+    /// Page 1 changes only in its counter. With a write-ahead log it need not change.
     pub counter_only: bool,
-    /// Pages in the file afterwards.
+    /// Length of the file in pages afterwards.
     pub size: u64,
 }
 
-/// Bytes of a page that hold cells: without the header of a leaf.
+/// Bytes of a page for cells, without the header of a leaf.
 const ROOM: u64 = 4096 - 8;
-/// Bytes of a row beside its text: cell pointer, lengths, key, column types.
+/// Bytes per row in addition to its text: cell pointer, lengths, key, column types.
 const OVERHEAD: u64 = 10;
 
 const HEADER: u64 = 1;
@@ -32,10 +32,10 @@ const ROOT: u64 = 3;
 const SEQUENCE: u64 = 4;
 
 pub(super) struct Table {
-    /// Rows that fit a leaf.
+    /// Number of rows that fit into a leaf.
     fit: u64,
     sequence: bool,
-    /// (page, rows), in order of the key. One leaf: it is the root.
+    /// (page, rows) in order of the key. A single leaf is the root.
     leaves: Vec<(u64, u64)>,
     /// Pages in the file.
     size: u64,
@@ -50,7 +50,7 @@ impl Table {
             size: if sequence { SEQUENCE } else { ROOT },
         }
     }
-    /// Pages in the file.
+    /// Number of pages in the file.
     pub(super) fn pages(&self) -> u64 {
         self.size
     }
@@ -58,7 +58,7 @@ impl Table {
     fn change(&self, mut pages: Vec<u64>, before: u64, counter_only: bool) -> Change {
         pages.sort_unstable();
         pages.dedup();
-        // A page that the transaction cut off is not written any more.
+        // Pages that the transaction cut off are not written.
         pages.retain(|p| *p <= self.size);
         Change {
             journaled: pages.iter().filter(|p| **p <= before).count(),
@@ -69,7 +69,7 @@ impl Table {
         }
     }
 
-    /// One more row at the end.
+    /// Inserts a row at the end.
     pub(super) fn insert(&mut self) -> Change {
         let before = self.size;
         let mut pages = vec![HEADER];
@@ -84,7 +84,7 @@ impl Table {
         } else {
             pages.extend([POINTERS, ROOT]);
             if self.leaves[last].0 == ROOT {
-                // The root's rows move to a leaf of their own.
+                // The root's rows move to a new leaf.
                 self.size += 1;
                 self.leaves[last].0 = self.size;
                 pages.push(self.size);
@@ -96,7 +96,7 @@ impl Table {
         self.change(pages, before, !split)
     }
 
-    /// The `i`-th row, in place.
+    /// Updates the `i`-th row in place.
     pub(super) fn update(&mut self, i: u64) -> Change {
         let mut left = i;
         let leaf = self.leaves.iter().find(|l| {
@@ -108,14 +108,14 @@ impl Table {
         self.change(vec![HEADER, page], self.size, true)
     }
 
-    /// The first row goes.
+    /// Deletes the first row.
     pub(super) fn delete(&mut self) -> Change {
         let before = self.size;
         let first = self.leaves.iter().position(|l| l.1 > 0).unwrap_or(0);
         let leaf = &mut self.leaves[first];
         leaf.1 = leaf.1.saturating_sub(1);
         let mut pages = vec![HEADER, leaf.0];
-        // Two thirds of the page empty.
+        // Balance when two thirds of the page are empty.
         if self.leaves.len() == 1 || self.leaves[first].1 * 3 > self.fit {
             return self.change(pages, before, true);
         }
@@ -136,7 +136,7 @@ impl Table {
             }
         }
         if self.leaves.len() == 1 {
-            // The only leaf left moves back into the root.
+            // The only remaining leaf moves back into the root.
             let page = std::mem::replace(&mut self.leaves[0].0, ROOT);
             pages.push(POINTERS);
             pages.retain(|p| *p != page);
@@ -145,8 +145,8 @@ impl Table {
         self.change(pages, before, false)
     }
 
-    /// Spreads the rows of the first `n` leaves: filled from the left, then each pair evened from
-    /// the right. Pages no longer needed, which are also gone from the leaves.
+    /// Redistributes the rows of the first `n` leaves: fills from the left, then evens each pair
+    /// from the right. Returns unneeded pages, which are also removed from the leaves.
     fn balance(&mut self, n: usize) -> Vec<u64> {
         let total: u64 = self.leaves[..n].iter().map(|l| l.1).sum();
         let need = (total.div_ceil(self.fit).max(1)) as usize;
@@ -170,7 +170,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// What the library was seen to write, 300 rows of 100 bytes with AUTOINCREMENT.
+    /// The library's observed writes for 300 rows of 100 bytes with AUTOINCREMENT.
     #[test]
     fn inserts_change_the_pages_the_library_changes() {
         let mut t = Table::new(100, true);
@@ -194,7 +194,7 @@ mod tests {
         }
         let all: Vec<Change> = (0..300).map(|_| t.delete()).collect();
         assert_eq!(all[0].pages, [1, 5]);
-        // Seen at 24, 43, 65, 83, 104, 122, 142, 159, 178, 196, 215, 233, 252, 264.
+        // Observed at 24, 43, 65, 83, 104, 122, 142, 159, 178, 196, 215, 233, 252, 264.
         let at: Vec<usize> = (0..300).filter(|i| all[*i].pages.len() > 2).collect();
         assert_eq!(at.len(), 14, "{at:?}");
         let seen = [
