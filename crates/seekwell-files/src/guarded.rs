@@ -1,21 +1,21 @@
-//! Other people's readers on bytes that were made to harm.
+//! Calls third-party parsers on malicious data.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
 thread_local! {
-    /// How many of [`guarded`] this thread is in.
+    /// Nesting depth of [`guarded`] on this thread.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 static QUIET: Once = Once::new();
 
-/// Runs code of a library that may panic on a file that contradicts itself: `None` if it did.
+/// Runs library code that may panic on an inconsistent file; returns `None` if it panicked.
 ///
-/// Nothing is printed of it, as whoever calls tells what is wrong with the file. For that a panic
-/// hook is put before the one there is, once in a process; all other panics go on to that one.
+/// The panic message is not printed, because the caller reports the fault. For this a panic hook is
+/// installed once per process in front of the existing one; it passes on all other panics.
 pub fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
-    // A hook cannot be set by a thread that is panicking, and needs not be.
+    // A panicking thread cannot set a hook, and does not need to.
     if !std::thread::panicking() {
         QUIET.call_once(|| {
             let before = take_hook();
@@ -39,7 +39,7 @@ mod tests {
 
     static TOLD: AtomicU32 = AtomicU32::new(0);
 
-    /// One test, as a hook is of the whole process.
+    /// All checks are in one test, because a hook applies to the whole process.
     #[test]
     fn panics_inside_are_none_and_silent_and_all_others_are_told_as_before() {
         set_hook(Box::new(|_| {
@@ -47,7 +47,7 @@ mod tests {
         }));
         assert_eq!(guarded(|| 7), Some(7));
         assert_eq!(guarded(|| -> u32 { panic!("in the library") }), None);
-        // In one another, and behind one that panicked.
+        // Nested calls, and a call after one that panicked.
         let outer = guarded(|| {
             let inner = guarded(|| -> u32 { panic!("deeper") });
             (inner, [1][inner.map_or(0, |n| n as usize)])
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(TOLD.load(Ordering::SeqCst), 0);
         assert!(catch_unwind(|| panic!("our own")).is_err());
         assert_eq!(TOLD.load(Ordering::SeqCst), 1);
-        // Another thread is not in it.
+        // Another thread is not affected.
         let other = || std::thread::spawn(|| panic!("another thread")).join();
         assert!(guarded(other).is_some_and(|joined| joined.is_err()));
         assert_eq!(TOLD.load(Ordering::SeqCst), 2);

@@ -1,11 +1,13 @@
-//! The user's files: read whole only if they are small and plain, replaced whole or not at all.
+//! Access to the user's files: only small regular files are read whole, and files are replaced
+//! atomically.
 //!
-//! Every file that a command writes goes through [`Sink`], every one it reads whole through
-//! [`read_text`], every one it reads as a stream through [`open_stream`]; [`same`] tells when two
-//! of them are one. What is never done here: a device's node replaced by a file, a link's target
-//! overwritten through a temporary name that somebody planted, a disk or `/dev/zero` read into
-//! memory, a result written over a disk. Files that a library reads which may panic on them go
-//! through [`guarded`].
+//! Commands write every file through [`Sink`]. They read complete files through [`read_text`] and
+//! streams through [`open_stream`]. [`same`] tells whether two paths name the same file. Files
+//! whose parser may panic are read inside [`guarded`].
+//!
+//! These functions never replace a device node by a file. They never write through a planted
+//! temporary name to a link's target, read a disk or `/dev/zero` into memory, or write a result
+//! over a disk.
 
 mod guarded;
 mod read;

@@ -1,4 +1,4 @@
-//! Reading: what a path leads to is looked at before it is opened, and how much is bounded.
+//! Reading: the type of a path is checked before it is opened, and the size is limited.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Read};
@@ -7,25 +7,25 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use thiserror::Error;
 
-/// What a path leads to, links followed.
+/// Type of the object at a path, after following links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A disk, a partition, a loop device.
+    /// A disk, a partition or a loop device.
     BlockDevice,
     /// A terminal, `/dev/null`, `/dev/zero`.
     CharDevice,
-    /// A pipe, named or not.
+    /// A named or unnamed pipe.
     Fifo,
     /// A socket.
     Socket,
 }
 
 impl Kind {
-    /// By what stat(2) says.
+    /// The type according to stat(2).
     pub fn of(m: &Metadata) -> Kind {
         let t = m.file_type();
         match () {
@@ -52,30 +52,30 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// Why a file is not read. Names no path: whoever asked knows it.
+/// Why a file is not read. The message has no path, because the caller knows it.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The system's words.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Not of the kind that is read here.
+    /// Not a regular file.
     #[error("is {0}, not a file")]
     Kind(Kind),
-    /// Longer than anything of its sort; in bytes.
+    /// Larger than any valid file of its type; the limit in bytes.
     #[error("holds more than {} KiB: it is something else", .0 / 1024)]
     Long(u64),
-    /// Not UTF-8; the line, from 1, where it stops being it.
+    /// Not UTF-8; the number of the first invalid line, from 1.
     #[error("line {0} is not text")]
     NotText(usize),
 }
 
-/// The text of a regular file of at most `max` bytes. Nothing else is opened: no device, no pipe.
+/// The text of a regular file of at most `max` bytes. Nothing else is opened: no devices, no pipes.
 pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
     let kind = Kind::of(&std::fs::metadata(path)?);
     if kind != Kind::File {
         return Err(ReadError::Kind(kind));
     }
-    // Should a pipe have come in its place meanwhile, this waits for nobody.
+    // If a pipe has replaced the file meanwhile, opening it must not block.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new()
         .read(true)
@@ -96,8 +96,8 @@ pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
     })
 }
 
-/// Opens what is read from front to back: a file, a pipe, or the terminal that is standard input.
-/// Not a disk or another device, which have no end or are no text.
+/// Opens data that is read from start to end: a file, a pipe, or the terminal on standard input.
+/// Disks and other devices are rejected, because they are endless or not text.
 pub fn open_stream(path: &Path) -> Result<File, ReadError> {
     let meta = std::fs::metadata(path)?;
     match Kind::of(&meta) {
@@ -139,7 +139,7 @@ mod tests {
         assert!(words(&at("none"), 99).starts_with("No such file"));
         let made = rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), 0o600.into());
         made.expect("a pipe");
-        // Nobody writes to it: opening it would wait for ever.
+        // It has no writer: opening it would block forever.
         assert_eq!(words(&at("pipe"), 99), "is a pipe, not a file");
     }
 

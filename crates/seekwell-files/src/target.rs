@@ -1,4 +1,4 @@
-//! Where a path leads when something is to be written there, without opening anything.
+//! Determines where a write to a path would go, without opening anything.
 
 use crate::read::Kind;
 use rustix::fs::{Access, AtFlags, CWD, PROC_SUPER_MAGIC};
@@ -8,19 +8,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Links followed before a chain is taken for a circle, as the kernel does.
+/// Number of links after which a chain counts as a loop, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// What is to be done to write there.
+/// How to write to a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A descriptor of this process (`/dev/stdout`, `/dev/fd/3`).
     Own(RawFd),
-    /// Written to as it is: a pipe, a terminal, another process's descriptor.
+    /// Write to the existing object: a pipe, a terminal, another process's descriptor.
     Direct,
-    /// A regular file, by its own name.
+    /// A regular file, by its real path.
     Existing(PathBuf),
-    /// Nothing yet; the name it will have.
+    /// A path that does not exist yet.
     New(PathBuf),
 }
 
@@ -28,10 +28,10 @@ fn refused(kind: io::ErrorKind, words: &str) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Follows links as open(2) would.
+/// Follows links like open(2).
 pub(crate) fn target(path: &Path) -> io::Result<Target> {
-    // First as the kernel follows them, which refuses links that others planted where everybody
-    // may write (fs.protected_symlinks).
+    // Let the kernel follow the links first: it rejects links that others created in world-writable
+    // directories (fs.protected_symlinks).
     match std::fs::metadata(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         Ok(m) if m.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -50,7 +50,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
         let dir = parent.unwrap_or(Path::new(".")).canonicalize()?;
         let here = dir.join(name);
         let meta = match std::fs::symlink_metadata(&here) {
-            // No file can be made there, whatever root may do: a descriptor that is not open.
+            // Not even root can create a file there; the path names a descriptor that is not open.
             Err(e) if on_procfs(&dir) => return Err(e),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Target::New(here)),
             other => other?,
@@ -71,7 +71,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
             };
         }
         if on_procfs(&dir) {
-            // A descriptor: what its link says may be no path at all.
+            // A descriptor: the target of its link may not be a path.
             return Ok(own_descriptor(&dir, name).map_or(Target::Direct, Target::Own));
         }
         at = dir.join(std::fs::read_link(&here)?);
@@ -83,7 +83,7 @@ fn on_procfs(dir: &Path) -> bool {
     rustix::fs::statfs(dir).is_ok_and(|s| s.f_type == PROC_SUPER_MAGIC)
 }
 
-/// The number of a descriptor of this process, of the real path `/proc/PID/fd` and a name in it.
+/// The number of a descriptor of this process, from the real path `/proc/PID/fd` and a name in it.
 fn own_descriptor(dir: &Path, name: &std::ffi::OsStr) -> Option<RawFd> {
     let ours = Path::new("/proc/self").canonicalize().ok()?;
     let task = dir.strip_prefix(&ours).ok()?;
@@ -91,13 +91,14 @@ fn own_descriptor(dir: &Path, name: &std::ffi::OsStr) -> Option<RawFd> {
     name.to_str().filter(|_| fd)?.parse().ok()
 }
 
-/// Whether this user may write there, by the kernel's own rules.
+/// Checks whether this user may write there, by the kernel's rules.
 fn writable(path: &Path, access: Access) -> io::Result<()> {
     rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).map_err(io::Error::from)
 }
 
-/// Whether a result can be written at `path`: known before it is worked for. Opens, makes and
-/// changes nothing, and waits for no reader of a pipe. What only shows later is a disk that fills.
+/// Checks whether a result can be written to `path`, before the result is computed. It opens,
+/// creates and changes nothing, and does not wait for a pipe's reader. It cannot foresee a full
+/// disk.
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
         Target::Own(fd) => crate::write::own_is_writable(fd),
@@ -107,7 +108,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a file can be made in a directory, without making one.
+/// Checks whether a file can be created in a directory, without creating one.
 pub fn check_directory(dir: &Path) -> io::Result<()> {
     if !std::fs::metadata(dir)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -115,8 +116,8 @@ pub fn check_directory(dir: &Path) -> io::Result<()> {
     writable(dir, Access::WRITE_OK | Access::EXEC_OK)
 }
 
-/// Whether writing to one would change or lose the other: the same file, by whatever names, there
-/// already or not; the same disk. A terminal or `/dev/null` named twice does no harm.
+/// Whether writing to one path would change or destroy the other: the same existing or new file
+/// under any names, or the same disk. Naming a terminal or `/dev/null` twice does no harm.
 pub fn same(a: &Path, b: &Path) -> bool {
     let number = |p: &Path| {
         let m = std::fs::metadata(p).ok()?;
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn descriptors_are_known_by_number() {
         for (path, fd) in [("/proc/self/fd/2", 2), ("/dev/fd/1", 1), ("/dev/stderr", 2)] {
-            // Where there is no /dev/fd, and where stderr is closed, there is nothing to find.
+            // Without /dev/fd, or with stderr closed, there is nothing to check.
             if std::fs::metadata(path).is_ok() {
                 assert_eq!(
                     target(Path::new(path)).expect("open"),

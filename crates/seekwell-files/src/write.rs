@@ -1,5 +1,5 @@
-//! Writing: a file appears whole or not at all and keeps whose it is and who may read it; what is
-//! no file is written to as it stands.
+//! Writing: a file is replaced atomically and keeps its owner and permissions. Everything that is
+//! not a regular file is written directly.
 
 use crate::read::Kind;
 use crate::target::{Target, target};
@@ -12,31 +12,31 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// A result on its way to where the user wants it. [`Sink::finish`] puts it there; dropped before,
-/// a file is as it was.
+/// A result that is being written. [`Sink::finish`] puts it in place; if it is dropped earlier, an
+/// existing file stays unchanged.
 #[derive(Debug)]
 pub struct Sink(To);
 
 #[derive(Debug)]
 enum To {
-    /// A terminal, a pipe, a descriptor: nothing can be taken back.
+    /// A terminal, a pipe or a descriptor: writes cannot be undone.
     Direct(File),
-    /// A new file beside, which takes the name at the end; the old one, if there is one.
+    /// A new file next to the target, which is renamed at the end; and the old file, if any.
     Replace {
         new: NamedTempFile,
         real: PathBuf,
         old: Option<File>,
     },
-    /// Where a new file cannot take the old one's place (a directory that may not be written, an
-    /// owner that cannot be given away): collected elsewhere, copied in at the end.
+    /// If a new file cannot replace the old one (an unwritable directory, an owner that cannot be
+    /// set): the data is collected elsewhere and copied at the end.
     Copy { collected: File, into: File },
 }
 
 impl Sink {
-    /// Opens it. On a pipe that nobody reads this waits, as everybody's writing there does.
+    /// Opens the target. On a pipe without a reader this blocks, as usual.
     ///
-    /// Links are followed, and the file at their end is replaced in its own directory; another
-    /// hard link to it keeps the old content.
+    /// Links are followed, and the target is replaced in its own directory. Other hard links to it
+    /// keep the old content.
     pub fn open(path: &Path) -> io::Result<Self> {
         let to = match target(path)? {
             Target::Own(fd) => To::Direct(duplicate(fd)?),
@@ -51,7 +51,7 @@ impl Sink {
         Ok(Sink(to))
     }
 
-    /// Everything is written: the file takes its name, on the medium.
+    /// Completes the file: flushes it to disk and renames it.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             To::Direct(mut file) => file.flush(),
@@ -59,7 +59,7 @@ impl Sink {
                 new.as_file().sync_all()?;
                 match (new.persist(&real), old) {
                     (Ok(_), _) => Ok(()),
-                    // A file mounted by itself cannot change its name.
+                    // A file that is itself a mount point cannot be renamed.
                     (Err(e), Some(into)) if e.error.raw_os_error() == BUSY => {
                         copy(e.file.as_file(), &into)
                     }
@@ -86,8 +86,8 @@ impl Write for Sink {
     }
 }
 
-/// Opens for writing as it goes along, for what must be there even if the program is killed (a
-/// log): a file is emptied and written in place, with its owner and mode. Links as in
+/// Opens a file for incremental writing, for data that must survive a kill of the program (a log).
+/// The file is truncated and written in place, with its owner and mode. Links are treated as in
 /// [`Sink::open`].
 pub fn stream(path: &Path) -> io::Result<File> {
     match target(path)? {
@@ -98,25 +98,24 @@ pub fn stream(path: &Path) -> io::Result<File> {
             file.set_len(0)?;
             Ok(file)
         }
-        // A name that somebody takes meanwhile is not written through.
+        // If someone creates the name meanwhile, do not write through it.
         Target::New(real) => OpenOptions::new().write(true).create_new(true).open(real),
     }
 }
 
-/// A file without a name, for what is put together before it goes anywhere; it is gone when the
-/// program ends, however that comes.
+/// An unnamed file for intermediate data. It disappears when the program ends, however it ends.
 ///
 /// # Errors
-/// There is no folder for temporary files that can be written to.
+/// There is no writable folder for temporary files.
 pub fn scratch() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Removes what writers that were killed left in a folder, which nobody else may be writing to; gives
-/// how many files that were.
+/// Removes files that killed writers left in a folder; no other process may be writing there.
+/// Returns the number of files.
 ///
 /// # Errors
-/// The folder cannot be read, or a file not removed.
+/// The folder cannot be read, or a file cannot be removed.
 pub fn sweep(folder: &Path) -> io::Result<usize> {
     let mut gone = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -136,11 +135,11 @@ fn parent(real: &Path) -> &Path {
     real.parent().unwrap_or(Path::new("/"))
 }
 
-/// What a file is called that has not its name yet.
+/// Name of a file before it gets its final name.
 const PREFIX: &str = ".seekwell-";
 const SUFFIX: &str = ".part";
 
-/// A name that nobody can guess, opened only if it is new (O_EXCL, which follows no link).
+/// An unpredictable name, opened only if it is new (O_EXCL, which follows no link).
 fn builder(mode: u32) -> Builder<'static, 'static> {
     let mut b = Builder::new();
     b.prefix(PREFIX)
@@ -163,13 +162,13 @@ fn in_place(real: &Path) -> io::Result<File> {
 fn direct(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.write(true).custom_flags(libc::O_NOCTTY);
-    // A file behind another process's descriptor: nothing of it is lost.
+    // A file behind another process's descriptor: append, so that nothing is lost.
     how.append(std::fs::metadata(path)?.is_file());
     how.open(path)
 }
 
 fn existing(real: PathBuf) -> io::Result<To> {
-    // Opened although it is replaced: who may not write a file may not replace it either.
+    // Opened although it is replaced: a user who cannot write a file must not replace it either.
     let old = in_place(&real)?;
     let beside = builder(0o600).tempfile_in(parent(&real));
     match beside.and_then(|new| keep(&old, new.as_file()).map(|()| new)) {
@@ -185,8 +184,8 @@ fn existing(real: PathBuf) -> io::Result<To> {
     }
 }
 
-/// Owner, rights, access list and attributes of the old file, as far as they can be had; an owner
-/// that cannot be kept is an error.
+/// Copies owner, permissions, access list and attributes of the old file, as far as possible. An
+/// owner that cannot be kept is an error.
 fn keep(old: &File, new: &File) -> io::Result<()> {
     let (was, is) = (old.metadata()?, new.metadata()?);
     if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
@@ -194,24 +193,24 @@ fn keep(old: &File, new: &File) -> io::Result<()> {
         rustix::fs::fchown(new, Some(uid), Some(gid))?;
     }
     keep_attributes(old, new);
-    // Without set-user-ID and set-group-ID, which writing takes from a file, too.
+    // Without set-user-ID and set-group-ID, which writing also removes.
     rustix::fs::fchmod(new, Mode::from_raw_mode(was.mode() & 0o777))?;
     Ok(())
 }
 
-/// Longest list of names, and longest value, that Linux has.
+/// Linux's limits for the list of names and for a value.
 const XATTR_MAX: usize = 64 << 10;
-/// Of the content, not of the file: stale on another one.
+/// Attributes that describe the content; they would be wrong for another file.
 const OF_CONTENT: &[&[u8]] = &[b"security.capability", b"security.ima", b"security.evm"];
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 fn keep_attributes(old: &File, new: &File) {
     let (mut names, mut value) = (vec![0; XATTR_MAX], vec![0; XATTR_MAX]);
-    // File systems without attributes say so, and there is nothing to keep.
+    // On a file system without attributes this fails, and there is nothing to copy.
     let length = rustix::fs::flistxattr(old, &mut names[..]).unwrap_or(0);
     let names: Vec<&[u8]> = names[..length].split(|b| *b == 0).collect();
     if !names.contains(&ACCESS_LIST) {
-        // The directory's default list was given to the new one.
+        // The new file has inherited the directory's default list.
         let _ = rustix::fs::fremovexattr(new, ACCESS_LIST);
     }
     for name in names {
@@ -219,7 +218,7 @@ fn keep_attributes(old: &File, new: &File) {
             continue;
         }
         if let Ok(n) = rustix::fs::fgetxattr(old, name, &mut value[..]) {
-            // Some may be set by the administrator only.
+            // Only the administrator can set some of them.
             let _ = rustix::fs::fsetxattr(new, name, &value[..n], XattrFlags::empty());
         }
     }
@@ -233,17 +232,18 @@ fn copy(mut from: &File, mut into: &File) -> io::Result<()> {
     into.sync_all()
 }
 
-/// Another descriptor for the same open file, so that what others wrote to it stands before and
-/// what they will write behind.
+/// Another descriptor for the same open file, so that the output of others stays in order before
+/// and after this one's.
 fn duplicate(fd: RawFd) -> io::Result<File> {
     own_is_writable(fd)?;
-    // Not one of the three that every program takes for its own.
+    // Not one of the three standard descriptors.
     let least = io::stderr().as_raw_fd() + 1;
     #[expect(
         unsafe_code,
         reason = "a descriptor known only by its number has no safe wrapper"
     )]
-    // SAFETY: numbers only; one that is not open is an error (EBADF), and the new one is ours.
+    // SAFETY: only numbers are passed. A closed descriptor gives EBADF, and this code owns the new
+    // one.
     unsafe {
         match libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) {
             -1 => Err(io::Error::last_os_error()),
@@ -252,13 +252,13 @@ fn duplicate(fd: RawFd) -> io::Result<File> {
     }
 }
 
-/// Whether a descriptor of this process is open for writing.
+/// Checks whether a descriptor of this process is open for writing.
 pub(crate) fn own_is_writable(fd: RawFd) -> io::Result<()> {
     #[expect(
         unsafe_code,
         reason = "a descriptor known only by its number has no safe wrapper"
     )]
-    // SAFETY: numbers only; one that is not open is an error (EBADF).
+    // SAFETY: only numbers are passed. A closed descriptor gives EBADF.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     if flags < 0 {
         return Err(io::Error::last_os_error());

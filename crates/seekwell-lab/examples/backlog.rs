@@ -1,4 +1,4 @@
-//! The table of what sorting gains above a stripe, with deadline beside the ideal elevator.
+//! Table of the gain from sorting above a stripe, for an ideal elevator and for deadline.
 
 use seekwell_device::open;
 use seekwell_lab::validation::backlog::{CELLS, Policy, run};

@@ -1,5 +1,5 @@
-//! What keeping runs costs: 1,000 cells with 10 runs each, CPU time a run and memory, beside the
-//! record as JSON, which is what a store that knew nothing would write.
+//! Cost of storing runs: CPU time per run and memory, for 1,000 cells with 10 runs each. The size
+//! is compared with the record as JSON, which a simple store would write.
 //!
 //!     cargo run --release -p seekwell-lab --example store [CELLS]
 
@@ -8,7 +8,7 @@ use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{Ended, Folder, Results, Run, RunKey, Value};
 use std::path::Path;
 
-/// CPU time of this process, user and system, ms; the kernel counts in hundredths of a second.
+/// User and system CPU time of this process, in ms. The kernel's unit is a hundredth of a second.
 fn cpu_ms() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = text
@@ -26,7 +26,7 @@ fn cpu_ms() -> f64 {
     10.0 * (ticks(11) + ticks(12))
 }
 
-/// Largest memory this process had, kB.
+/// Peak memory of this process, in kB.
 fn peak_kb() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|l| l.starts_with("VmHWM:"));
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         files.join(", ")
     );
     let e = Experiment::from_toml(&text, Path::new("/")).map_err(|e| e.to_string())?;
-    // A usual record: half a minute of several kinds of operations.
+    // A typical record: half a minute of several kinds of operations.
     let spec = seekwell::spec("interactive:seconds=30s", "hdd:hitachi-7k200", "cfq")?;
     let record = seekwell::run(&spec, Hooks::default())?;
     let json = serde_json::to_string(&record)?.len();

@@ -1,20 +1,19 @@
-//! The lab: what is repeated, how runs are judged, and what may be said of them.
+//! The lab: experiments, repetition, judgement and conclusions.
 //!
 //! [`stats`] is the method: effects as log ratios within blocks, intervals, tests, corrections,
-//! verdicts, flags, plans. It knows no scheduler and no device; it takes numbers and gives
-//! numbers, and says "cannot tell" where the numbers do not carry more.
+//! verdicts, flags, plans. It does not depend on schedulers or devices. It takes numbers, returns
+//! numbers, and says "cannot tell" if the data does not support more.
 //!
-//! [`experiment`] says what is compared, [`conduct`] carries it out, [`results`] is what it gave and
-//! keeps it, [`import`] reads what was measured elsewhere, and [`analysis`] says what may be said;
-//! [`diff`] compares two results; [`detail`] gathers what a report shows of a cell when somebody
-//! looks closer, [`scenes`] the windows of events for a replay.
+//! [`experiment`] describes a comparison, [`conduct`] runs it, [`results`] holds and stores the
+//! outcome, [`import`] reads results measured elsewhere, and [`analysis`] draws conclusions.
+//! [`diff`] compares two results. [`detail`] collects the details of a cell for a report, and
+//! [`scenes`] selects windows of events for a replay.
 //!
-//! [`usual`] lists what is run when nothing is asked for. [`arena`] meets a scheduler with all its rivals;
-//! [`demo`] shows the behaviours that made schedulers famous, each claim a check on numbers;
-//! [`reproduce`] runs published comparisons again;
-//! [`validation`] holds the models against published figures, [`curves`] measures what a picture of
-//! a device shows, and [`worlds`] and [`referee`] hold the simulation, and single decisions, against
-//! the running kernel. Nothing here prints.
+//! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. [`demo`] shows
+//! well-known behaviours of schedulers, with each claim as a check on numbers. [`reproduce`]
+//! repeats published comparisons. [`validation`] compares the models with published figures, and
+//! [`curves`] measures the curves of a device. [`worlds`] and [`referee`] compare the simulation,
+//! and single scheduling decisions, with the running kernel. Nothing here prints.
 
 pub mod analysis;
 pub mod arena;

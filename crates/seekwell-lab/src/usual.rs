@@ -1,33 +1,32 @@
-//! What commands run when nothing is asked for: the only place that lists default devices,
-//! schedulers and workloads.
+//! Defaults of the commands: the only place that lists default devices, schedulers and workloads.
 //!
-//! Workloads are sized so that all of them under all schedulers take a few seconds of CPU time.
+//! The workloads are sized so that all of them under all schedulers take a few seconds of CPU time.
 
 use seekwell_sched::Layer;
 
 /// The defaults of an era.
 #[derive(Debug)]
 pub struct Usual {
-    /// Devices of commands that compare.
+    /// Devices for commands that compare.
     pub devices: &'static [&'static str],
-    /// Device of commands that take one.
+    /// Device for commands that use one.
     pub device: &'static str,
-    /// Schedulers, as a list is typed.
+    /// Schedulers, as a list on the command line.
     pub schedulers: &'static str,
-    /// Workloads, as they are typed.
+    /// Workloads, as on the command line.
     pub workloads: &'static [&'static str],
-    /// Seeds that these workloads run with; `None`: chosen from what the first seed did.
+    /// Number of seeds for these workloads; `None` chooses it by the work of the first seed.
     pub seeds: Option<u32>,
 }
 
-/// The kernels and drives of today: an NVMe drive, a SATA SSD and a hard disk under the schedulers
-/// that every kernel since 5.0 has.
+/// Current kernels and drives: an NVMe drive, a SATA SSD and a hard disk, under the schedulers that
+/// every kernel since 5.0 has.
 ///
-/// On an NVMe drive a second of bulk writes is the most expensive part; `pause` is long enough for
-/// writeback to begin before the application starts.
+/// On an NVMe drive a second of bulk writes is the most expensive part to simulate. `pause` is long
+/// enough for writeback to begin before the application starts.
 pub const TODAY: Usual = Usual {
     devices: &["ssd:nvme-gen4-tlc-2t", "ssd:sata-tlc-1t", "hdd:st2000dm006"],
-    // The device on which the choice of a scheduler matters most.
+    // The choice of a scheduler matters most on this device.
     device: "hdd:st2000dm006",
     schedulers: "none,mq-deadline,kyber,bfq",
     workloads: &[
@@ -35,11 +34,11 @@ pub const TODAY: Usual = Usual {
         "app-start:starts=1,libraries=5,small=15,readers=1,writers=1,bulk=512m,pause=200ms",
         "fs-mark:files=30",
     ],
-    // Three decide nothing after a correction for some 50 comparisons.
+    // Three seeds decide nothing after a correction for some 50 comparisons.
     seeds: Some(6),
 };
 
-/// The single-queue kernels and the drives of 2012, with the bfq of today.
+/// The single-queue kernels and the drives of 2012, with today's bfq.
 pub const IN_2012: Usual = Usual {
     devices: &["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
     device: "hdd:hitachi-7k200",
@@ -53,7 +52,7 @@ pub const IN_2012: Usual = Usual {
 };
 
 impl Usual {
-    /// The defaults of the era in which schedulers of this layer were in use.
+    /// The defaults of the era in which schedulers of this layer were used.
     pub fn of(layer: Layer) -> &'static Usual {
         match layer {
             Layer::Legacy => &IN_2012,
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
     use seekwell::words;
 
-    /// Every word of the lists is one that a command line takes.
+    /// The command line accepts every word of the lists.
     #[test]
     fn the_defaults_can_be_typed() {
         for usual in [&TODAY, &IN_2012] {

@@ -1,5 +1,5 @@
-//! The same scheduler twice, with seeds of its own each, under every built-in workload: the lab must
-//! not find a difference. Common seeds would make every difference exactly 0, and prove nothing.
+//! Runs the same scheduler twice with different seeds, under every built-in workload. The lab must
+//! not find a difference. With common seeds every difference would be exactly 0 and prove nothing.
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::conduct::{How, Memory, Simulated, conduct};
@@ -7,7 +7,7 @@ use seekwell_lab::experiment::{CellPlan, Deciding, Design, Experiment, Primary};
 use seekwell_lab::results::{About, Cell, Method, StopRule, Treatment};
 use seekwell_workload::workloads;
 
-/// Every workload, short.
+/// Every workload, shortened.
 const SHORT: &[&str] = &[
     "fs-mark:files=5,workers=2",
     "blogbench:seconds=2s,readers=3,think=5ms",
@@ -31,7 +31,7 @@ const SHORT: &[&str] = &[
     "innodb:seconds=500ms,size=8m,threads=4,innodb_buffer_pool_size=2m",
 ];
 
-/// First seeds of the two sides are that far apart.
+/// Distance between the first seeds of the two sides.
 const APART: u64 = 1_000_000;
 
 fn experiment(schedulers: [&str; 2], apart: u64) -> Experiment {
@@ -101,7 +101,7 @@ fn the_same_scheduler_twice_is_never_called_different() {
         varied += usize::from(c.sd.is_some_and(|sd| sd > 0.0));
     }
     assert!(varied >= SHORT.len() / 2, "seeds matter in {varied} only");
-    // The same test finds what there is: two schedulers under a thinking reader against a writer.
+    // The same test finds real differences: two schedulers with a thinking reader against a writer.
     let b = carried_out(&experiment(["noop", "cfq"], 0));
     let found = b.cells.iter().filter(|c| c.comparisons[0].verdict.claims());
     let found: Vec<&str> = found.map(|c| c.name.as_str()).collect();

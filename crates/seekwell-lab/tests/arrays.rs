@@ -1,5 +1,5 @@
-//! Arrays and guests' disks as a user names them: all presets open, every bio completes once
-//! through any nesting, bad specifications are refused, and the table of figures holds.
+//! Arrays and guests' disks as users name them. All presets open, every bio completes exactly once
+//! through any nesting, invalid specifications are rejected, and the table of figures holds.
 
 use proptest::prelude::*;
 use seekwell_core::{Bio, BioSink, Flags, Instant, Nanos, Op, TaskId};
@@ -33,7 +33,7 @@ fn every_preset_over_queues_opens() {
     assert_eq!(n, 7);
 }
 
-/// What Linux would show for the nodes.
+/// The facts that Linux would show for the nodes.
 #[test]
 fn facts_of_nodes() {
     let facts = |device: &str| {
@@ -84,7 +84,7 @@ const DEVICES: &[&str] = &[
     "raid0:members=2,of=emmc:motog-sandisk8",
 ];
 
-/// Runs a list to its end; completions as (id, time).
+/// Runs a list to its end; returns completions as (id, time).
 fn play(q: &mut Queue, script: &[(u64, u8, u64, u32)]) -> Vec<(u64, Instant)> {
     let size = q.capacity().0;
     let (mut now, mut out) = (Instant::START, Vec::new());
@@ -125,7 +125,7 @@ fn play(q: &mut Queue, script: &[(u64, u8, u64, u32)]) -> Vec<(u64, Instant)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
-    /// Every bio completes once, in the order of time, the same for the same seed.
+    /// Every bio completes exactly once, in order of time, and identically for the same seed.
     #[test]
     fn every_bio_completes_once(
         which in 0..DEVICES.len(),
@@ -233,7 +233,7 @@ fn the_table_holds() {
     }
 }
 
-/// Workloads run on arrays and in guests, too, and twice on the same drive.
+/// Workloads run on arrays and in guests, and twice on the same drive.
 #[test]
 fn programs_run_on_arrays() {
     use seekwell_sim::world::{Drive, WorldSetup, run_on};

@@ -1,5 +1,4 @@
-//! Differences without spread: what cell, recommendation and comparison of sittings say of them is
-//! one.
+//! Differences without spread: cell, recommendation and comparison of sessions agree on them.
 
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::{About, Cell, MetricInfo, Results, Run, RunKey, Treatment, Value};
@@ -14,7 +13,8 @@ fn metric() -> MetricInfo {
     }
 }
 
-/// One cell; a column of values a treatment, the first the reference. No two runs are the same.
+/// One cell with one column of values per treatment; the first treatment is the reference. No two
+/// runs are identical.
 fn results(substrate: &str, columns: &[&[f64]]) -> Results {
     let mut runs = Vec::new();
     for (treatment, column) in columns.iter().enumerate() {
@@ -64,8 +64,8 @@ fn column(times: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Nothing random reaches the value in the model, though other figures of the runs differ: what the
-/// cell says and what is recommended are one.
+/// No randomness affects this value in the model, although other figures of the runs differ. The
+/// cell's verdict and the recommendation must agree.
 #[test]
 fn one_difference_in_every_seed_is_exact_for_the_model() {
     let (a, b) = ([100.0; 5], [120.0; 5]);
@@ -83,14 +83,14 @@ fn one_difference_in_every_seed_is_exact_for_the_model() {
         told.groups[0].decision.clone()
     };
     assert_eq!((of(3).as_str(), of(2).as_str()), ("change", "cannot_tell"));
-    // A real machine's digits may hide what scatters.
+    // On a real machine, rounding may hide the spread.
     let told = analyse(&results("host", &[&a, &b]));
     assert_eq!(told.cells[0].comparisons[0].verdict, Verdict::CannotTell);
     assert_eq!(told.groups[0].decision, "cannot_tell");
 }
 
-/// A standard error of 0 from a handful of blocks is none: nobody is sure, neither the cell nor the
-/// recommendation.
+/// A standard error of 0 from a few blocks has no meaning: neither the cell nor the recommendation
+/// may claim certainty.
 #[test]
 fn no_spread_in_a_few_blocks_is_no_certainty() {
     let (a, b) = (column(1.0), column(1.2));

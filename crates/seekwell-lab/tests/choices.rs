@@ -1,10 +1,11 @@
-//! Choices whose truth is known: is what is recommended as good as the best there was, and does it
-//! say so where nothing differs? Beside it what others do with the same runs.
+//! Recommendations for problems with a known truth. Is the recommended scheduler as good as the
+//! best, and does the lab report it if nothing differs? Other methods get the same runs for
+//! comparison.
 //!
-//! A choice is four schedulers under one to five workloads on a machine whose runs scatter by 1 to
-//! 5 %: in a third of them nothing differs, in a third effects are of 3 %, in a third of 20 % (SD,
-//! each workload by itself). Blocks, stopping rule and decision are the shipped ones. Regret is how
-//! much faster the truly best would be, over the workloads.
+//! A choice has four schedulers under one to five workloads, on a machine whose runs scatter by 1
+//! to 5 %. In a third of the choices nothing differs, in a third effects are 3 %, in a third 20 %
+//! (SD, each workload independently). Blocks, stopping rule and decision are the shipped ones.
+//! Regret is how much faster the truly best scheduler would be, over the workloads.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -28,7 +29,7 @@ fn metric() -> MetricInfo {
     }
 }
 
-/// What is true: the log effect of each scheduler on each workload, and how runs scatter.
+/// The truth: the log effect of each scheduler on each workload, and the scatter of runs.
 struct Truth {
     effects: Vec<[f64; 4]>,
     cv: f64,
@@ -59,7 +60,7 @@ impl Truth {
         let sum: f64 = self.effects.iter().map(|w| w[t]).sum();
         sum / self.effects.len() as f64
     }
-    /// How many per cent faster the best is.
+    /// How much faster the best scheduler is, in percent.
     fn regret(&self, t: usize) -> f64 {
         let best = (0..4).map(|t| self.score(t)).fold(f64::MIN, f64::max);
         100.0 * libm::expm1(best - self.score(t))
@@ -67,7 +68,7 @@ impl Truth {
     fn drawn(&self, cell: usize, t: usize, dice: &mut Pcg64Mcg) -> f64 {
         100.0 * libm::exp(self.effects[cell][t] + self.cv * normal(dice))
     }
-    /// A run has dice of its own: which thread makes it when may not matter.
+    /// Each run has its own random stream, so that the thread that makes it does not matter.
     fn of(&self, key: RunKey) -> f64 {
         let place = (key.cell * NAMES.len() + key.treatment) as u64;
         let mut dice = rng::stream(self.seed << 32 | place, &format!("block {}", key.block));
@@ -152,7 +153,7 @@ fn experiment(workloads: usize, repeats_max: u32) -> Experiment {
     }
 }
 
-/// As long as the intervals need: 400 blocks are enough for runs that scatter by 5 %.
+/// As many blocks as the intervals need: 400 are enough for runs that scatter by 5 %.
 const ENOUGH: u32 = 400;
 
 fn carried_out(truth: &Truth, repeats_max: u32) -> Analysis {
@@ -210,12 +211,12 @@ fn what_is_recommended_is_nearly_the_best_and_nothing_is_made_of_nothing() {
     assert!(mean(&own) < 1.0, "{}", mean(&own));
     assert!(share(says) >= 95.0, "{says} of {equal}");
     assert!(wrong <= 2, "{wrong}");
-    // The bounds tell good from bad.
+    // Bad methods exceed these bounds.
     assert!(mean(&guess) > 2.0 && mean(&first) > 2.0);
     assert!(share(naive_changes) > 50.0);
 }
 
-/// Where something differs by far more than runs scatter it must not hide behind "no matter".
+/// If effects are far larger than the scatter, the lab must not say that nothing matters.
 #[test]
 fn it_does_not_say_that_nothing_matters_where_it_does() {
     let (mut large, mut says) = (0, 0);
@@ -228,9 +229,9 @@ fn it_does_not_say_that_nothing_matters_where_it_does() {
     assert_eq!(says, 0, "of {large}");
 }
 
-/// With the thirty blocks of a real machine it cannot tell in part of the choices in which nothing
-/// differs. That is power, not a fault: runs that scatter little are told, no choice is changed for
-/// nothing, and the blocks that it asks for are enough.
+/// With a real machine's thirty blocks, some choices without differences stay undecided. That is a
+/// limit of statistical power. Choices with little scatter are decided, no change is recommended
+/// without a difference, and the number of additional blocks that the lab asks for is sufficient.
 #[test]
 fn what_thirty_blocks_cannot_tell_the_blocks_asked_for_do() {
     let (mut quiet, mut quiet_told) = (0, 0);
@@ -261,21 +262,22 @@ fn what_thirty_blocks_cannot_tell_the_blocks_asked_for_do() {
     );
     assert_eq!(quiet_told, quiet);
     assert!(open > 5, "the question is asked: {open}");
-    // An estimate from thirty blocks: some of those who follow it are told to go on once more.
+    // The number is an estimate from thirty blocks, so in some cases the lab asks for more once
+    // again.
     let says = equal - open + told;
     assert!(100 * says >= 95 * equal, "{says} of {equal}");
     assert!(third_told < told, "{third_told} of {told}");
 }
 
-/// What a treatment is decided by must not depend on who else took part and lost: with 20 % scatter
-/// and ten blocks, one scheduler a little ahead of the incumbent, and none to six far behind.
+/// Treatments that are far behind must not affect the decision about another. With 20 % scatter and
+/// ten blocks, one scheduler is slightly ahead of the incumbent, and none to six are far behind.
 #[test]
 fn losers_undo_no_decision_and_a_change_for_nothing_stays_rare() {
     use seekwell_lab::stats::{Against, Decision, recommend, t_tail2};
     const TRIALS: u64 = 2_000;
     const BLOCKS: usize = 10;
     const SD: f64 = 0.2;
-    // Share of trials in which it recommends a change, per cent.
+    // Percentage of trials in which a change is recommended.
     let changes = |effects: &[f64], seed: u64| -> f64 {
         let k = effects.len();
         let mut changed = 0;
@@ -322,14 +324,15 @@ fn losers_undo_no_decision_and_a_change_for_nothing_stays_rare() {
         "one a standard deviation ahead, with 0, 1, 3 and 6 losers: found in {found:.1?} %; a change \
          for nothing among 2, 4 and 8 equals: {equal:.1?} %, among 3 equals and 3 losers: {partly:.1} %"
     );
-    // As many are found, whoever lost: 34 % (Monte Carlo error 1.1 points).
+    // The leader is found equally often with any number of losers: 34 % (Monte Carlo error 1.1
+    // points).
     assert!(
         found
             .iter()
             .all(|f| (f - found[0]).abs() < 4.0 && *f > 28.0),
         "{found:?}"
     );
-    // One side of 2 %, and 1.3 % at most in the simulations of the rule.
+    // Half of the two-sided error of 2 %; at most 1.3 % in the simulations of the rule.
     assert!(
         equal.iter().chain([&partly]).all(|e| *e < 2.0),
         "{equal:?} {partly}"

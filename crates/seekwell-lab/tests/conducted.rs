@@ -1,6 +1,6 @@
-//! The whole procedure as it is shipped: experiments that the conductor carries out, block by block
-//! in its own order, with its stopping rule, over simulated runs whose truth is known; judged by
-//! the analysis that prints them. Bounds are those of 1,000 experiments.
+//! The complete shipped procedure. The conductor runs experiments block by block, in its own order
+//! and with its stopping rule, over simulated runs with a known truth. The analysis then judges
+//! them. The bounds are valid for 1,000 experiments.
 
 mod noise;
 
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Experiments a figure.
+/// Experiments per figure.
 const EXPERIMENTS: usize = 1_000;
 
 fn spec() -> RunSpec {
@@ -44,7 +44,7 @@ fn metric() -> MetricInfo {
     }
 }
 
-/// So many cells of `k` treatments; the first is the reference.
+/// An experiment with this many cells of `k` treatments; the first is the reference.
 fn experiment(cells: usize, k: usize, method: Method) -> Experiment {
     let spec = spec();
     let cell = |i: usize| CellPlan {
@@ -80,7 +80,7 @@ fn experiment(cells: usize, k: usize, method: Method) -> Experiment {
     }
 }
 
-/// The rule of a real machine.
+/// The settings for a real machine.
 fn host() -> Method {
     Method {
         repeats_min: 6,
@@ -101,10 +101,10 @@ fn measured(value: f64) -> Measured {
     }
 }
 
-/// A machine a cell, whose noise goes on from run to run.
+/// One machine per cell, whose noise continues from run to run.
 struct Noisy {
     machines: Vec<Mutex<Machine>>,
-    /// Of treatment 1.
+    /// Effect of treatment 1.
     effect: f64,
 }
 
@@ -126,7 +126,7 @@ impl Runner for Noisy {
     }
 }
 
-/// One thread: what drifts knows the order of runs.
+/// One thread, because the drift depends on the order of runs.
 fn one_thread() -> How<'static> {
     How {
         threads: Some(1),
@@ -141,7 +141,7 @@ fn carried_out(e: &Experiment, runner: &dyn Runner) -> (Conducted, Analysis) {
     (done, analyse(&results))
 }
 
-/// Per cent of the cells for which it holds.
+/// Percentage of the cells for which `holds` is true.
 fn share(cells: &[CellAnalysis], holds: impl Fn(&CellAnalysis) -> bool) -> f64 {
     100.0 * cells.iter().filter(|c| holds(c)).count() as f64 / cells.len() as f64
 }
@@ -151,8 +151,8 @@ fn covered(c: &CellAnalysis, effect: f64) -> bool {
     low <= effect && effect <= high
 }
 
-/// What a figure of 1,000 may be: false positives at least and at most, coverage likewise. Heavy
-/// tails may be more cautious, never less.
+/// Bounds for a figure of 1,000 experiments: minimum and maximum of false positives, then of
+/// coverage. Under heavy tails the procedure may be more cautious, but never less.
 fn bounds(noise: Noise) -> (f64, f64, f64, f64) {
     match noise {
         Noise::Heavy => (1.5, 7.0, 93.0, 98.5),
@@ -163,7 +163,8 @@ fn bounds(noise: Noise) -> (f64, f64, f64, f64) {
 #[test]
 fn where_nothing_differs_the_conductor_claims_five_in_a_hundred() {
     for noise in ALL {
-        // Four treatments take three times as long: under the plainest and the hardest noise.
+        // Four treatments take three times as long, so they run under the simplest and the hardest
+        // noise.
         let several = matches!(noise, Noise::Normal | Noise::Drift);
         for k in if several { vec![2, 4] } else { vec![2] } {
             let e = experiment(EXPERIMENTS, k, host());
@@ -180,7 +181,7 @@ fn where_nothing_differs_the_conductor_claims_five_in_a_hundred() {
             assert!((least..=most).contains(&single), "{noise:?} {k}: {single}");
             assert!(family <= 7.0, "{noise:?} {k}: {family}");
             assert!((low..=high).contains(&cover), "{noise:?} {k}: {cover}");
-            // Corrected over all of a thousand cells next to nothing is left.
+            // After correction over a thousand cells, almost no claim is left.
             let any = share(&a.cells, |c| {
                 c.comparisons.iter().any(|c| c.verdict.claims())
             });
@@ -244,10 +245,11 @@ fn no_difference_is_claimed_rarely_at_the_margin_and_often_at_none() {
     }
 }
 
-/// The same figures made in the ways of most publications, by the same conductor where it can.
+/// The same figures by the methods of most publications, made by the same conductor where possible.
 #[test]
 fn naive_practice_fails_where_the_shipped_one_holds() {
-    // All of one, then all of the next, under drift: the runs of a "block" share nothing.
+    // All runs of one treatment, then all of the next, under drift: runs of a "block" share
+    // nothing.
     let sequential = Method {
         order: seekwell_lab::results::Order::Sequential,
         stop: StopRule::Fixed,
@@ -258,7 +260,7 @@ fn naive_practice_fails_where_the_shipped_one_holds() {
     let (_, a) = carried_out(&e, &Noisy::new(Noise::Drift, EXPERIMENTS, 0.0));
     let single = |a: &Analysis| share(&a.cells, |c| c.comparisons[0].p.is_some_and(|p| p < 0.05));
     let sequence = single(&a);
-    // Stopped at a look that shows p < 5 %.
+    // Stops at the first look with p < 5 %.
     let e = experiment(
         EXPERIMENTS,
         2,
@@ -284,7 +286,7 @@ fn naive_practice_fails_where_the_shipped_one_holds() {
         }
     }
     let peeked = 100.0 * ever.iter().filter(|e| **e).count() as f64 / EXPERIMENTS as f64;
-    // Blocks taken for independent runs, where a block effect of 10 % is shared: nothing is seen.
+    // A shared block effect of 10 % hides the difference if the runs are treated as independent.
     let seen = |paired: bool| {
         let mut results = shared_blocks();
         results.about.paired = paired;
@@ -299,7 +301,7 @@ fn naive_practice_fails_where_the_shipped_one_holds() {
     assert!(with > 90.0 && without < 40.0, "{with} {without}");
 }
 
-/// Cells whose blocks differ by 10 %, and treatments by 3 %.
+/// Cells whose blocks differ by 10 % and whose treatments differ by 3 %.
 fn shared_blocks() -> seekwell_lab::results::Results {
     struct Shared(Noisy);
     impl Runner for Shared {
@@ -336,7 +338,8 @@ fn shared_blocks() -> seekwell_lab::results::Results {
     done.results(&e, store.runs)
 }
 
-/// A run is a function of what is asked for, as in simulation; some fail, some treatments differ.
+/// A run depends only on its specification, as in simulation; some fail, and some treatments
+/// differ.
 struct Pure;
 
 fn mixed(key: u64) -> f64 {
@@ -362,7 +365,7 @@ impl Runner for Pure {
     }
 }
 
-/// Keeps runs until it is killed.
+/// Stores runs until it is killed.
 struct Mortal<'a> {
     runs: &'a mut Vec<Run>,
     left: u64,
@@ -486,7 +489,7 @@ fn runs_that_fail_are_rows_and_cost_their_pair() {
         ..host()
     };
     let mut e = experiment(2, 3, method);
-    // In the second cell everything fails: nothing is gained by going on.
+    // In the second cell everything fails, so it must be given up.
     e.cells[1].cell.treatments = vec![2];
     e.cells[1].cell.reference = 2;
     e.cells[1].specs.truncate(1);
@@ -566,7 +569,7 @@ fn a_budget_ends_with_whole_blocks_and_a_cancel_at_once() {
         })
         .sum();
     assert_eq!(store.runs.len() as u32, 3 * blocks, "whole blocks only");
-    // Cancelled in the middle of a block: its runs are kept, and it is finished later.
+    // Cancelled in the middle of a block: its runs are kept, and the block is completed later.
     let e = experiment(5, 3, host());
     let cancel = Cancel::new();
     let runner = Slow(AtomicU64::new(0), cancel.clone(), 5);
@@ -614,7 +617,7 @@ fn a_run_costs_the_lab_little() {
     assert_eq!((results.runs.len(), a.cells.len()), (10_000, 250));
 }
 
-/// CPU time of the process, seconds.
+/// CPU time of the process, in seconds.
 fn cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<&str> = text
@@ -632,7 +635,7 @@ fn cpu_s() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// The first treatment ends after some 25 s, the second reaches its limit of 600 s in every run.
+/// The first treatment ends after about 25 s; the second reaches its limit of 600 s in every run.
 struct Starves;
 
 impl Runner for Starves {
@@ -645,7 +648,7 @@ impl Runner for Starves {
             unit: "s".into(),
             ..MetricInfo::default()
         };
-        // What the censored run did until its limit looks quick.
+        // The unfinished work of the censored run looks fast.
         let mut m = measured(if censored { 900.0 } else { 100.0 });
         m.values.push(Value {
             metric: duration.into(),
@@ -679,7 +682,7 @@ fn a_treatment_at_its_limit_is_judged_and_ends_its_cell_as_any_other() {
     let group = &a.groups[0];
     assert_eq!((group.decision.as_str(), group.pick), ("keep", Some(0)));
     assert!(group.scores.iter().any(|s| s.treatment == 1 && s.at_least));
-    // Where all reach it, three blocks say so; the time is all that is known.
+    // If all runs reach the limit, three blocks are enough to see it; only the time is known.
     let mut both = experiment(1, 2, host());
     both.cells[0].cell.primary = MetricInfo::default();
     struct All;

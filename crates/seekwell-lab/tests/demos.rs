@@ -1,4 +1,4 @@
-//! Every demo, each a test of its own name: what it claims must hold.
+//! Runs every demo as a test with the demo's name; its claims must hold.
 
 use libtest_mimic::{Arguments, Trial};
 use seekwell_lab::demo::{Demo, demos};

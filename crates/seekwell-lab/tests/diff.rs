@@ -1,5 +1,5 @@
-//! What changed between two sittings: exact where a simulation allows it, careful where a day
-//! moves everything, and how often it is wrong.
+//! Changes between two sessions: exact where simulation allows it, cautious where the day affects
+//! everything. Also measures how often the verdict is wrong.
 
 use rand::Rng;
 use seekwell_core::rng;
@@ -94,7 +94,7 @@ const NEW_C: &[f64] = &[
     104.449, 100.673, 105.521, 102.725, 102.323, 104.426, 106.167, 103.266,
 ];
 
-/// The vector "a regression of 9 % behind a faster day", and the same by a history of six.
+/// The test vector "a regression of 9 % behind a faster day", and the same with a history of six.
 #[test]
 fn a_regression_behind_a_faster_day_is_found_by_the_control() {
     let old = results("host", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
@@ -114,7 +114,7 @@ fn a_regression_behind_a_faster_day_is_found_by_the_control() {
     assert!((low.ln() + 0.110_486_408_306).abs() < 1e-8, "{bfq:?}");
     assert!((high.ln() + 0.044_850_635_864).abs() < 1e-8, "{bfq:?}");
     assert!(bfq.worse && d.worse == 1, "{d:?}");
-    // The control itself got faster, which may be the day and fails nothing.
+    // The control itself got faster; the day may explain that, so nothing fails.
     let none = d
         .changes
         .iter()
@@ -144,7 +144,7 @@ fn a_regression_behind_a_faster_day_is_found_by_the_control() {
     assert!(bfq.worse);
 }
 
-/// The vector "the day is slower, nothing else".
+/// The test vector "the day is slower, nothing else".
 #[test]
 fn a_slower_day_is_no_regression() {
     let day: Vec<f64> = OLD_C.iter().map(|v| v * 0.9).collect();
@@ -160,7 +160,7 @@ fn a_slower_day_is_no_regression() {
     );
 }
 
-/// In simulation the same seeds are pairs, to the last bit.
+/// In simulation, runs with the same seeds form pairs, bit by bit.
 #[test]
 fn simulations_of_the_same_seeds_are_compared_exactly() {
     let old = results("sim", 1, &[("none", OLD_C), ("bfq", OLD_T)]);
@@ -171,7 +171,7 @@ fn simulations_of_the_same_seeds_are_compared_exactly() {
             .all(|c| c.identical && c.basis == Basis::Seeds)
     );
     assert_eq!(d.changes[0].words, "identical in 8 of 8 seeds");
-    // Three per cent less in every seed: seeds scatter by far more, and still it is found.
+    // A decrease of 3 % in every seed is found, although seeds scatter by far more.
     let less: Vec<f64> = OLD_T.iter().map(|v| v * 0.97).collect();
     let new = results("sim", 1, &[("none", OLD_C), ("bfq", &less)]);
     let d = compared(&old, &new, &Options::default());
@@ -181,7 +181,7 @@ fn simulations_of_the_same_seeds_are_compared_exactly() {
         "{}",
         d.changes[1].words
     );
-    // One per cent is found and does not matter.
+    // A change of 1 % is found, but it does not matter.
     let little: Vec<f64> = OLD_T.iter().map(|v| v * 0.99).collect();
     let new = results("sim", 1, &[("none", OLD_C), ("bfq", &little)]);
     let d = compared(&old, &new, &Options::default());
@@ -191,14 +191,14 @@ fn simulations_of_the_same_seeds_are_compared_exactly() {
         "{}",
         d.changes[1].words
     );
-    // Other seeds are two samples: the same three per cent drown.
+    // With different seeds there are two samples, and the same 3 % are lost in the scatter.
     let new = results("sim", 100, &[("none", OLD_C), ("bfq", &less)]);
     let d = compared(&old, &new, &Options::default());
     assert!(
         d.changes.iter().all(|c| c.basis == Basis::OtherSeeds),
         "{d:?}"
     );
-    // One seed alone is exact, too.
+    // A comparison of one seed is exact, too.
     let (one, two) = (&OLD_T[..1], &less[..1]);
     let a = results("sim", 1, &[("none", &OLD_C[..1]), ("bfq", one)]);
     let b = results("sim", 1, &[("none", &OLD_C[..1]), ("bfq", two)]);
@@ -279,15 +279,15 @@ fn what_differs_of_the_machine_is_listed() {
     assert_eq!(names, ["kernel", "bfq: slice_idle"]);
 }
 
-/// A normal draw (Box and Muller).
+/// A normal random number (Box-Muller).
 fn normal(rng: &mut impl Rng) -> f64 {
     let u: f64 = rng.random_range(1e-12..1.0);
     let v: f64 = rng.random();
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// A sitting: a day moves everything, a sitting moves one scheduler against the other, blocks move
-/// both, runs scatter by 2 %.
+/// A session. The day affects everything, the session affects the ratio of the schedulers, blocks
+/// affect both schedulers, and runs scatter by 2 %.
 fn sitting(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Results {
     let (day, own) = (day * normal(rng), effect * normal(rng));
     let (mut t, mut c) = (Vec::new(), Vec::new());
@@ -299,7 +299,7 @@ fn sitting(rng: &mut impl Rng, effect: f64, day: f64, true_change: f64) -> Resul
     results("host", 1, &[("none", &c), ("bfq", &t)])
 }
 
-/// Share of 2,000 pairs of sittings in which bfq is called worse.
+/// Fraction of 2,000 pairs of sessions in which bfq is called worse.
 fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
     let mut rng = rng::stream(7, "sittings");
     let n = 2_000;
@@ -311,8 +311,8 @@ fn called_worse(effect: f64, true_change: f64, options: &Options) -> f64 {
     worse.count() as f64 / f64::from(n)
 }
 
-/// False alarms 0 to 6 % while the sitting moves one scheduler by at most 1 %, a loss of 5 % found
-/// in 76 to 92 %; beside it what the naive ways give, which shows that this test can fail.
+/// False alarms are 0 to 6 % if the session affects one scheduler by at most 1 %. A loss of 5 % is
+/// found in 76 to 92 %. Naive methods are measured for comparison, to show that this test can fail.
 #[test]
 fn false_alarms_and_losses_of_simulated_sittings() {
     let options = Options::default();
@@ -322,17 +322,17 @@ fn false_alarms_and_losses_of_simulated_sittings() {
     }
     let found = called_worse(0.01, (0.95f64).ln(), &options);
     assert!((0.76..0.92).contains(&found), "{found}");
-    // At 2 % the allowance of 1 % is too small: 14 to 17 %, within what 2,000 pairs can tell.
+    // At 2 % the allowance of 1 % is too small: 14 to 17 %, within the error of 2,000 pairs.
     let more = called_worse(0.02, 0.0, &options);
     assert!((0.115..0.19).contains(&more), "{more}");
-    // Without the allowance.
+    // Without the allowance for sessions.
     let bare = Options {
         sigma: 0.0,
         ..Options::default()
     };
     let naive = called_worse(0.01, 0.0, &bare);
     assert!(naive > 0.08, "{naive}");
-    // Two days compared as they are.
+    // A direct comparison of two days.
     let mut rng = rng::stream(8, "days");
     let values = |r: &Results| -> Vec<f64> {
         let own = r.runs.iter().filter(|x| x.key.treatment == 1);
@@ -349,7 +349,7 @@ fn false_alarms_and_losses_of_simulated_sittings() {
     assert!((0.34..0.66).contains(&naive), "{naive}");
 }
 
-/// With the number of comparisons taken into account, twenty cells fail as seldom as one.
+/// With correction for the number of comparisons, twenty cells fail as rarely as one.
 #[test]
 fn the_strict_family_corrects_for_the_number_of_cells() {
     let mut rng = rng::stream(9, "family");
@@ -382,7 +382,7 @@ fn the_strict_family_corrects_for_the_number_of_cells() {
     assert!(strict_fails <= 20, "{strict_fails} of 200 with it");
 }
 
-/// Foreign files have no pairs: two samples a sitting, relative to the control all the same.
+/// Imported files have no pairs: each session is two samples, still relative to the control.
 #[test]
 fn imported_files_are_compared_relative_to_a_control() {
     let file = |factor: f64| {
@@ -407,7 +407,7 @@ fn imported_files_are_compared_relative_to_a_control() {
     );
 }
 
-/// composite.xml written of results and imported again gives the same runs, hence the same
+/// Results exported to composite.xml and imported again give the same runs and so the same
 /// statistics.
 #[test]
 fn an_exported_composite_xml_imports_to_the_same_runs() {

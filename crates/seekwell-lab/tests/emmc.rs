@@ -1,4 +1,4 @@
-//! Schedulers over the phone's eMMC and its driver.
+//! Schedulers with the phone's eMMC and its driver.
 
 use seekwell_lab::validation::emmc::{GROUP, NINE};
 use seekwell_sched::SchedulerInfo;
@@ -7,12 +7,12 @@ use suite::on;
 #[path = "suite/card.rs"]
 mod suite;
 
-/// Whom the suite is about; a scheduler from outside the tree runs it over itself.
+/// The schedulers under test; an external scheduler's crate replaces this function.
 fn registered() -> &'static [SchedulerInfo] {
     seekwell_sched::registry()
 }
 
-/// One thread: every scheduler that serves what it has is first come, first served.
+/// With one thread every work-conserving scheduler behaves like first come, first served.
 #[test]
 fn nine_schedulers_hardly_differ_with_one_thread() {
     let rows = GROUP.run().unwrap();
@@ -24,8 +24,8 @@ fn nine_schedulers_hardly_differ_with_one_thread() {
     }
 }
 
-/// A reader beside a flood of writes: under ROW its reads are several times faster, most of all
-/// where the card can stop a write for them.
+/// A reader next to a flood of writes. Under ROW its reads are several times faster, most of all if
+/// the card can interrupt a write for them.
 #[test]
 fn row_puts_reads_before_writes_and_stops_writes_for_them() {
     let row = on("row", "");

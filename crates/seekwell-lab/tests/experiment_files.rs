@@ -1,4 +1,4 @@
-//! The template, the documentation, the schema and the reader say the same.
+//! The template, the documentation, the schema and the reader must agree.
 
 mod schema_check;
 
@@ -7,7 +7,7 @@ use seekwell_lab::experiment::{Experiment, Start, fuzz_one, schema, template};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Does the schema take it? What it says if not.
+/// Checks a text against the schema; the error says what is wrong.
 fn by_schema(validator: &Validator, text: &str) -> Result<(), String> {
     let value: Value = toml::from_str(text).map_err(|e| e.to_string())?;
     validator.check(&value)
@@ -31,7 +31,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
     let validator = validator();
     let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
     let mut starts = vec![Start::default()];
-    // Every workload with its parameters, every scheduler with the grid of its tunable.
+    // Every workload with its parameters, and every scheduler with the grid of its tunable.
     let workloads: Vec<String> = seekwell_workload::workloads()
         .iter()
         .map(|w| w.name.to_owned())
@@ -59,7 +59,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
         let lines: Vec<&str> = text.lines().collect();
         let mut told = 0;
         for (n, line) in lines.iter().enumerate() {
-            // A setting that is commented out, alone; a table with the settings below it.
+            // Uncomments a single setting, or a table together with its settings.
             let Some(setting) = line
                 .strip_prefix('#')
                 .filter(|l| !l.starts_with([' ', '#']))
@@ -84,7 +84,7 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
             } else if in_commented_table(&lines, n) {
                 continue;
             }
-            // Only the first tries what is common to all of them.
+            // Only the first templates test the parts that all of them share.
             if i < 2 || setting.contains(" = [") {
                 both(&validator, &with.join("\n"), Path::new(""));
             }
@@ -95,14 +95,14 @@ fn the_template_runs_as_it_is_and_every_line_of_it_is_true() {
     assert_eq!((e.cells.len(), e.treatments.len()), (6, 4));
 }
 
-/// Does a setting stand below a table that is commented out, too?
+/// Whether a setting belongs to a table that is commented out, too.
 fn in_commented_table(lines: &[&str], n: usize) -> bool {
     let mut before = lines[..n].iter().rev();
     let head = before.find(|l| l.trim_start_matches('#').starts_with('['));
     head.is_some_and(|l| l.starts_with('#'))
 }
 
-/// It runs: every cell and treatment of it, in the simulation, within seconds of its own time.
+/// The template runs: every cell and treatment is simulated within seconds of its own time.
 #[test]
 fn the_template_gives_figures() {
     let e = Experiment::from_toml(&template(&Start::default()), Path::new("")).expect("read");
@@ -119,7 +119,7 @@ fn the_template_gives_figures() {
     }
 }
 
-/// Code blocks of the documentation: what stands behind the fence, and the text.
+/// Code blocks of the documentation: the text after the fence, and the contents.
 fn blocks(markdown: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     let mut inside = false;
@@ -141,7 +141,7 @@ fn blocks(markdown: &str) -> Vec<(String, String)> {
     out
 }
 
-/// With what a piece of a file leaves out.
+/// Completes a piece of a file.
 fn whole(piece: &str) -> String {
     let table: toml::Table = piece.parse().expect("TOML");
     let inner = table.get("experiment").and_then(toml::Value::as_table);
@@ -209,7 +209,7 @@ fn every_example_of_the_documentation_is_read_as_it_says() {
             other => panic!("a block of {other}"),
         }
     }
-    // Every setting that there is has its place on the page.
+    // The page documents every setting.
     let schema = schema();
     let settings = schema["properties"]["experiment"]["properties"].as_object();
     for name in settings.expect("settings").keys() {
@@ -217,7 +217,7 @@ fn every_example_of_the_documentation_is_read_as_it_says() {
     }
 }
 
-/// A word with a letter too many is refused by both, wherever it stands.
+/// Both reject a word with an additional letter, wherever it is.
 #[test]
 fn misspellings_fail_the_schema_and_the_reader() {
     let validator = validator();
@@ -273,7 +273,7 @@ fn misspellings_fail_the_schema_and_the_reader() {
     }
 }
 
-/// What is stored of an experiment fits the schema as well.
+/// Stored experiments also match the schema.
 #[test]
 fn stored_experiments_fit_the_schema() {
     let dir = folder();
@@ -291,7 +291,7 @@ fn stored_experiments_fit_the_schema() {
     both(&validator(), &e.to_toml(), Path::new("/"));
 }
 
-/// Damage of every kind, the same in every run: a file is read or refused, and nothing else.
+/// Deterministic damage of every kind: a file must be read or rejected, without a panic.
 #[test]
 fn damaged_files_are_read_or_refused() {
     use rand::{Rng, SeedableRng};
@@ -300,7 +300,7 @@ fn damaged_files_are_read_or_refused() {
         workloads: vec!["hdparm".to_owned()],
         ..Start::default()
     });
-    // Explanations cannot be wrong; with the grid, the reference would be none of the treatments.
+    // Leave out the explanations, and the grid, with which the reference would not be a treatment.
     let setting = |l: &&str| !l.starts_with("# ") && !l.starts_with("#fifo_batch");
     let lines: Vec<&str> = text.lines().filter(setting).collect();
     let lines: Vec<&str> = lines.iter().map(|l| l.trim_start_matches('#')).collect();
@@ -387,11 +387,11 @@ fn damaged_files_are_read_or_refused() {
             }
         }
     }
-    // Both happened often: the test looks at what it is for.
+    // Both outcomes must be frequent, so that the test is meaningful.
     assert!(good > 100 && bad > 1000, "{good} read, {bad} refused");
 }
 
-/// Of an experiment on this machine: the page's own example, and what both refuse.
+/// Experiments on this machine: the page's own example, and texts that both reject.
 #[test]
 fn host_files_fit_the_schema_and_misspellings_do_not() {
     let validator = validator();
@@ -437,7 +437,7 @@ fn host_files_fit_the_schema_and_misspellings_do_not() {
         );
         assert!(read(text).is_err(), "the reader takes\n{text}");
     }
-    // Programs are of this machine only.
+    // Programs are allowed only on this machine.
     let text = "[[device]]\nuse = 'hdd:hitachi-7k200'\n[[workload]]\ncommand = 'true'\n";
     assert!(by_schema(&validator, text).is_err());
 }

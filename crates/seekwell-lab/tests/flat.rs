@@ -1,4 +1,4 @@
-//! What an experiment keeps in memory for each of its runs: their numbers, and those once.
+//! Memory that an experiment keeps per run: its values, stored once.
 
 use peak_alloc::PeakAlloc;
 use seekwell::{Cancel, Progress, RunSpec, WorkloadSpec, words};
@@ -8,7 +8,7 @@ use seekwell_lab::experiment::Experiment;
 use seekwell_lab::results::{Ended, Folder, Run};
 use std::path::Path;
 
-/// Counts what is allocated and not given back.
+/// Counts memory that is allocated and not freed.
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
@@ -16,26 +16,26 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 /// its list of starved tasks.
 const MOST: f64 = 1_050.0;
 
-/// What writing the files takes beside, however many runs there are: tables that go to the medium
-/// piece by piece, one after the other.
+/// Limit for writing the files, for any number of runs: tables are written piece by piece, one
+/// after the other.
 const WRITING: f64 = 6e6;
 
-/// What a run may take of what is said of it, bytes: its share of its cell's comparisons.
+/// Limit per run for the analysis in bytes: the run's share of its cell's comparisons.
 const SAID: f64 = 700.0;
 
-/// Gives every run the numbers of one that was made.
+/// Gives every run the values of a single real run.
 struct Again(seekwell::Record);
 
 impl Runner for Again {
     fn run(&self, job: &Job, _: &Cancel, _: &mut dyn FnMut(Progress)) -> Result<Measured, NoRun> {
-        // No two are the same, or three blocks would be enough.
+        // All runs must differ, or three blocks would be enough.
         let mut record = self.0.clone();
         record.duration_ns += u64::from(job.key.block) + job.treatment as u64;
         Ok(Measured::of(record))
     }
 }
 
-/// A folder, and what somebody keeps beside it who thinks little of it.
+/// A folder, and a copy of every run that simulates a leak.
 struct Kept {
     folder: Folder,
     planted: Option<Vec<RunSpec>>,
@@ -63,8 +63,7 @@ fn experiment(runs: usize) -> Experiment {
     Experiment::from_toml(&text, Path::new("/")).expect("an experiment")
 }
 
-/// Most bytes that are held while so many runs are made, while they become results, and while those
-/// are judged.
+/// Peak bytes while this many runs are made, while they become results, and while those are judged.
 fn held(runs: usize, leak: bool) -> [f64; 3] {
     let dir = tempfile::tempdir().expect("a directory");
     let e = experiment(runs);
@@ -108,7 +107,7 @@ fn a_run_costs_less_than_a_kilobyte_of_memory() {
         let (less, more) = (held(few, leak), held(many, leak));
         [0, 1, 2].map(|i| (more[i] - less[i]) / (many - few) as f64)
     };
-    // What is allocated once and stays is none of the runs'.
+    // Exclude memory that is allocated once and stays.
     held(100, false);
     let [made, results, judged] = slope(1_000, 2_000, false);
     let said = judged - results;

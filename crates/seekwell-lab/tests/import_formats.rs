@@ -1,4 +1,5 @@
-//! Files of other programs become results; broken, hostile and mutated ones become errors in words.
+//! Files of other programs become results; broken, hostile and mutated files become errors with
+//! messages.
 
 use rand::{Rng, RngCore};
 use seekwell_core::rng;
@@ -12,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imported")
 }
 
-/// Reads files of the folder, by their names in it.
+/// Reads files of the test folder by name.
 fn read_with(names: &[&str], options: &Options) -> Result<Results, String> {
     let read = |n: &&str| {
         let bytes = std::fs::read(folder().join(n)).expect("a sample");
@@ -31,7 +32,7 @@ fn of_text(text: &str) -> Result<Results, String> {
     import(&[input], &Options::default()).map_err(|e| e.to_string())
 }
 
-/// Values of a metric by the label of the treatment, in the order of runs.
+/// Values of a metric for the treatment with this label, in run order.
 fn values(r: &Results, cell: usize, label: &str, metric: &str) -> Vec<f64> {
     let of = r
         .treatments
@@ -75,7 +76,7 @@ fn composite_xml_gives_runs_of_machines_and_schedulers() {
         values(&r, 0, "mq-deadline", "Files/s"),
         [100.1, 99.8, 101.3]
     );
-    // A run that is no number failed, and is told; the others count.
+    // A value that is not a number is a failed run and is reported; the other runs count.
     assert!(!r.cells[1].primary.higher_is_better);
     assert_eq!(values(&r, 1, "bfq", "Seconds"), [52.39, 52.45]);
     let failed = r
@@ -97,7 +98,7 @@ fn composite_xml_gives_runs_of_machines_and_schedulers() {
     let w = welch_log(&[90.5, 89.5, 90.3], &[100.1, 99.8, 101.3]).expect("runs");
     assert!(near(fs_mark.p.expect("p"), w.p.expect("p")), "{fs_mark:?}");
     assert_eq!(fs_mark.verdict, Verdict::Worse);
-    // One mean without error: the ratio alone.
+    // A single mean without error: only the ratio is reported.
     let foreign = a
         .cells
         .iter()
@@ -108,7 +109,7 @@ fn composite_xml_gives_runs_of_machines_and_schedulers() {
     assert!(c.words.ends_with("ratio only"), "{}", c.words);
 }
 
-/// XML, both forms of JSON and the raw CSV say the same; the plain CSV has no runs.
+/// XML, both JSON forms and the raw CSV agree; the plain CSV has no single runs.
 #[test]
 fn exports_of_one_result_agree() {
     let xml = read(&["pts/composite.xml"]);
@@ -169,7 +170,7 @@ fn fio_files_are_runs_and_their_names_schedulers() {
 fn quantiles_of_bins_are_those_that_fio_prints() {
     let r = read(&["fio/bins.json"]);
     let run = &r.runs[0];
-    // Of randrw both directions count; 212 reads.
+    // For randrw both directions count: 212 reads.
     assert_eq!(r.cells[0].primary.name, "IOPS");
     for (metric, ns) in [
         ("read latency p50", 74_240.0),
@@ -185,7 +186,7 @@ fn quantiles_of_bins_are_those_that_fio_prints() {
     assert_eq!(behind_text.runs.len(), 1);
 }
 
-/// Jobs of one name are one run: rates add up, bins are joined.
+/// Jobs with one name form one run: rates are added, and bins are merged.
 #[test]
 fn jobs_of_one_name_are_one_run() {
     let job = |iops: f64, bin: &str| {
@@ -232,8 +233,8 @@ fn pgbench_reports_and_logs_agree() {
     assert_eq!(r.runs[0].value("latency mean"), Some(1.194));
     assert_eq!(r.runs[0].values[0].n, 3327);
 
-    // The logs of two threads are one run, and it is the report's: 1269.9 tps without connecting,
-    // of which the first transaction of each client is a good part here.
+    // The logs of two threads form one run, the one in the report: 1269.9 tps without connecting.
+    // The first transaction of each client is a large part of it here.
     let report = read(&["pgbench/pgbench-log.txt"]);
     let logs = read(&["pgbench/txn.710", "pgbench/txn.710.1"]);
     assert_eq!(logs.runs.len(), 1);
@@ -292,7 +293,7 @@ fn hyperfine_compares_what_differs() {
     assert!(!r.cells[0].primary.higher_is_better);
     let two = read(&["hyperfine/hyperfine-two.json"]);
     assert_eq!(labels(&two), ["true", "cat t.dat"]);
-    // Under a scheduler that the file's name tells, each command is a workload.
+    // If the file's name contains a scheduler, each command is a workload.
     let input = |name: &str| Input {
         name: name.to_owned(),
         text: std::fs::read_to_string(folder().join("hyperfine/hyperfine-two.json")).expect("text"),
@@ -362,7 +363,7 @@ fn names_are_mapped_and_taken_from_where_they_stand() {
     assert!(said.contains("did you mean `bfq`"), "{said}");
 }
 
-// What is broken, and what is hostile.
+// Broken and hostile files.
 
 #[test]
 fn errors_name_file_place_and_remedy() {
@@ -473,7 +474,7 @@ fn names_from_files_cannot_write_to_a_terminal() {
     assert!(!labels(&r)[0].contains('\u{1b}') && !r.cells[0].workload.contains('\u{7}'));
 }
 
-/// Zero and negative values have no logs: differences are compared, and said.
+/// Zero and negative values have no logarithms: differences are compared, and the output says so.
 #[test]
 fn values_without_logs_are_compared_as_differences() {
     let mut text = "scheduler,workload,value,unit\n".to_owned();
@@ -487,7 +488,7 @@ fn values_without_logs_are_compared_as_differences() {
     assert!(near(c.mean.expect("a mean"), 50.0));
 }
 
-/// The list of formats is complete: each has a sample that it recognises as its own.
+/// Each format has a sample file that it recognises as its own.
 #[test]
 fn every_format_knows_its_sample() {
     for (name, file) in SAMPLES {
@@ -514,7 +515,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("csv", "published/androbench-moto-g.csv"),
 ];
 
-/// A page as it is saved.
+/// A saved page.
 const PAGE: &str = "Some tests\n- A: CFQ: CFQ / rw\n- A: Noop: NOOP / rw\nfs-mark build A CFQ Noop \
     36.00 5.5 35.03 5.6\nOpenBenchmarking.orgFiles/s, More Is Better\nfs-mark\nA\nSE +/- 0.69, N = \
     3\nSE +/- 0.73, N = 6\n36.00 35.03\nOpenBenchmarking.orgSeconds, Fewer Is Better\nbuild\nA\n\
@@ -585,8 +586,8 @@ fn mutate(bytes: &mut Vec<u8>, rng: &mut impl RngCore) {
     }
 }
 
-/// Thousands of mutations of each sample, read as its own format and as detected: results that
-/// keep their promises, or an error; never a panic.
+/// Thousands of mutations of each sample, read with its own format and with detection. They must
+/// give valid results or an error, never a panic.
 #[test]
 fn mutated_files_never_panic() {
     let mut seeds: Vec<(&str, Vec<u8>)> = SAMPLES
@@ -597,7 +598,7 @@ fn mutated_files_never_panic() {
     let mut rng = rng::stream(1, "import mutations");
     for (name, seed) in &seeds {
         fuzz_one(None, seed);
-        // Large samples cost more; each gets about the same time.
+        // Large samples cost more, so they get fewer rounds.
         let rounds = (3_000_000 / seed.len().max(500)).clamp(300, 3_000);
         for round in 0..rounds {
             let mut bytes = seed.clone();
@@ -610,7 +611,7 @@ fn mutated_files_never_panic() {
     }
 }
 
-/// Any text as any format.
+/// Arbitrary text in every format.
 #[test]
 fn arbitrary_text_never_panics() {
     let mut rng = rng::stream(2, "import texts");

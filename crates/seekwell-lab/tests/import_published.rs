@@ -1,5 +1,5 @@
-//! Published figures imported: every pair of two publications as an independent program has them,
-//! and which of the published differences hold.
+//! Import of published figures. Every pair of two publications must match an independent program,
+//! and the tests check which of the published differences hold.
 
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, analyse, column_order};
 use seekwell_lab::import::{Input, Options, import};
@@ -19,7 +19,7 @@ fn read(name: &str, text: &str) -> Results {
 /// System, workload, metric, a, b.
 type Key = [String; 5];
 
-/// What the other program has of each pair.
+/// The other program's result for each pair.
 fn expected(seed: &str, totals: bool) -> BTreeMap<Key, BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_reader(PAIRS.as_bytes());
     let names: Vec<String> = reader
@@ -69,7 +69,7 @@ fn pairs(a: &Analysis) -> Vec<(&CellAnalysis, &Comparison)> {
         .collect()
 }
 
-/// Equal to the four digits that were written.
+/// Compares to the four digits of the expected value.
 fn near(got: Option<f64>, want: &str, what: &str) {
     let want: f64 = match want {
         "" => {
@@ -91,7 +91,8 @@ fn near(got: Option<f64>, want: &str, what: &str) {
     );
 }
 
-/// Holds every pair, and gives how many differ at 0.05, within their cell, and over all.
+/// Checks every pair; counts those that differ at 0.05 uncorrected, within their cell, and over
+/// all.
 fn hold(r: &Results, want: &BTreeMap<Key, BTreeMap<String, String>>) -> [usize; 3] {
     let a = analyse(r);
     let all = pairs(&a);
@@ -111,7 +112,7 @@ fn hold(r: &Results, want: &BTreeMap<Key, BTreeMap<String, String>>) -> [usize; 
         near(d, &row["difference"], &at("difference"));
         near(c.ratio, &row["ratio"], &at("ratio"));
         near(c.p, &row["p"], &at("p"));
-        // Where both errors are 0 there are none of these.
+        // If both errors are 0, these values do not exist.
         near(
             c.df.filter(|_| !row["df"].is_empty()),
             &row["df"],
@@ -141,7 +142,7 @@ fn hold(r: &Results, want: &BTreeMap<Key, BTreeMap<String, String>>) -> [usize; 
     counts
 }
 
-/// 175 pairs of the Phoronix article: 59 differ, 54 within their cell, 18 of all.
+/// 175 pairs of the Phoronix article: 59 differ, 54 within their cell, 18 over all.
 #[test]
 fn of_175_published_differences_18_hold_over_all() {
     let r = read("phoronix.csv", PHORONIX);
@@ -157,7 +158,7 @@ fn of_175_published_differences_18_hold_over_all() {
     }
 }
 
-/// 108 pairs of AndroBench: 6 at 0.05 by chance or not, none after correction.
+/// 108 pairs of AndroBench: 6 differ at 0.05, as chance could explain; none after correction.
 #[test]
 fn of_108_published_differences_of_nine_schedulers_none_holds() {
     let parts: Vec<&str> = ANDROBENCH
@@ -168,7 +169,7 @@ fn of_108_published_differences_of_nine_schedulers_none_holds() {
     assert_eq!(hold(&r, &expected("001", false)), [6, 0, 0]);
 }
 
-/// The totals are sums of the others, their errors propagated from the parts: nine runs a side.
+/// The totals are sums of the others, with errors propagated from the parts: nine runs per side.
 #[test]
 fn totals_get_their_errors_from_their_parts() {
     let mut reader = csv::Reader::from_reader(ANDROBENCH.as_bytes());
@@ -208,13 +209,13 @@ fn totals_get_their_errors_from_their_parts() {
             "t",
         );
         near(c.ratio, &row["ratio"], "ratio");
-        // A file of totals does not tell that their freedom is that of three parts: p is of nine
-        // runs a side, and the smaller for it.
+        // A file of totals does not show that its degrees of freedom come from three parts. It is
+        // treated as nine runs per side, so p is smaller.
         assert!(c.p < Some(row["p"].parse().expect("a number")));
     }
 }
 
-/// What PostMark shows is a second of its own clock: equal figures are not the same speed.
+/// PostMark's figures have a resolution of one second: equal figures do not mean equal speed.
 #[test]
 fn whole_seconds_resolve_nothing() {
     let r = read("phoronix.csv", PHORONIX);
@@ -235,7 +236,7 @@ fn whole_seconds_resolve_nothing() {
     }
 }
 
-/// Nine of nineteen tests of one laptop rank in the order of the columns; chance gives three.
+/// Nine of nineteen tests of one laptop rank in column order; chance would give three.
 #[test]
 fn the_order_of_columns_is_told_where_it_explains_the_ranks() {
     let all = column_order(&analyse(&read("phoronix.csv", PHORONIX)));
@@ -250,9 +251,9 @@ fn the_order_of_columns_is_told_where_it_explains_the_ranks() {
     assert!(penryn.p > 0.05, "{penryn:?}");
 }
 
-/// The page as text, rebuilt from the figures the way such pages are laid out: an overview column
-/// by column, blocks row by row with errors first, four PostMark cells missing and one of its five
-/// error lines.
+/// The page as text, rebuilt from the figures in the layout of such pages: an overview column by
+/// column, and blocks row by row with errors first. Four PostMark cells and one of five error lines
+/// are missing.
 fn page(glued: bool) -> String {
     let mut reader = csv::Reader::from_reader(PHORONIX.as_bytes());
     let rows: Vec<Vec<String>> = reader
@@ -298,7 +299,7 @@ fn page(glued: bool) -> String {
             "\n\nOpenBenchmarking.org{}, {better} Is Better\n{}",
             t[2], t[0]
         );
-        // Two tests of one name differ by what they measure.
+        // Two tests with the same name differ in what they measure.
         if t[0].starts_with("iozone") {
             text += &format!(": {}", t[1]);
         }
@@ -325,7 +326,7 @@ fn page(glued: bool) -> String {
     text + "\nPhoronix Test Suite v10.8.5\n"
 }
 
-/// The page's text gives the figures of the table, the four missing ones included.
+/// The page's text gives the figures of the table, including the four missing ones.
 #[test]
 fn a_page_saved_as_text_gives_the_published_table() {
     let table = read("phoronix.csv", PHORONIX);

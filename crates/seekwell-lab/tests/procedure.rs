@@ -1,9 +1,10 @@
-//! The whole procedure, blocks, stopping rule, correction and verdict, over simulated experiments
-//! whose truth is known: how often it claims what is not there, and how often its intervals hold
-//! the true effect. Beside it what is usually done (three runs of each, one after the other; a
-//! fixed order under drift; no correction), so that the bounds are seen to tell good from bad.
+//! The complete procedure (blocks, stopping rule, correction and verdict) over simulated
+//! experiments with a known truth. It measures how often the procedure makes false claims, and how
+//! often its intervals contain the true effect. Common practice (three runs of each, one after the
+//! other; a fixed order under drift; no correction) is measured, too, to show that the bounds
+//! detect bad methods.
 //!
-//! Bounds are those of 1,000 experiments (three standard errors of chance are 2.1 points at 5 %).
+//! The bounds are for 1,000 experiments (at 5 %, three standard errors are 2.1 points).
 
 mod noise;
 
@@ -11,10 +12,10 @@ use noise::{ALL, Machine, Noise};
 use rand::Rng;
 use seekwell_lab::stats::*;
 
-/// Experiments a figure.
+/// Experiments per figure.
 const EXPERIMENTS: usize = 1_000;
 
-/// Blocks made here: what the lab's conductor does is in `conducted.rs`.
+/// Blocks made by this test; the lab's conductor is tested in `conducted.rs`.
 struct Blocks(Machine);
 
 impl Blocks {
@@ -27,7 +28,7 @@ impl Blocks {
         }
         order
     }
-    /// Blocks of `k` treatments; treatment 1 has the effect. By treatment and block.
+    /// Blocks of `k` treatments, by treatment and block; treatment 1 has the effect.
     fn blocks(&mut self, k: usize, n: usize, effect: f64, random: bool) -> Vec<Vec<Option<f64>>> {
         let mut all = vec![Vec::with_capacity(n); k];
         for _ in 0..n {
@@ -40,16 +41,16 @@ impl Blocks {
     }
 }
 
-/// What many experiments gave, in per cent.
+/// Results of many experiments, in percent.
 #[derive(Debug, Default)]
 struct Rates {
-    /// p below 5 % of the first comparison.
+    /// First comparison has p < 5 %.
     single: f64,
-    /// Any claim of a verdict in the cell.
+    /// A verdict in the cell makes a claim.
     family: f64,
-    /// Intervals of the first comparison that hold the true effect.
+    /// The interval of the first comparison contains the true effect.
     cover: f64,
-    /// "No difference within the margin" of the first comparison.
+    /// The first comparison shows "no difference within the margin".
     equal: f64,
     /// Mean number of blocks.
     blocks: f64,
@@ -96,7 +97,7 @@ fn experiments(noise: Noise, k: usize, effect: f64, random: bool, rule: Stopping
     }
 }
 
-/// Heavy tails may be more cautious, never less.
+/// Under heavy tails the procedure may be more cautious, but never less.
 fn bounds(noise: Noise) -> (f64, f64, f64, f64) {
     match noise {
         Noise::Heavy => (1.5, 7.0, 93.0, 98.5),
@@ -144,12 +145,13 @@ fn no_difference_is_claimed_wrongly_at_the_margin_in_few_of_a_hundred() {
         println!("true effect 2 % {noise:?}: {at_margin:.1?}");
         assert!(at_margin.equal <= 6.5, "{noise:?}: {at_margin:?}");
     }
-    // And it is claimed where it is true: a procedure that never says it would pass the above.
+    // The claim must also be made where it is true; a procedure that never makes it would pass
+    // above.
     let none = experiments(Noise::Drift, 2, 0.0, true, longer);
     assert!(none.equal > 90.0, "{none:?}");
 }
 
-/// Three runs of one, then three of the other, "larger by more than 2 %".
+/// Three runs of one, then three of the other; claims a difference above 2 %.
 fn as_often_published(noise: Noise) -> f64 {
     let wrong = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Machine::new(noise, (e + 1) as u64);
@@ -167,7 +169,7 @@ fn what_is_usually_done_fails_the_same_test() {
         println!("three runs in sequence, 2 % apart, {noise:?}: {wrong:.1} % false");
         assert!(wrong > 7.0, "{noise:?}: {wrong}");
     }
-    // A fixed order under drift: more blocks make it worse.
+    // A fixed order under drift: more blocks make the result worse.
     let blocks = |n: usize| Stopping {
         n_min: n,
         n_max: n,
@@ -179,7 +181,7 @@ fn what_is_usually_done_fails_the_same_test() {
         many.family > 13.0 && many.family > few.family,
         "{few:?} {many:?}"
     );
-    // Without correction three comparisons claim more than one does.
+    // Without correction, three comparisons make more claims than one.
     let plain = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
         let all = machine.blocks(7, 6, 0.0, true);
@@ -215,7 +217,7 @@ fn intervals_that_are_watched_after_every_block_hold_all_the_same() {
     assert!(share(plain) > 15.0, "{}", share(plain));
 }
 
-/// Cells of four treatments and eight blocks in which the run after treatment 0 loses so much.
+/// Cells of four treatments and eight blocks; the run after treatment 0 is slower by `loss`.
 fn carried(loss: f64) -> f64 {
     let found = (0..EXPERIMENTS).filter(|e| {
         let mut machine = Blocks(Machine::new(Noise::Normal, (e + 1) as u64));
@@ -224,7 +226,7 @@ fn carried(loss: f64) -> f64 {
         for block in 0..8 {
             for treatment in machine.order(4, true) {
                 let lost = if before == Some(0) { loss } else { 0.0 };
-                // CV 1 %: the spread of a third of the noise's.
+                // CV 1 %: the spread is a third of the noise's.
                 let log = (libm::log(machine.0.run(0.0)) - libm::log(100.0)) / 3.0 - lost;
                 runs.extend(before.map(|before| Followed {
                     block,

@@ -1,5 +1,5 @@
-//! Published figures as they are carried in, and what models are worth beside them: one that is right,
-//! one that knows nothing, one that is upside down.
+//! The published figures in the project, and the scores of a perfect model, of a null model and of
+//! a model with reversed results.
 
 use seekwell::Cancel;
 use seekwell_lab::reproduce::full::carried;
@@ -12,7 +12,7 @@ use seekwell_lab::reproduce::{
 };
 use seekwell_lab::results::{Cell as RunCell, MetricInfo, Results, Run, RunKey, Treatment, Value};
 
-/// Runs that give what `of` says for each published figure.
+/// Runs with the value `of` for each published figure.
 fn results(p: &Publication, of: impl Fn(&Published, usize) -> f64) -> Results {
     let mut all = Results::default();
     for published in p.published().iter().filter(|c| !c.derived()) {
@@ -111,7 +111,7 @@ fn experiments_have_a_cell_and_schedulers_for_every_published_figure() {
                     assert!(labels.contains(&s.scheduler.as_str()), "{}", s.scheduler);
                 }
             }
-            // PostMark of one laptop is missing from the page, and runs nevertheless.
+            // PostMark on one laptop is missing from the page but is run anyway.
             let missing = usize::from(p.name == "phoronix-2012");
             assert_eq!(used.len() + missing, e.cells.len(), "{}", p.name);
         }
@@ -161,7 +161,7 @@ fn a_difference_that_does_not_hold_is_no_schedulers_doing() {
     let r = p.reproduction(&results(p, |c, i| c.sides[i].value), false);
     assert_eq!(r.judgements.len(), 59);
     for j in &r.judgements {
-        // All kinds of evidence stand beside each.
+        // Each judgement contains all kinds of evidence.
         let kinds = [
             "significance: ",
             "mechanism: ",
@@ -181,7 +181,7 @@ fn a_difference_that_does_not_hold_is_no_schedulers_doing() {
         let group = r.cells[j.cell].published.group.as_str();
         match group {
             "E" => assert_eq!(j.doing, Doing::No, "{j:?}"),
-            // The full form has half of each pair with CFQ at least, which is what the cause is of.
+            // The full form shows at least half of each pair with CFQ, and the cause concerns CFQ.
             "A" => {
                 let sides = &r.cells[j.cell].published.sides;
                 let cfq = [j.pair.one, j.pair.other].map(|i| sides[i].scheduler == "cfq");
@@ -191,13 +191,14 @@ fn a_difference_that_does_not_hold_is_no_schedulers_doing() {
                 };
                 assert_eq!(j.doing, doing, "{j:?}");
             }
-            // It has nothing of these: what other runs have is not believed then.
+            // The full form does not show these differences, so evidence from other runs is not
+            // used.
             "F" => assert_eq!(j.doing, Doing::Unknown, "{j:?}"),
             "" => assert_ne!(j.doing, Doing::Yes, "no mechanism: {j:?}"),
             _ => {}
         }
     }
-    // Nine schedulers on a phone: nothing holds; bfq's cause is known, if it is predicted.
+    // Nine schedulers on a phone: no difference holds. bfq's cause is known, if it is predicted.
     let moto = &PUBLICATIONS[1];
     let r = moto.reproduction(&results(moto, |c, i| c.sides[i].value), false);
     assert!(r.skill.is_empty());
@@ -251,7 +252,7 @@ fn permuted_labels_take_the_skill_of_figures_that_know_their_scheduler_and_of_no
         "{whole:?}"
     );
     assert!(whole.as_good < 0.01 && whole.spread.draws == 2_000);
-    // Figures that are the same for all schedulers lose nothing.
+    // Figures that are equal for all schedulers lose nothing.
     let blind = p.reproduction(&results(p, |c, _| c.sides[0].value), false);
     for s in permuted(&blind.cells) {
         assert!(
@@ -281,7 +282,7 @@ fn targets_are_met_by_what_was_published_and_missed_by_what_knows_nothing() {
     ];
     assert_eq!(names, wanted);
     for t in &asked {
-        // The phone's nine scatter by more than 5 % as they were published, without a difference.
+        // The phone's nine published figures scatter by more than 5 % without a difference.
         let noise = ["agreement", "001"].contains(&t.name);
         assert!(t.met || noise, "{t:?}");
     }
@@ -313,7 +314,7 @@ fn the_evidence_that_is_carried_is_of_the_runs_of_today() {
             assert!(c.ours.iter().all(Option::is_some), "{:?}", c.published);
         }
     }
-    // Every constant alone, and fifty draws of all together.
+    // Every constant alone, and fifty draws of all constants together.
     let text = include_str!("../published/guards/phoronix-2012-guard-constants.jsonl");
     let cancel = Cancel::new();
     cancel.set();
@@ -333,7 +334,7 @@ fn a_cause_is_claimed_only_where_the_prediction_of_the_test_has_the_difference()
     let p = phoronix();
     let of = |factor: f64| {
         let ours = |c: &Published, i: usize| {
-            // Differences smaller by so much.
+            // Scale the difference by this factor.
             let (first, own) = (c.sides[0].value, c.sides[i].value);
             first * libm::pow(own / first, factor)
         };
@@ -355,7 +356,7 @@ fn a_cause_is_claimed_only_where_the_prediction_of_the_test_has_the_difference()
     }
 }
 
-/// Words that name a scheduler, or a setting of one.
+/// Words that name a scheduler or one of its settings.
 const OF_SCHEDULERS: &[&str] = &[
     "scheduler",
     "schedulers",
@@ -391,7 +392,7 @@ fn no_constant_of_a_reproduction_depends_on_a_scheduler() {
             for (table, value) in &file {
                 let rows: &[toml::Value] = value.as_array().map_or(&[], Vec::as_slice);
                 match table.as_str() {
-                    // What is compared, and nothing set of it.
+                    // The compared schedulers are listed here, without settings.
                     "scheduler" => {
                         for row in rows {
                             let keys = row.as_table().expect("a table").keys();
@@ -410,7 +411,7 @@ fn no_constant_of_a_reproduction_depends_on_a_scheduler() {
                     }
                 }
             }
-            // Expanded: the runs of a cell differ in the scheduler and its label alone.
+            // After expansion, the runs of a cell differ only in the scheduler and its label.
             let e = p.experiment(quick).expect("a file of ours");
             for c in &e.cells {
                 let first = &c.specs[0];
@@ -423,7 +424,7 @@ fn no_constant_of_a_reproduction_depends_on_a_scheduler() {
                 }
             }
         }
-        // The factors of the quick form are of a test, not of a scheduler: one line a test.
+        // The factors of the quick form belong to a test, not to a scheduler: one line per test.
         for t in p.published() {
             assert!(t.sides.len() > 1 && t.quick_factor > 0.0, "{}", t.workload);
         }
@@ -437,7 +438,7 @@ fn no_preset_or_machine_of_a_reproduction_names_a_scheduler() {
     for dir in ["seekwell-device/presets", "seekwell-sim/machines"] {
         for file in std::fs::read_dir(root.join(dir)).expect("a folder of presets") {
             let path = file.expect("an entry").path();
-            // A guest's disk has a host with a scheduler of its own below it.
+            // A guest's disk is backed by a host with its own scheduler.
             let name = path
                 .file_name()
                 .expect("a name")

@@ -1,9 +1,9 @@
-//! The published figures, each within its bound; and the misses that must stay visible.
+//! Every published figure is within its bound, and known misses stay visible.
 
 use seekwell_lab::validation::{ALONE, Bound, Group, Relation, Row, groups};
 use std::sync::LazyLock;
 
-/// Those of devices alone; it takes a second or two.
+/// The figures of devices alone; measuring them takes a second or two.
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let of = |g: &&'static Group| g.run().expect("every row can be measured");
     ALONE.iter().flat_map(of).collect()
@@ -33,8 +33,8 @@ fn every_figure_is_within_its_bound() {
     assert!(held_out >= 8, "held-out figures have gone");
 }
 
-/// A bound of a held-out figure that lies a little above its error was chosen with that error at hand,
-/// and is called so; a bound by a rule is one of those that the rule names.
+/// If the bound of a held-out figure is slightly above its error, it was chosen after the
+/// measurement and is labelled so. A bound by a rule must be one of those that the rule names.
 #[test]
 fn every_bound_says_where_it_comes_from() {
     for g in groups() {
@@ -73,8 +73,8 @@ fn every_bound_says_where_it_comes_from() {
     }
 }
 
-/// A device that knows only its mean random read must fail where the models hold: else the
-/// figures say nothing.
+/// A device that knows only its mean random read must fail where the models hold; otherwise the
+/// figures prove nothing.
 #[test]
 fn the_null_model_misses_most_figures() {
     let bounded = || ROWS.iter().filter(|r| r.figure.bound.share().is_finite());
@@ -86,8 +86,8 @@ fn the_null_model_misses_most_figures() {
     );
 }
 
-/// The enterprise drive's outer rate comes out 10 % low and its queue gain 14 % low. Nobody may
-/// mend that by a parameter: then the figures would no longer be held out.
+/// The enterprise drive's outer rate is 10 % low and its queue gain 14 % low. A parameter must not
+/// fix this, because the figures would then no longer be held out.
 #[test]
 fn the_known_misses_are_still_there() {
     let error = |figure: &str| {

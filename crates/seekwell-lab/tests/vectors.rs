@@ -1,6 +1,6 @@
-//! The statistics against inputs with known answers: made by a plain program of another hand,
-//! cross-checked there with scipy and statsmodels, brute force (sign flips, complete bootstrap)
-//! and the published rows. `null` is undefined. Each case is printed by name when it fails.
+//! The statistics on inputs with known answers. A simple independent program made them. They were
+//! cross-checked with scipy and statsmodels, with brute force (sign flips, complete bootstrap) and
+//! with the published rows. `null` means undefined. A failing case is printed by name.
 
 use seekwell_lab::stats::*;
 use serde_json::{Map, Value, json};
@@ -74,7 +74,7 @@ fn part(v: &Value) -> Part {
     }
 }
 
-/// Values by name, in the order of the names.
+/// Values by name, in name order.
 fn named(v: &Value) -> (Vec<String>, Vec<&Value>) {
     let all = v.as_object().expect("an object");
     (all.keys().cloned().collect(), all.values().collect())
@@ -329,7 +329,7 @@ fn stopped(i: &Input) -> Value {
     json!({ "n": s.n, "met": s.met, "comparisons": by_name(&named, comparisons) })
 }
 
-/// Where two values differ by more than the tolerances; what is not expected is not looked at.
+/// Where two values differ by more than the tolerances; unexpected fields are ignored.
 fn differ(path: &str, want: &Value, got: &Value, rel: f64, abs: f64, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(w), Value::Object(g)) => {

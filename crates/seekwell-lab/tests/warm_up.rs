@@ -1,5 +1,5 @@
-//! What timed runs leave out at their start: found from the first block and frozen, or as the
-//! experiment says; and what is said of runs that never come to rest.
+//! The warm-up of timed runs: determined from the first block and then fixed, or set by the
+//! experiment; and the flags for runs that never become steady.
 
 use seekwell::{Cancel, Hooks, Progress, WorkloadSpec};
 use seekwell_lab::analysis::{Analysis, Flag, analyse};
@@ -19,7 +19,7 @@ fn experiment(more: &str) -> Experiment {
     Experiment::from_toml(&text, Path::new("/")).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs of a minute whose level follows a curve: operations in each second, by treatment and block.
+/// One-minute runs whose level follows a curve: operations per second, by treatment and block.
 struct Curve(fn(usize, u32, usize) -> u64);
 
 impl Runner for Curve {
@@ -57,14 +57,14 @@ fn carried_out(e: &Experiment, curve: Curve) -> (Conducted, Vec<Run>, Results, A
     (done, store.runs, results, analysis)
 }
 
-/// Noise that repeats: a few per cent around 1,000.
+/// Repeatable noise: a few percent around 1,000.
 fn noise(treatment: usize, block: u32, second: usize) -> u64 {
     let key = treatment as u64 * 7_919 + u64::from(block) * 104_729 + second as u64;
     let mixed = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     1_000 + mixed % 40
 }
 
-/// Starts slowly for ten seconds, noop in the first block for twenty.
+/// Starts slowly for ten seconds.
 fn slow_start(treatment: usize, block: u32, second: usize) -> u64 {
     let level = noise(treatment, block, second);
     let ahead = 1 + 10 * treatment as u64;
@@ -98,7 +98,7 @@ fn a_slow_start_is_found_in_the_first_block_and_left_out_of_all_runs_alike() {
             "what is stored is the run's own"
         );
     }
-    // Ten per cent ahead, and not the eight that the start makes of it.
+    // Ten percent ahead, not the eight percent that include the start.
     let times = analysis.cells[0].times(1, 0).expect("compared").0;
     assert!((1.085..1.115).contains(&times), "{times}");
     assert_eq!(analysis.cells[0].warm_up, Some(warm));
@@ -106,7 +106,7 @@ fn a_slow_start_is_found_in_the_first_block_and_left_out_of_all_runs_alike() {
 
 #[test]
 fn the_first_block_decides_and_later_ones_do_not() {
-    // From the second block on the start takes a whole half of the run.
+    // From the second block on, the start lasts half of the run.
     let e = experiment("stop = 'fixed'\n");
     let later = |t: usize, b: u32, s: usize| match b {
         0 => slow_start(t, b, s),
@@ -132,7 +132,7 @@ fn an_interrupted_experiment_finds_the_same() {
         assert_eq!(again.ended, done.ended);
         assert_eq!(again.results(&e, store.runs), whole, "after {keep} runs");
     }
-    // Of half a first block nothing is known yet.
+    // An incomplete first block determines nothing.
     let mut half = Results {
         runs: vec![raw[0].clone()],
         ..whole.clone()
@@ -176,7 +176,7 @@ fn what_never_comes_to_rest_is_said_beside_the_verdict() {
     let (who, change) = moving.expect("flagged");
     assert_eq!(who, 1, "only the one that falls");
     assert!((-0.30..-0.10).contains(&change), "{change}");
-    // Where all fall throughout, half is left out, and that is said.
+    // If all runs keep falling, half is left out, and this is reported.
     let all = |_: usize, b: u32, s: usize| noise(0, b, s) * (120 - s as u64) / 120;
     let (_, _, results, analysis) = carried_out(&experiment("stop = 'fixed'\n"), Curve(all));
     let warm = results.cells[0].warm_up.clone().expect("timed");
@@ -186,7 +186,7 @@ fn what_never_comes_to_rest_is_said_beside_the_verdict() {
         flags.contains(&Flag::NotReached { seconds: 30 }),
         "{flags:?}"
     );
-    // And of runs that are at rest nothing is said.
+    // Steady runs have no flag.
     let (_, _, _, calm) = carried_out(&experiment("stop = 'fixed'\n"), Curve(noise));
     let moves = |f: &Flag| matches!(f, Flag::Moving { .. } | Flag::NotReached { .. });
     assert!(!calm.cells[0].flags.iter().any(moves));
@@ -200,7 +200,7 @@ fn short_runs_have_no_warm_up_that_could_be_found() {
     };
     let warm = WarmUp::of(None, &[&short]);
     assert_eq!((warm.seconds, warm.not_reached), (0, false));
-    // One that ended within the warm-up of the others is a run that failed.
+    // A run that ended within the others' warm-up counts as failed.
     let mut results = Results {
         cells: vec![Default::default()],
         ..Results::default()
@@ -248,7 +248,7 @@ fn a_warm_up_that_leaves_nothing_is_refused_and_the_plan_tells_the_rest() {
     assert_eq!((p99.timed.len(), p99.whole.len()), (0, 2));
 }
 
-/// What is told of every timed workload's metrics: their seconds make the same number.
+/// For every timed workload, the values per second must add up to its metric.
 #[test]
 fn seconds_of_every_timed_workload_make_its_metric() {
     for (words, params) in [
@@ -293,7 +293,7 @@ fn seconds_of_every_timed_workload_make_its_metric() {
             assert!(apart < 0.25, "{text} {other}: {from_seconds} {value}");
         }
     }
-    // What has no time of its own has none.
+    // A workload without a duration has none.
     let given = WorkloadSpec::Script {
         name: "fs-mark".into(),
         params: Default::default(),

@@ -1,4 +1,4 @@
-//! Agreement of every case of the files given, and of two models that know nothing beside it.
+//! Agreement of every case in the given files, and of two null models for comparison.
 //!
 //! `cargo run -p seekwell-sim --example cases -- FILE...`
 

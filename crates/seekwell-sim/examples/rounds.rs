@@ -1,4 +1,4 @@
-//! Agreement with recorded blk-mq rounds, by class, with two null models beside it.
+//! Agreement with recorded blk-mq rounds, by class, and of two null models for comparison.
 //!
 //! `cargo run -p seekwell-sim --example rounds -- FILE...`
 

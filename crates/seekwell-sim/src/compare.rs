@@ -1,4 +1,5 @@
-//! Many runs side by side, on any number of threads, in an order that does not depend on them.
+//! Makes many runs in parallel on any number of threads; the order of results does not depend on
+//! them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

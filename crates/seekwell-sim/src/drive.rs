@@ -8,16 +8,16 @@ use seekwell_core::result::Record;
 use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos};
 use thiserror::Error;
 
-/// What a source gives.
+/// A submission of a source.
 #[derive(Clone, Copy, Debug)]
 pub enum Submission {
-    /// A bio; its id is given by the driver. The token comes back with the completion.
+    /// A bio; the driver assigns its id. The token is returned with the completion.
     Bio(Bio, u64),
-    /// Something else to tell the queue.
+    /// A control message for the queue.
     Control(Control),
 }
 
-/// Where bios come from: an open-loop trace, a closed loop of processes, a fixed depth.
+/// A source of bios: an open-loop trace, a closed loop of processes, or a fixed depth.
 pub trait Source {
     /// Time of the next submission; `None` if there is none before a completion.
     fn next(&mut self) -> Result<Option<Instant>, RunError>;
@@ -25,15 +25,15 @@ pub trait Source {
     fn take(&mut self) -> Submission;
     /// A bio is done.
     fn done(&mut self, token: u64, at: Instant);
-    /// Nothing more will come: what is still queued may finish, but the source is through.
+    /// Nothing more will be submitted; requests still in the queue may finish.
     fn finished(&self) -> bool;
-    /// How far it is, in a unit of its own, and where its end is; `None` if it cannot tell.
+    /// Progress and end in a unit of the source's own; `None` if it cannot tell.
     fn far(&self) -> Option<(u64, u64)> {
         None
     }
 }
 
-/// What to do about a record beyond the device.
+/// The remedy for a record beyond the device.
 fn fitting(folds: &bool) -> &'static str {
     match folds {
         true => "it is longer than the whole device: choose a larger one",
@@ -51,71 +51,71 @@ pub enum RunError {
         fitting(.folds)
     )]
     Beyond {
-        /// Counted from 1.
+        /// Record number, from 1.
         record: u64,
         /// First sector.
         first: u64,
-        /// First sector behind it.
+        /// First sector after the record.
         end: u64,
-        /// Of the device.
+        /// Capacity of the device, in sectors.
         capacity: u64,
-        /// Addresses are folded already.
+        /// Addresses are already folded.
         folds: bool,
     },
-    /// A read or write is longer than any bio.
+    /// A read or write is longer than any bio can be.
     #[error(
         "record {record}: {sectors} sectors in one request are more than the 4 GiB that a kernel's \
          can have; is this the right format?"
     )]
     Long {
-        /// Counted from 1.
+        /// Record number, from 1.
         record: u64,
-        /// Its length.
+        /// Its length, in sectors.
         sectors: u32,
     },
-    /// A stretched record is due after the end of time.
+    /// A stretched record is due after the largest representable time.
     #[error(
         "record {record} would be due {due_s} s after the start, and times reach 285 years; \
          stretch the trace less"
     )]
     Late {
-        /// Counted from 1.
+        /// Record number, from 1.
         record: u64,
-        /// At least so many seconds.
+        /// Lower bound of its time, in s.
         due_s: u64,
     },
-    /// Requests wait and nothing will ever happen: a scheduler broke the liveness rule.
+    /// Requests wait and no event is pending: a scheduler broke the liveness rule.
     #[error("{scheduler}: {waiting} bios wait and nothing is armed, in flight or kicked")]
     Stuck {
-        /// Who.
+        /// The scheduler.
         scheduler: String,
-        /// How many.
+        /// Number of waiting bios.
         waiting: u64,
     },
-    /// The trace cannot be read on.
+    /// The trace cannot be read further.
     #[error(transparent)]
     Trace(#[from] seekwell_trace::TraceError),
-    /// The combination asked for does not work.
+    /// The requested combination does not work.
     #[error("{0}")]
     Unusable(String),
-    /// The caller's progress function asked to stop; the record holds what was measured until then.
+    /// The caller's progress function asked to stop; the record holds what was measured so far.
     #[error("stopped after {0} completions")]
     Stopped(u64),
-    /// The run reached its limit in simulated time; the record holds what was measured until then.
+    /// The run reached its limit in simulated time; the record holds what was measured so far.
     #[error("stopped at the time limit of {} s", .0.as_secs_f64())]
     AtLimit(Nanos),
 }
 
-/// Called now and then during a run: how much is done, and of how much, or 0 if that is not known
-/// (then what is done is still comparable between runs of the same work). The unit is the run's
-/// own. False stops the run, which keeps what it measured.
+/// Called from time to time during a run with the amount done and the total, or 0 if the total is
+/// unknown. Even then, the amount is comparable between runs of the same work. The unit depends on
+/// the run. Returning false stops the run, which keeps what it measured.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
-/// Completions from one call of [`Progress`] to the next.
+/// Number of completions between two calls of [`Progress`].
 const TELL_EACH: u64 = 1024;
 
-/// Runs `source` against `sink` until nothing happens any more, and fills the parts of `record`
-/// that can be seen from above the queue.
+/// Runs `source` against `sink` until nothing is left to happen, and fills the parts of `record`
+/// that are visible above the queue.
 pub fn drive<B: BioSink, S: Source>(
     sink: &mut B,
     source: &mut S,
@@ -125,7 +125,7 @@ pub fn drive<B: BioSink, S: Source>(
     drive_until(sink, source, record, None, progress)
 }
 
-/// The same, until `limit` after the start at most.
+/// Like [`drive`], but stops at `limit` after the start.
 pub fn drive_until<B: BioSink, S: Source>(
     sink: &mut B,
     source: &mut S,

@@ -1,9 +1,10 @@
-//! The entry point of the replay's fuzzer: any bytes are a setup, a mode and records with times,
-//! addresses and lengths of every size, and the replay ends with each of them done, or with an
-//! error that says why. Called by a short deterministic run in the tests and by the target under
-//! `fuzz/`.
+//! Entry point for the replay's fuzzer. Any bytes are a setup, a mode, and records with times,
+//! addresses and lengths of every size. The replay must complete all of them, or end with an error
+//! that gives the reason. A short deterministic run in the tests calls it, and so does the target
+//! under `fuzz/`.
 //!
-//! What a run may cost is bounded by its input: so many records, and so many sectors together.
+//! The input bounds the cost of a run: the number of records and the sum of their sectors are
+//! limited.
 
 use crate::replay::{Fit, ReplayError, ReplayOptions, replay};
 use crate::setup::Setup;
@@ -12,7 +13,7 @@ use seekwell_trace::{ReplayMode, TIME_MAX_NS, from_reader};
 use std::fmt::Write;
 use std::io::Cursor;
 
-/// Small devices of every kind, and what stands over devices.
+/// Small devices of every kind, and compositions of devices.
 pub const DEVICES: [&str; 11] = [
     "hdd:hitachi-7k200",
     "hdd:hitachi-7k200,model=fast,write_cache=no",
@@ -34,11 +35,11 @@ const MODES: [&str; 6] = [
     "depth:64",
     "closed",
 ];
-/// Bytes of a record, records and sectors of a run.
+/// Bytes per record; then limits for the records and sectors of a run.
 const RECORD: usize = 8;
 const RECORDS_MAX: usize = 200;
 const SECTORS_MAX: u64 = 1 << 17;
-/// What is added to a clock, ns: nothing, a request's time, pauses, years, and what ends time.
+/// Steps of the clock in ns: zero, a request's time, pauses, years, and the largest time.
 const STEPS: [u64; 8] = [
     0,
     1,
@@ -50,7 +51,7 @@ const STEPS: [u64; 8] = [
     TIME_MAX_NS,
 ];
 
-/// Replays what `bytes` say. Panics if something is lost on the way.
+/// Replays the setup and records in `bytes`. Panics if a request is lost.
 pub fn fuzz_one(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<4>() else {
         return;
@@ -95,7 +96,7 @@ pub fn fuzz_one(bytes: &[u8]) {
     }
 }
 
-/// Records as a trace with pids and completions.
+/// Converts records to a trace with pids and completions.
 fn csv(bytes: &[u8]) -> String {
     let mut text = "t_ns,op,flags,sector,sectors,pid,t_complete\n".to_owned();
     let (mut now, mut left) = (0u64, SECTORS_MAX);
@@ -106,7 +107,7 @@ fn csv(bytes: &[u8]) -> String {
         let flags =
             ["", "sync", "fua", "preflush", "meta+prio", "ahead"][usize::from(r[1] >> 3) % 6];
         let place = u64::from(u16::from_le_bytes([r[2], r[3]]));
-        // Near the start, all over, and as far as sectors go.
+        // Near the start, spread over the device, and up to the largest sector number.
         let sector = match r[4] & 3 {
             0 => place,
             1 => place * 4096 + 8,
@@ -119,7 +120,7 @@ fn csv(bytes: &[u8]) -> String {
             2 => u64::from(r[5]) << 8,
             _ => u64::from(r[5] % 64),
         };
-        // Beyond the bound are only lengths that nothing takes.
+        // Once the sector limit is reached, only lengths that every device rejects remain.
         let sectors = if op == "F" {
             0
         } else if long > 1 << 22 {

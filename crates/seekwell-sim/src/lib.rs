@@ -1,9 +1,9 @@
-//! The virtual clock.
+//! The simulation on a virtual clock.
 //!
-//! Puts schedulers, layers and device models together on simulated time: `spec` turns words into
-//! runs, `replay` runs recorded traces, `procs` small closed loops of processes, `world` workload
-//! scripts over the modelled kernel, `compare` many runs side by side. Deterministic by seed, on
-//! any number of threads.
+//! It combines schedulers, layers and device models on simulated time. `spec` turns text into runs.
+//! `replay` runs recorded traces, `procs` small closed loops of processes, `world` workload scripts
+//! over the modelled kernel, and `compare` many runs in parallel. Results depend only on the seed,
+//! not on the number of threads.
 
 pub mod compare;
 pub mod drive;

@@ -1,26 +1,27 @@
-//! The limits of a queue by kernel: the one place where they are decided, for every command, demo
-//! and test.
+//! The queue limits of each kernel. All commands, demos and tests take them from here.
 //!
-//! Two limits hold for a request. `queue/max_sectors_kb` begins at min(hardware, 512 KiB); 3.19 took
-//! the cap out, 4.3 brought it back as 1280 KiB, 6.17 raised it to 4 MiB. And a request has to fit
-//! into the controller's scatter list: 168 entries for AHCI (AHCI_MAX_SG), 128 where the driver says
-//! nothing (BLK_MAX_SEGMENTS); NVMe's list is as long as its largest command. An entry holds memory
-//! that lies together, up to 64 KiB. Until ext4 kept its cache in large folios (6.16) that is one
-//! page of 4 KiB, so the list is a number of sectors like the other limit; from then on each bio
-//! says how its memory lies, and the queue counts entries. Left out: pages that lie together by
-//! luck, as most do on a machine just started; and the cap of 4.3 to 4.20 in the single-queue layer,
-//! which no list of its drivers reaches.
+//! A request has two limits. The first is `queue/max_sectors_kb`. It starts at min(hardware, 512
+//! KiB); 3.19 removed the cap, 4.3 restored it as 1280 KiB, and 6.17 raised it to 4 MiB. The second
+//! limit is the controller's scatter list: 168 entries for AHCI (AHCI_MAX_SG), or 128 if the driver
+//! sets no limit (BLK_MAX_SEGMENTS). NVMe's list is as long as its largest command.
+//!
+//! An entry covers contiguous memory of up to 64 KiB. Before ext4 used large folios for its page
+//! cache (6.16), an entry is one page of 4 KiB, so the list limit is a number of sectors. From 6.16
+//! on, each bio describes its memory, and the queue counts entries.
+//!
+//! Two details are not modelled. Pages can be contiguous by chance, as most are after a reboot. The
+//! single-queue layer of 4.3 to 4.20 has the cap, too, but no list of its drivers reaches it.
 
 use seekwell_core::{DeviceFacts, Era, Sectors};
 
-/// Sectors of a page of the cache.
+/// Sectors per page of the cache.
 const PAGE: u32 = 8;
 /// AHCI_MAX_SG.
 const AHCI_SEGMENTS: u32 = 168;
 /// BLK_MAX_SEGMENTS.
 const USUAL_SEGMENTS: u32 = 128;
 
-/// Entries of the scatter list of whatever drives such a device; `None`: no limit of its own.
+/// Scatter list entries of the driver for such a device; `None` if it has no limit.
 pub fn segments(f: &DeviceFacts) -> Option<u32> {
     if f.mmc.is_some() {
         Some(USUAL_SEGMENTS)
@@ -34,7 +35,7 @@ pub fn segments(f: &DeviceFacts) -> Option<u32> {
     }
 }
 
-/// Entries of the scatter list, where they are counted.
+/// Scatter list entries, in kernels whose queue counts them.
 pub fn list_entries(era: Era, f: &DeviceFacts) -> u32 {
     match era >= Era::Mq6_16 {
         true => segments(f).unwrap_or(u32::MAX),
@@ -42,8 +43,8 @@ pub fn list_entries(era: Era, f: &DeviceFacts) -> u32 {
     }
 }
 
-/// Sectors that `max_sectors_kb` allows when nobody writes it. Never more than the device takes,
-/// never less than a page.
+/// Sectors that the default `max_sectors_kb` allows: at most what the device accepts, and at least
+/// a page.
 fn cap(era: Era, f: &DeviceFacts) -> u32 {
     let cap: u32 = match era {
         Era::K2_6_18 | Era::K2_6_24 | Era::K3_4 => 1024,
@@ -54,12 +55,12 @@ fn cap(era: Era, f: &DeviceFacts) -> u32 {
     cap.min(f.max_sectors.0).max(PAGE)
 }
 
-/// queue/max_sectors_kb when nobody writes it, KiB.
+/// Default of queue/max_sectors_kb, in KiB.
 pub fn max_sectors_kb(era: Era, f: &DeviceFacts) -> u32 {
     cap(era, f) / 2
 }
 
-/// The largest request a kernel sends to a device when nobody writes `max_sectors_kb`.
+/// The largest request that a kernel sends to a device with the default `max_sectors_kb`.
 pub fn largest_request(era: Era, f: &DeviceFacts) -> Sectors {
     let list = segments(f).filter(|_| era < Era::Mq6_16).map(|n| n * PAGE);
     Sectors(cap(era, f).min(list.unwrap_or(u32::MAX)))
@@ -95,7 +96,7 @@ mod tests {
         let most = 32_767;
         assert_eq!(all(&nvme), [512, 512, 512, most, 1280, 1280, 1280, 4096]);
         assert_eq!(all(&small), [128; 8]);
-        // With single pages 6.18 sends SATA no more than 6.1 does.
+        // With single pages, 6.18 sends no larger requests to SATA than 6.1.
         for era in [Era::Mq6_16, Era::Mq6_18] {
             assert_eq!(list_entries(era, &sata), 168);
         }

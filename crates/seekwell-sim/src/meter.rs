@@ -1,18 +1,18 @@
-//! What is counted of bios on their way in and out: of every run, whether a trace or processes send
-//! them or the kernel of a simulated world.
+//! Counts bios on their way in and out. It serves all runs: traces, processes and the kernel of a
+//! simulated world.
 
 use seekwell_core::result::{ProcessShare, Record};
 use seekwell_core::{BioDone, BioId, Instant, TaskId};
 use std::collections::BTreeMap;
 
-/// A bio under way.
+/// A bio in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Out {
-    /// What its sender knows it by.
+    /// The sender's identifier of the bio.
     pub(crate) token: u64,
-    /// When its program wanted it.
+    /// When the program requested it.
     pub(crate) asked: Instant,
-    /// When the queue saw it.
+    /// When the queue received it.
     pub(crate) submitted: Instant,
     pub(crate) task: TaskId,
     pub(crate) write: bool,
@@ -26,10 +26,10 @@ struct Share {
     latency_ns: u128,
 }
 
-/// Tasks whose numbers are below this are found by their number alone; those of traces may be any.
+/// Tasks with numbers below this are in a table; tasks of traces can have any number.
 const NEAR_TASKS: usize = 1 << 12;
 
-/// What each task had.
+/// The share of each task.
 #[derive(Default)]
 struct Shares {
     near: Vec<Share>,
@@ -50,18 +50,18 @@ impl Shares {
     }
 }
 
-/// Counts them.
+/// Counts bios.
 pub(crate) struct Meter {
     outs: Vec<Out>,
     free: Vec<u32>,
     shares: Shares,
-    /// Bios under way, and the most at a time while counting.
+    /// Bios in progress, and their largest number while counting.
     pub(crate) outstanding: u64,
     pub(crate) peak: u64,
-    /// Integral of their number over time, ns.
+    /// Integral of the number of bios over time, in ns.
     pub(crate) area: u128,
     since: Instant,
-    /// While it is not, what ends goes into the series alone.
+    /// If false, completions are added only to the series.
     pub(crate) counting: bool,
 }
 
@@ -81,7 +81,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// The integral up to `at`, from when on so many are under way.
+    /// Extends the integral to `at`; from then on `outstanding` bios are in progress.
     #[inline]
     pub(crate) fn change(&mut self, at: Instant, outstanding: u64) {
         self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
@@ -91,7 +91,7 @@ impl Meter {
             self.peak = self.peak.max(outstanding);
         }
     }
-    /// A bio comes; the number it has while it is under way, which the queue is to give back.
+    /// Registers a new bio; returns the id that the queue must return at its completion.
     #[inline]
     pub(crate) fn came(&mut self, o: Out) -> BioId {
         self.change(o.submitted, self.outstanding + 1);
@@ -107,7 +107,7 @@ impl Meter {
         };
         BioId(u64::from(slot))
     }
-    /// It ended: what is known of it, counted in a record.
+    /// Registers a completion, counts it in a record, and returns the bio's data.
     #[inline]
     pub(crate) fn ended(&mut self, d: &BioDone, r: &mut Record) -> Out {
         let slot = d.id.0 as u32;
@@ -127,12 +127,12 @@ impl Meter {
         s.latency_ns += u128::from(d.at.since(o.asked).0);
         o
     }
-    /// What was counted of tasks and of how many were under way belongs to no measure.
+    /// Discards the counts of tasks and the peak, because they precede the measurement.
     pub(crate) fn forget(&mut self) {
         self.shares = Shares::default();
         self.peak = self.outstanding;
     }
-    /// What each task had, the most bytes first; `name` of a task.
+    /// The share of each task, in descending order of bytes; `name` returns a task's name.
     pub(crate) fn processes(&self, name: impl Fn(TaskId) -> String) -> Vec<ProcessShare> {
         let near = (0..).map(TaskId).zip(&self.shares.near);
         let far = self.shares.far.iter().map(|(t, s)| (*t, s));
@@ -192,7 +192,7 @@ mod tests {
         );
         assert!(all.iter().all(|p| p.name == p.task.to_string()));
         assert_eq!((r.read.ios, r.write.ios, r.write.held_ns), (1, 4, 4000));
-        // Five for 99 us.
+        // Five bios for 99 us.
         assert_eq!(m.area, 5 * 99_000);
     }
 

@@ -1,8 +1,8 @@
 //! Closed-loop processes: each submits, waits, thinks, and submits again.
 //!
-//! What tells schedulers apart is who waits for whom, so these are the smallest programs that
-//! wait: sequential or random, reading or writing, with think time, some requests outstanding,
-//! a start and an end.
+//! Schedulers differ in which process waits for which. So these are the smallest programs that
+//! wait: sequential or random, reading or writing, with a think time, outstanding requests, a start
+//! and an end.
 
 use crate::drive::{RunError, Source, Submission};
 use rand::Rng;
@@ -10,48 +10,48 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{Bio, CgroupId, Control, Flags, Instant, IoPrio, Nanos, Op, Sector, TaskId};
 use std::collections::BTreeSet;
 
-/// Where a process reads or writes.
+/// Addresses that a process accesses.
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern {
-    /// One address after the other from here.
+    /// Consecutive addresses, starting here.
     Sequential(Sector),
-    /// Anywhere in this range, aligned to the size of a request.
+    /// Random addresses in this range, aligned to the request size.
     Random(Sector, Sector),
 }
 
 /// One process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Number; a pid to the scheduler.
+    /// Task number; the scheduler sees it as a pid.
     pub task: TaskId,
-    /// For the report.
+    /// Name for the report.
     pub name: String,
-    /// ioprio_set before the first bio.
+    /// I/O priority, set before the first bio.
     pub ioprio: IoPrio,
-    /// Cgroup it lives in.
+    /// Its cgroup.
     pub cgroup: CgroupId,
-    /// What it does.
+    /// Operation.
     pub op: Op,
     /// Flags of every bio.
     pub flags: Flags,
-    /// Where.
+    /// Addresses.
     pub pattern: Pattern,
-    /// Length of every bio, sectors.
+    /// Length of every bio, in sectors.
     pub sectors: u32,
-    /// From a completion to the next submission.
+    /// Time from a completion to the next submission.
     pub think: Nanos,
-    /// Bios outstanding at once.
+    /// Number of outstanding bios.
     pub depth: u32,
-    /// First submission.
+    /// Time of the first submission.
     pub start: Instant,
-    /// No submission from then on.
+    /// Time after which nothing is submitted.
     pub stop: Instant,
-    /// Submissions at most.
+    /// Largest number of submissions.
     pub limit: u64,
 }
 
 impl Process {
-    /// A reader of 128 KiB requests, sequential from `sector`, without thinking, for ten seconds.
+    /// A sequential reader of 128 KiB requests from `sector`, without think time, for ten seconds.
     pub fn reader(task: u32, sector: u64) -> Self {
         Process {
             task: TaskId(task),
@@ -69,7 +69,7 @@ impl Process {
             limit: u64::MAX,
         }
     }
-    /// A background writer (async), so many requests outstanding, anywhere below `end`.
+    /// An asynchronous background writer with `depth` outstanding requests, anywhere below `end`.
     pub fn writer(task: u32, end: u64, depth: u32) -> Self {
         Process {
             name: format!("writer {task}"),
@@ -94,7 +94,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// In the order in which they submit at equal times. `seed` feeds a stream for each.
+    /// Processes in the order in which they submit at equal times. `seed` starts a stream for each.
     pub fn new(list: Vec<Process>, seed: u64) -> Self {
         let mut p = Processes {
             rngs: list
@@ -127,7 +127,7 @@ impl Processes {
         }
         p
     }
-    /// Cgroups to make first: (group, weight).
+    /// Creates cgroups first: (group, weight).
     pub fn with_weights(mut self, weights: &[(u32, u32)]) -> Self {
         for (cg, w) in weights.iter().rev() {
             self.setup.insert(0, Control::Weight(CgroupId(*cg), *w));
@@ -136,7 +136,7 @@ impl Processes {
         }
         self
     }
-    /// What the queue is told first, before all else.
+    /// Sends controls to the queue before everything else.
     pub fn told(mut self, first: &[Control]) -> Self {
         self.setup.splice(0..0, first.iter().copied());
         self

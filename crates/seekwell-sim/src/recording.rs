@@ -1,8 +1,8 @@
-//! A window of a run's events, written down as `docs/events.md` tells.
+//! Records a window of a run's events in the format of `docs/events.md`.
 //!
-//! A window is counted on the workload's own clock: a workload that prepares files first starts it
-//! when it begins to measure. The snapshot at its begin and the events in it together give what is
-//! inside at any time; a second snapshot at its end says the same, so that a reader can check.
+//! The window refers to the workload's own clock; a workload that prepares files starts it when the
+//! measurement begins. A snapshot at the window's start, together with the events, determines the
+//! queue's contents at any time. A second snapshot at the window's end lets a reader check this.
 
 use crate::told::Listen;
 use seekwell_core::event::Member;
@@ -14,15 +14,15 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::rc::Rc;
 
-/// Most events of a run that are written: some 40 MB of text.
+/// Largest number of events written per run: about 40 MB of text.
 pub const MOST_EVENTS: u64 = 250_000;
 
 /// A part of a run, on the workload's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Its begin.
+    /// Its start.
     pub from: Nanos,
-    /// Its length; `None`: to the end of the run.
+    /// Its length; `None` extends it to the end of the run.
     pub length: Option<Nanos>,
 }
 
@@ -35,12 +35,12 @@ impl Window {
     }
 }
 
-/// Where lines go until the run is over.
+/// Storage for lines until the run is over.
 pub trait Store: Write {
-    /// Forgets everything.
+    /// Discards everything.
     ///
     /// # Errors
-    /// Of the file below.
+    /// Errors of the underlying file.
     fn clear(&mut self) -> io::Result<()>;
 }
 
@@ -65,17 +65,17 @@ struct Inner<W> {
     window: Window,
     most: u64,
     clock: Instant,
-    /// The window has begun; it is over.
+    /// Whether the window has begun, and whether it is over.
     begun: bool,
     ended: bool,
-    /// Whether the next snapshot is that of the window's end.
+    /// Whether the next snapshot is the one at the window's end.
     closing: bool,
     end: End,
     tasks: BTreeSet<u32>,
     failed: Option<io::Error>,
 }
 
-/// Listens to a run and writes a window of it; a copy of it gives the result.
+/// Listens to a run and writes a window of it; clones share the data.
 pub struct Recording<W>(Rc<RefCell<Inner<W>>>);
 
 impl<W> Clone for Recording<W> {
@@ -85,7 +85,7 @@ impl<W> Clone for Recording<W> {
 }
 
 impl<W: Store> Recording<W> {
-    /// Of a window of the run that `cell` names.
+    /// Records a window of the run described by `cell`.
     pub fn new(to: W, cell: Cell, window: Window) -> Self {
         Recording(Rc::new(RefCell::new(Inner {
             to,
@@ -105,27 +105,27 @@ impl<W: Store> Recording<W> {
             failed: None,
         })))
     }
-    /// With another limit.
+    /// Sets another event limit.
     #[must_use]
     pub fn at_most(self, events: u64) -> Self {
         self.0.borrow_mut().most = events;
         self
     }
-    /// The run is over: what was written, and the last line of it. `early`: why it ended before
-    /// its time.
+    /// Call after the run. Returns what was written, and its last line. `early` is the reason if
+    /// the run ended early.
     ///
     /// # Errors
-    /// What went wrong with writing, at any time.
+    /// Any write error, including earlier ones.
     ///
     /// # Panics
-    /// If the run goes on, with a copy of this.
+    /// If the run is still active with a clone of this.
     pub fn finish(self, early: Option<&str>) -> io::Result<(W, End)> {
         let inner = Rc::try_unwrap(self.0);
         let mut i = inner
             .unwrap_or_else(|_| panic!("the run has let go of its listener"))
             .into_inner();
         if !i.begun {
-            // The window lies behind the end of the run.
+            // The window starts after the end of the run.
             let cell = Line::Cell(Box::new(std::mem::take(&mut i.cell)));
             i.line(&cell);
         }
@@ -170,7 +170,7 @@ impl<W: Store> Listen for Recording<W> {
     fn clock(&mut self, at: Instant) {
         let i = &mut *self.0.borrow_mut();
         i.clock = at;
-        // A window of the whole run has the preparation, too.
+        // A window of the whole run includes the preparation.
         if i.window == Window::default() {
             return;
         }

@@ -1,9 +1,9 @@
 //! Replays of recorded traces on a modelled device.
 //!
-//! As timed and scaled are open loops: past saturation they measure queue length, and the record
-//! says so. Fixed depth keeps the order and drops the times. The closed loop keeps what each
-//! process waited for and its think times; it looks up to 65,536 records ahead, so that a process
-//! which pauses for longer than that may start its next record late, never early.
+//! The modes "as timed" and "scaled" are open loops: beyond saturation they measure queue length,
+//! and the record says so. Fixed depth keeps the order and ignores the times. The closed loop keeps
+//! the think times and what each process waited for. It reads up to 65,536 records ahead; a process
+//! that pauses for longer may start its next record late, but never early.
 
 use crate::drive::{Progress, RunError, Source, Submission};
 use crate::setup::{Setup, SetupError};
@@ -16,26 +16,26 @@ use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, 
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// What to do with addresses behind the end of the device.
+/// What to do with addresses beyond the end of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fit {
-    /// Stop and say so.
+    /// Stop with an error.
     #[default]
     Strict,
     /// Fold them: sector modulo the device's size.
     Wrap,
 }
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayOptions {
     /// Timing.
     pub mode: ReplayMode,
-    /// Addresses.
+    /// Treatment of addresses beyond the device.
     pub fit: Fit,
-    /// Stop after so many records.
+    /// Stop after this many records.
     pub limit: Option<u64>,
-    /// Stop after so much simulated time. A replay has no usual limit: it ends with its trace.
+    /// Stop after this much simulated time. By default a replay ends with its trace.
     pub time_limit: Option<Nanos>,
 }
 
@@ -50,43 +50,43 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Why a replay gave nothing.
+/// Why a replay has no result.
 #[derive(Error, Debug)]
 pub enum ReplayError {
-    /// The setup.
+    /// The setup is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The run.
+    /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The trace.
+    /// The trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The caller's progress function stopped it: what was measured until then.
+    /// The caller's progress function stopped it; contains what was measured so far.
     #[error("stopped after {:.3} s of the replay", .0.duration_ns as f64 / 1e9)]
     Stopped(Box<RunRecord>),
-    /// It reached its limit in simulated time: what was measured until then.
+    /// It reached its limit in simulated time; contains what was measured so far.
     #[error("stopped at the time limit of {} s", .1.as_secs_f64())]
     AtLimit(Box<RunRecord>, Nanos),
 }
 
-/// Sectors of a bio, at most: its length is 32 bits of bytes.
+/// Largest bio in sectors: its length in bytes has 32 bits.
 const BIO_MAX: u64 = u32::MAX as u64 / 512;
-/// Records still waiting or ready in a closed loop, at most.
+/// Largest number of records waiting or ready in a closed loop.
 const WINDOW: usize = 65_536;
-/// Completions remembered in a closed loop.
+/// Number of completions that a closed loop remembers.
 const REMEMBER: usize = 1 << 20;
 
-/// Makes bios out of records that fit the device.
+/// Converts records into bios that fit the device.
 struct Placer {
     capacity: u64,
     fit: Fit,
     count: u64,
     limit: u64,
     folded: u64,
-    /// Did any record name its process?
+    /// Whether any record named its process.
     named: bool,
-    /// Priorities that the queue was told.
+    /// Priorities that the queue knows.
     prios: BTreeMap<TaskId, IoPrio>,
 }
 
@@ -120,14 +120,14 @@ impl Placer {
         bio.sector = Sector(sector);
         bio.ioprio = r.ioprio;
         bio.cgroup = r.cgroup;
-        // Where a trace does not say from which CPU, each task keeps to one.
+        // If a trace has no CPU numbers, each task stays on one CPU.
         bio.cpu = r.cpu.unwrap_or(task.0 as u16);
         Ok(bio)
     }
-    /// What the queue has to know before it takes a bio: its task has another priority now.
+    /// The control that must precede a bio because its task's priority changed.
     fn told(&mut self, bio: &Bio) -> Option<Control> {
         let prio = bio.ioprio?;
-        // That of a task of which nothing was said.
+        // The default priority of a task.
         let known = self.prios.get(&bio.task).copied();
         if known.unwrap_or(IoPrio::be(4)) == prio {
             return None;
@@ -138,7 +138,7 @@ impl Placer {
     fn more(&self) -> bool {
         self.count < self.limit
     }
-    /// Records of those asked for, or bytes of the file: of both, what is further.
+    /// Progress in records or in bytes of the file, whichever is further.
     fn far(&self, reader: &Reader) -> Option<(u64, u64)> {
         let records = (self.limit < u64::MAX).then_some((self.count, self.limit.max(1)));
         let further = |a: &(u64, u64), b: &(u64, u64)| {
@@ -148,7 +148,7 @@ impl Placer {
     }
 }
 
-/// Timed, scaled and fixed depth: records in their order.
+/// Timed, scaled and fixed depth: records in order.
 struct InOrder<'a> {
     reader: &'a mut Reader,
     placer: Placer,
@@ -198,7 +198,7 @@ impl Source for InOrder<'_> {
             return Ok(None);
         }
         self.read()?;
-        // With a fixed depth a record is due when there is room for it.
+        // With a fixed depth, a record is due as soon as there is room for it.
         Ok(self.ahead.map(|a| a.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
@@ -233,7 +233,7 @@ struct Closed {
     bios: BTreeMap<u64, Bio>,
     waiting: BTreeMap<u64, Vec<(u64, u64)>>,
     completed: BTreeMap<u64, Instant>,
-    /// Submitted and not completed.
+    /// Submitted but not completed.
     flying: BTreeSet<u64>,
     now: Instant,
     over: bool,
@@ -271,7 +271,7 @@ impl Closed {
                 .or_default()
                 .push((s.think_ns, s.index));
         } else {
-            // Completed too long ago to be remembered.
+            // It completed too long ago to be remembered.
             self.ready.insert((self.now, s.index));
         }
     }
@@ -313,7 +313,7 @@ impl Source for Closed {
     }
 }
 
-/// Replays a trace on a setup. Stopped by `progress`, it is [`ReplayError::Stopped`].
+/// Replays a trace on a setup. If `progress` stops it, the error is [`ReplayError::Stopped`].
 pub fn replay(
     setup: &Setup,
     reader: Reader,
@@ -323,7 +323,7 @@ pub fn replay(
     replay_watched(setup, reader, opts, progress, None)
 }
 
-/// The same, and hands every event of the block layer to `watch`, in order of time.
+/// Like [`replay`], but passes every event of the block layer to `watch`, in order of time.
 pub fn replay_watched(
     setup: &Setup,
     mut reader: Reader,
@@ -426,14 +426,14 @@ pub fn replay_watched(
     }
 }
 
-/// How a run ended that has a record.
+/// How a run with a record ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Halted {
-    /// By itself.
+    /// Normally.
     No,
-    /// Whoever is told its progress stopped it.
+    /// The progress function stopped it.
     Told,
-    /// At its limit.
+    /// It reached its limit.
     AtLimit(Nanos),
 }
 
@@ -446,7 +446,7 @@ fn halted(ran: Result<(), RunError>) -> Result<Halted, RunError> {
     }
 }
 
-/// An open loop that the device cannot keep up with measures the queue.
+/// If the device cannot keep up with an open loop, the result measures the queue.
 fn overload_warning(r: &mut RunRecord, mode: ReplayMode, last_ns: u64) {
     let scaled = match mode {
         ReplayMode::Scaled(f) => f.apply(last_ns),

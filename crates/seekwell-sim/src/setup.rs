@@ -1,4 +1,5 @@
-//! What to run on: device, scheduler, tunables, kernel tick, seed; checked before anything runs.
+//! The setup of a run: device, scheduler, tunables, kernel tick, seed. It is checked before any
+//! run.
 
 use crate::limits::{largest_request, list_entries, max_sectors_kb, segments};
 use crate::spec::{QueueSpec, SchedulerSpec, SpecErrors, check, scheduler};
@@ -20,11 +21,11 @@ use thiserror::Error;
 /// One device under one scheduler.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// As `seekwell devices` names it, or a preset's path.
+    /// Device, as in `seekwell devices`, or the path of a preset.
     pub device: String,
-    /// As `seekwell schedulers` names it, with a version if not the default.
+    /// Scheduler, as in `seekwell schedulers`, with a version if it is not the default one.
     pub scheduler: String,
-    /// Tunables, written in order before the start.
+    /// Tunables, written in this order before the start.
     pub tunables: Vec<(String, String)>,
     /// CONFIG_HZ.
     pub hz: u32,
@@ -32,16 +33,16 @@ pub struct Setup {
     pub seed: u64,
     /// queue/nr_requests; `None`: the layer's default.
     pub nr_requests: Option<u32>,
-    /// device/queue_depth; `None`: what the device takes.
+    /// device/queue_depth; `None`: what the device accepts.
     pub depth: Option<u32>,
     /// queue/max_sectors_kb; `None`: the kernel's default.
     pub max_sectors_kb: Option<u32>,
-    /// queue/max_segments, entries of the driver's scatter list; `None`: the usual driver's.
+    /// queue/max_segments, entries of the driver's scatter list; `None`: the default driver's.
     pub max_segments: Option<u32>,
     /// queue/nomerges.
     pub nomerges: u8,
-    /// CPUs that submit: blk-mq has a software context for each, and a hardware context for each as
-    /// far as the device offers queues.
+    /// CPUs that submit: blk-mq has one software context per CPU, and one hardware context per CPU
+    /// as far as the device has queues.
     pub cpus: u16,
 }
 
@@ -63,24 +64,24 @@ impl Default for Setup {
     }
 }
 
-/// CPUs where nobody says how many: those of the modelled machines.
+/// Default number of CPUs, as in the modelled machines.
 pub const CPUS: u16 = 4;
 
-/// What is wrong with a setup.
+/// Why a setup is invalid.
 #[derive(Error, Debug)]
 pub enum SetupError {
-    /// Scheduler, tunables, settings of the queue: all that is wrong.
+    /// All faults of scheduler, tunables and queue settings.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
-    /// A tunable that the scheduler itself refused.
+    /// The scheduler itself rejected a tunable.
     #[error("{scheduler}: {source}")]
     Tunable {
-        /// Whose.
+        /// The scheduler.
         scheduler: String,
-        /// What is wrong.
+        /// The fault.
         source: Box<StoreError>,
     },
-    /// A device.
+    /// The device is invalid.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
@@ -88,7 +89,7 @@ pub enum SetupError {
 /// A single-queue or blk-mq queue over a modelled device.
 pub struct Queue(Kind);
 
-/// Tags of the multi-queue driver of eMMC and SD cards without a command queue.
+/// Tags of the multi-queue driver for eMMC and SD cards without a command queue.
 const MMC_TAGS: u32 = 64;
 
 type AnyDevice = Box<dyn Device + Send>;
@@ -96,11 +97,11 @@ type AnyDevice = Box<dyn Device + Send>;
 enum Kind {
     Legacy(Box<LegacyQueue<dyn Scheduler, AnyDevice>>),
     Mq(Box<MqQueue<dyn Scheduler, AnyDevice>>),
-    /// md: no scheduler of its own, one for each member.
+    /// md: it has no scheduler of its own; each member has one.
     Array(Box<Top>),
 }
 
-/// The same call on whichever layer it is.
+/// Calls the same method on either layer.
 macro_rules! either {
     ($queue:expr, $q:ident => $call:expr, $a:ident => $other:expr) => {
         match $queue {
@@ -116,7 +117,7 @@ impl Setup {
         let found = scheduler::named(&self.scheduler)?;
         Ok((found.info, found.version, found.era))
     }
-    /// Checks everything that can be checked without building.
+    /// Checks everything that can be checked without building the queue.
     pub fn validate(&self) -> Result<(), SetupError> {
         let mut errors = SpecErrors::default();
         let queue = QueueSpec {
@@ -142,9 +143,9 @@ impl Setup {
         tree::check(self)
     }
 
-    /// What to say where the device is of another time than the version that a scheduler's name
-    /// alone means: a device of before blk-mq, or a phone, whose kernel stays. First how to ask for
-    /// the version of the device's time.
+    /// A note if the device comes from another era than the default version of the scheduler: a
+    /// device from before blk-mq, or a phone with its fixed kernel. The first text tells how to get
+    /// the version of the device's era.
     pub fn time_note(&self) -> Option<(String, String)> {
         let preset = seekwell_device::read_preset(&self.device).ok()?;
         let (info, version, era) = self.info().ok()?;
@@ -167,11 +168,11 @@ impl Setup {
         Some((then, note))
     }
 
-    /// Kernel of the scheduler's time.
+    /// Kernel era of the scheduler.
     pub fn era(&self) -> Result<Era, SetupError> {
         self.info().map(|(_, _, era)| era)
     }
-    /// Does the scheduler tell processes apart?
+    /// Whether the scheduler distinguishes processes.
     pub fn per_process(&self) -> bool {
         self.info().is_ok_and(|(i, _, _)| i.per_process)
     }
@@ -182,9 +183,9 @@ impl Setup {
             None => largest_request(era, f),
         }
     }
-    /// Setups of one device that are compared with each other get the same largest request where
-    /// nobody asked for one: the smallest of their kernels'. Generations differ from 512 KiB to
-    /// 4 MiB, and requests would be compared, not schedulers.
+    /// Gives setups of one device that are compared the same largest request, unless one was
+    /// specified: the smallest of their kernels' limits. Kernel generations range from 512 KiB to 4
+    /// MiB; without this the comparison would measure request sizes instead of schedulers.
     pub fn align_requests(group: &mut [Setup]) -> Result<(), SetupError> {
         let mut eras = Vec::with_capacity(group.len());
         for s in group.iter() {
@@ -216,12 +217,12 @@ impl Setup {
         }
         self.build_over(self.open_device()?)
     }
-    /// Opens the device: a bare one, or a guest's disk with all that is below it. An array has none
-    /// and is refused.
+    /// Opens the device: a bare one, or a guest's disk with everything below it. An array is not a
+    /// single device and is rejected.
     pub fn open_device(&self) -> Result<AnyDevice, SetupError> {
         tree::device(self, 0.0)
     }
-    /// Builds the queue over a device that is there already.
+    /// Builds the queue over an existing device.
     pub fn build_over(&self, dev: AnyDevice) -> Result<Queue, SetupError> {
         let (info, version, era) = self.info()?;
         let f = dev.facts().clone();
@@ -252,9 +253,9 @@ impl Setup {
             source: Box::new(source),
         };
         let mut queue = if era.is_mq() {
-            // SATA and SCSI count against a budget of the device; drivers with several queues
-            // against tags of each queue. The driver of eMMC and SD cards has 64 tags for a card
-            // that takes one command: the next waits in front of it, prepared.
+            // SATA and SCSI count against a budget of the device; drivers with several queues count
+            // against the tags of each queue. The driver of eMMC and SD cards has 64 tags for a
+            // card that accepts one command; the next command waits in front of the card, prepared.
             let driver = if f.mmc.is_some() {
                 MqDriver::Tag { depth: MMC_TAGS }
             } else if f.hw_queues > 1 {
@@ -264,7 +265,8 @@ impl Setup {
             };
             let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
             q.throttle_writeback(start);
-            // Lowering queue_depth leaves the tags, and so nr_requests, as the device made them.
+            // Lowering queue_depth does not change the tags, and so nr_requests stays as the device
+            // set it.
             let tags = (self.depth.is_some() && info.name != "none").then(|| 2 * f.depth.min(128));
             if let Some(n) = self.nr_requests.or(tags) {
                 q.set_nr_requests(start, n).map_err(tunable)?;
@@ -300,7 +302,7 @@ impl Setup {
         Ok(Queue(queue))
     }
 
-    /// A record that knows the setup and nothing of a run yet.
+    /// A record that contains the setup but no results.
     pub fn record(&self, workload: &str) -> Record {
         let mut r = Record {
             schema: SCHEMA,
@@ -333,9 +335,9 @@ impl Setup {
     }
 }
 
-/// What a scheduler costs, as it is counted, beside one that keeps no order; nothing for the
-/// latter of blk-mq, which has no lock of its own either. A hard disk's queue counts none: a
-/// request takes it a thousand times as long.
+/// The CPU cost of a scheduler as counted, and that of a scheduler that keeps no order. `none`
+/// under blk-mq costs nothing, because it has no lock of its own. For hard disks nothing is
+/// counted, because a request takes a thousand times as long.
 fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
     Some(SchedulerWork {
         instructions: costs::instructions(name).filter(|_| name != "none")?,
@@ -345,7 +347,7 @@ fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
 }
 
 impl Queue {
-    /// What a host knows of the device.
+    /// The facts that a host knows about the device.
     pub fn device_facts(&self) -> &DeviceFacts {
         either!(&self.0, q => q.device().facts(), a => &a.facts)
     }
@@ -353,23 +355,23 @@ impl Queue {
     pub fn device_stats(&self) -> DeviceStats {
         either!(&self.0, q => q.device().stats(), a => a.node.device_stats())
     }
-    /// The queue's counters; of an array, the sums of its members'.
+    /// The queue's counters; for an array, the sums over its members.
     pub fn stats(&self) -> QueueStats {
         either!(&self.0, q => q.stats().clone(), a => a.node.stats())
     }
-    /// The same, with integrals over time run up to `now`.
+    /// The queue's counters, with time integrals up to `now`.
     pub fn stats_at(&self, now: Instant) -> QueueStats {
         either!(&self.0, q => q.stats().at(now), a => a.node.stats_at(now))
     }
-    /// Scheduler and outside; of an array, its first member's.
+    /// Scheduler and its context; for an array, those of its first member.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
         either!(&mut self.0, q => q.parts(), a => {
             let first = a.node.first();
             first.expect("an array has members, and queues at the bottom").parts()
         })
     }
-    /// queue/wbt_lat_usec, where the layer has writeback throttling; of an array, its first
-    /// member's.
+    /// queue/wbt_lat_usec, if the layer has writeback throttling; for an array, that of its first
+    /// member.
     pub fn wbt_lat_usec(&mut self) -> Option<u64> {
         match &mut self.0 {
             Kind::Legacy(_) => None,
@@ -377,7 +379,7 @@ impl Queue {
             Kind::Array(a) => a.node.first()?.wbt_lat_usec(),
         }
     }
-    /// Its limits; of an array, its first member's.
+    /// The queue's limits; for an array, those of its first member.
     fn used(&mut self) -> Option<QueueUsed> {
         let (q, f) = match &mut self.0 {
             Kind::Array(a) => return a.node.first()?.used(),
@@ -402,7 +404,7 @@ impl Queue {
             hw_queues: q.hctxs.into(),
         })
     }
-    /// What to say of a target of writeback throttling that was written and changed nothing.
+    /// A warning if a writeback throttling target was written but has no effect.
     fn ignored(&mut self) -> Option<String> {
         let usec = match &mut self.0 {
             Kind::Legacy(_) => None,
@@ -415,12 +417,12 @@ impl Queue {
             usec + 1
         ))
     }
-    /// Fills the parts of a record that only the queue knows. After the run.
+    /// Fills the parts of a record that only the queue knows. Call after the run.
     pub fn fill(&mut self, r: &mut Record) {
         let (stats, busy) = (self.stats(), self.device_stats().busy);
         self.fill_counted(r, &stats, busy);
     }
-    /// The same, where less than the whole run was counted: what the record covers.
+    /// Like [`Self::fill`], if only a part of the run was counted.
     pub(crate) fn fill_counted(&mut self, r: &mut Record, s: &QueueStats, busy: Nanos) {
         let f = self.device_facts();
         let f_name = f.name.clone();

@@ -1,4 +1,4 @@
-//! Who listens to a run, and a queue that tells him.
+//! Listeners of a run, and a queue that reports to them.
 
 use crate::drive::{Progress, RunError, Source, drive_until};
 use crate::setup::Queue;
@@ -9,26 +9,27 @@ use seekwell_core::{
     TaskId,
 };
 
-/// Listens to a run. A function of an event does, too: it hears nothing else.
+/// Listens to a run. A closure that takes an event is a listener for events only.
 pub trait Listen {
-    /// Something happened. Events come in the order of their writing, which is that of time; only
-    /// the host of a guest, which goes on while the guest rests, is told of late.
+    /// An event. Events arrive in the order in which they were written, which is the order of time.
+    /// The only exception is a guest's host, which works while the guest rests: its events can
+    /// arrive late.
     fn event(&mut self, e: &Event);
-    /// The workload's clock starts (again): what came before belongs to no measure.
+    /// The workload's clock starts or restarts; everything before is excluded from the measurement.
     fn clock(&mut self, at: Instant) {
         let _ = at;
     }
-    /// Something is about to happen at `at`, and nothing has since the last event. The time that a
-    /// snapshot is wanted for, if one is wanted now.
+    /// Called before something happens at `at`; nothing has happened since the last event. Returns
+    /// the time of the snapshot if the listener wants one.
     fn wants_snapshot(&mut self, at: Instant) -> Option<Instant> {
         let _ = at;
         None
     }
-    /// The snapshot: every member, and those of them that hold something.
+    /// The snapshot: all members, and the contents of those that hold something.
     fn snapshot(&mut self, members: Vec<Member>, inside: Vec<Snapshot>) {
         let _ = (members, inside);
     }
-    /// The run is over; `names` of tasks.
+    /// The run is over; `names` returns the names of tasks.
     fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
         let _ = (at, names);
     }
@@ -40,10 +41,10 @@ impl<F: FnMut(&Event)> Listen for F {
     }
 }
 
-/// Somebody who listens.
+/// A listener.
 pub type Watch = Box<dyn Listen>;
 
-/// The listener's end of a queue and of all that is below.
+/// Connects a listener to a queue and everything below it.
 pub(crate) struct Ear {
     tap: Tap,
     watch: Watch,
@@ -61,7 +62,7 @@ impl Ear {
             heard: Vec::new(),
         })
     }
-    /// Before something happens at `at`.
+    /// Called before something happens at `at`.
     pub(crate) fn before(&mut self, queue: &Queue, at: Instant) {
         if let Some(at) = self.watch.wants_snapshot(at) {
             let mut inside = Vec::new();
@@ -69,7 +70,7 @@ impl Ear {
             self.watch.snapshot(self.tap.members(), inside);
         }
     }
-    /// What happened since the listener was last told.
+    /// Passes on the events since the last call.
     pub(crate) fn tell(&mut self) {
         self.tap.take(&mut self.heard);
         for e in self.heard.drain(..) {
@@ -85,14 +86,14 @@ impl Ear {
     }
 }
 
-/// The queue. Without a listener it is driven as if this were not here.
+/// A queue. Without a listener it behaves as if this wrapper did not exist.
 pub(crate) struct Told {
     pub(crate) queue: Queue,
     ear: Option<Ear>,
 }
 
 impl Told {
-    /// Tells `watch` from now on.
+    /// From here on, `watch` receives the queue's events.
     pub(crate) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
         let ear = Ear::of(&mut queue, watch);
         Told { queue, ear }
@@ -110,7 +111,7 @@ impl Told {
             Some(_) => drive_until(self, source, record, limit, progress),
         }
     }
-    /// The run is over.
+    /// Ends the run for the listener.
     pub(crate) fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
         if let Some(ear) = &mut self.ear {
             ear.over(at, names);

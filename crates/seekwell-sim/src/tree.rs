@@ -1,8 +1,8 @@
-//! Devices over queues: arrays of md, guests' disks, nested as their specification says.
+//! Devices over queues: md arrays and guests' disks, nested as specified.
 //!
-//! A scheduler stands above every bare device of an array, and inside every guest's disk. Which
-//! one: the one the specification names, or the one of the queue above. So the scheduler under
-//! test is the one that the members of an array have, or the guest's own queue.
+//! Every bare device of an array has a scheduler above it, and every guest's disk has one inside.
+//! It is the scheduler that the specification names, or else the scheduler of the queue above. So
+//! the scheduler under test runs on the members of an array, or in the guest's own queue.
 
 use crate::setup::{Queue, Setup, SetupError};
 use crate::spec::{SpecErrors, optimal_bytes, scheduler};
@@ -18,24 +18,24 @@ use seekwell_device::{GuestParams, ParamError, Preset, read_preset};
 
 type AnyDevice = Box<dyn Device + Send>;
 
-/// Threads of arrays have the highest numbers.
+/// Threads of arrays have the highest task numbers.
 const THREADS: u32 = u32::MAX;
-/// Chunks that a mapping table of qcow2 covers: 64 KiB of 8-byte entries.
+/// Chunks per mapping table of qcow2: 64 KiB of 8-byte entries.
 const QCOW2_TABLE: u64 = 8192;
 
-/// A queue, or an array over such.
+/// A queue, or an array of nodes.
 pub(crate) enum Node {
     /// A queue over a device.
     Queue(Box<Queue>),
     /// RAID 0.
     Stripe(Stripe<Node>),
-    /// One behind the other.
+    /// Members one after the other.
     Linear(Linear<Node>),
-    /// RAID 1, 10.
+    /// RAID 1 or 10.
     Mirror(Mirror<Node>),
-    /// RAID 5, 6.
+    /// RAID 5 or 6.
     Parity(Box<Parity<Node>>),
-    /// Chunks moved about.
+    /// Remapped chunks.
     Remap(Box<Remapped<Node>>),
 }
 
@@ -111,8 +111,8 @@ impl Node {
         };
         members.first_mut()?.first()
     }
-    /// What Linux would show: an array rotates if any member does, and takes no larger request
-    /// than the smallest of theirs. Commands below add up.
+    /// The facts that Linux would show: an array rotates if any member does. Its largest request is
+    /// the smallest of its members'. The numbers of commands below are added.
     fn facts(&self) -> DeviceFacts {
         if let Node::Queue(q) = self {
             return q.device_facts().clone();
@@ -130,7 +130,7 @@ impl Node {
             ..DeviceFacts::plain("", self.capacity(), all.iter().map(|f| f.depth).sum())
         }
     }
-    /// Counters of all devices below.
+    /// Summed counters of all devices below.
     pub(crate) fn device_stats(&self) -> DeviceStats {
         if let Node::Queue(q) = self {
             return q.device_stats();
@@ -149,7 +149,7 @@ impl Node {
         }
         sum
     }
-    /// Counters of all queues below.
+    /// Summed counters of all queues below.
     pub(crate) fn stats(&self) -> QueueStats {
         if let Node::Queue(q) = self {
             return q.stats();
@@ -158,7 +158,7 @@ impl Node {
         self.members().iter().for_each(|m| sum.add(&m.stats()));
         sum
     }
-    /// The same, as they are at `now`.
+    /// Summed counters, with time integrals up to `now`.
     pub(crate) fn stats_at(&self, now: Instant) -> QueueStats {
         if let Node::Queue(q) = self {
             return q.stats_at(now);
@@ -170,20 +170,20 @@ impl Node {
     }
 }
 
-/// An array as a queue of its own: it has no scheduler, its members have.
+/// An array as a queue: it has no scheduler, but its members have.
 pub(crate) struct Top {
     pub(crate) node: Node,
     pub(crate) facts: DeviceFacts,
-    /// The scheduler of the members, if the specification names it.
+    /// The members' scheduler, if the specification names it.
     pub(crate) named: Option<String>,
 }
 
-/// Is the device an array of queues?
+/// Whether the device is an array of queues.
 pub(crate) fn is_array(spec: &str) -> Result<bool, SetupError> {
     Ok(read_preset(spec)?.kind == "raid")
 }
 
-/// Checks what a device says of schedulers and members, without making anything.
+/// Checks the schedulers and members of a device without opening it.
 pub(crate) fn check(setup: &Setup) -> Result<(), SetupError> {
     let text = &setup.device;
     let preset = read_preset(text)?;
@@ -212,7 +212,7 @@ pub(crate) fn check(setup: &Setup) -> Result<(), SetupError> {
     }
 }
 
-/// The setup of a queue below: its own device and, if one is named, scheduler.
+/// The setup of a queue below: with its own device and, if named, its own scheduler.
 fn under(
     setup: &Setup,
     device: &str,
@@ -237,7 +237,7 @@ fn under(
     Ok(inner)
 }
 
-/// Makes the device of a setup: a bare one, or a guest's disk.
+/// Opens the device of a setup: a bare one, or a guest's disk.
 pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError> {
     let preset = read_preset(&setup.device)?;
     if preset.kind != "virtual" {
@@ -250,11 +250,11 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     let at = |e: ParamError| SetupError::Device(preset.locate(e, &setup.device));
     let p = GuestParams::from_preset(&preset).map_err(at)?;
     let mut host = under(setup, &p.over, p.host_scheduler.as_deref(), setup.seed)?;
-    // These are the guest's, not its host's.
+    // These settings belong to the guest, not to its host.
     (host.nr_requests, host.depth) = (None, None);
     (host.max_sectors_kb, host.max_segments) = (None, None);
     host.nomerges = 0;
-    // One I/O thread of the hypervisor submits what the guest sends.
+    // One I/O thread of the hypervisor submits the guest's requests.
     host.cpus = 1;
     let mut node = node(&host, 0.0, &mut 0)?;
     if p.format != Format::Raw {
@@ -274,7 +274,7 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     Ok(Box::new(VirtualDisk::new(p, node, setup.seed)))
 }
 
-/// Makes what a setup names: a queue over its device, or an array of queues.
+/// Builds what a setup names: a queue over its device, or an array of queues.
 fn node(setup: &Setup, spread: f64, arrays: &mut u32) -> Result<Node, SetupError> {
     let preset = read_preset(&setup.device)?;
     if preset.kind == "raid" {
@@ -284,7 +284,7 @@ fn node(setup: &Setup, spread: f64, arrays: &mut u32) -> Result<Node, SetupError
     Ok(Node::Queue(Box::new(queue)))
 }
 
-/// Makes the array of a setup.
+/// Builds the array of a setup.
 pub(crate) fn top(setup: &Setup) -> Result<Top, SetupError> {
     let preset = read_preset(&setup.device)?;
     array(setup, &preset, &mut 0)
@@ -371,7 +371,7 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
         }
     };
     let name = match p.name.as_str() {
-        // The preset of arrays without a name of their own.
+        // "plain" is the preset of arrays without a name.
         "plain" => format!("{} of {}", preset.word("level"), p.members.len()),
         name => name.to_owned(),
     };

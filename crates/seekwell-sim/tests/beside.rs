@@ -1,5 +1,5 @@
-//! Programs beside the measured one: what they do to it, what of them is in the record, and that
-//! one which does nothing changes nothing.
+//! Background programs: their effect on the measured program, their part of the record, and that an
+//! idle one changes nothing.
 
 use seekwell_core::result::Record;
 use seekwell_core::{Nanos, OpenFlags};
@@ -16,7 +16,7 @@ fn spec(workload: &str, device: &str, scheduler: &str, beside: &[&str]) -> RunSp
     let mut spec = words::run(workload, device, scheduler).expect("good words");
     let neighbour = |t: &&str| typed_beside(t).expect("good words");
     spec.beside = beside.iter().map(neighbour).collect();
-    // Little memory: a writer soon waits for the disk.
+    // With little memory a writer soon waits for the disk.
     spec.machine = machine::typed("memory=1G").map(|t| t.spec).ok();
     spec
 }
@@ -39,9 +39,9 @@ const DISK: &str = "hdd:hitachi-7k200";
 const READER: &str = "random-read:size=256m,seconds=10s";
 const FLOOD: &str = "loop:streams:kind=write,streams=1,size=1g,seconds=60s";
 
-/// The demo `cfq-async` shows it on requests, here it is a whole machine: CFQ holds asynchronous
-/// writes back while somebody reads; under noop and deadline the drive's queue is full of them, and
-/// a read that was sent before they were waits there all the same.
+/// The demo `cfq-async` shows this with requests; this test uses a whole machine. CFQ holds back
+/// asynchronous writes while a program reads. Under noop and deadline such writes fill the drive's
+/// queue, where even an earlier read has to wait.
 #[test]
 fn a_reader_beside_a_buffered_flood_is_kept_by_cfq_at_the_cost_of_the_flood() {
     let names = ["noop", "deadline", "cfq"];
@@ -55,7 +55,7 @@ fn a_reader_beside_a_buffered_flood_is_kept_by_cfq_at_the_cost_of_the_flood() {
     let flood: Vec<f64> = flood.collect();
     println!("{names:?}, reads/s: alone {alone:.2?}, beside a flood {with:.2?}");
     println!("the flood's MB/s: {flood:.2?}");
-    // Alone no scheduler matters.
+    // Without a background program the scheduler does not matter.
     let same = |v: &f64| (v / alone[0] - 1.0).abs() < 0.02;
     assert!(alone.iter().all(same), "{alone:?}");
     assert!(
@@ -104,7 +104,7 @@ fn what_runs_beside_is_in_the_record_under_its_own_name() {
             .iter()
             .all(|t| t.path.starts_with("beside/fs-mark"))
     );
-    // None of it is the measured program's.
+    // The measured program's part contains none of it.
     let kinds: Vec<&str> = r.operations.iter().map(|o| o.kind.as_str()).collect();
     let alone = ran(&spec("fs-mark:files=30,size=16KiB", DISK, "cfq", &[]));
     let own: Vec<&str> = alone.operations.iter().map(|o| o.kind.as_str()).collect();
@@ -112,7 +112,7 @@ fn what_runs_beside_is_in_the_record_under_its_own_name() {
     assert!(r.tasks.iter().all(|t| t.path.starts_with("main")));
     let files = |r: &Record| r.operations.iter().map(|o| o.latency.count()).sum::<u64>();
     assert_eq!(files(&r), files(&alone), "the same work");
-    // What each got of the machine, counted while the clock ran.
+    // The share of each program, counted while the clock ran.
     let seeks: u64 = seeker.operations.iter().map(|o| o.latency.count()).sum();
     let span_s = r.span_ns() as f64 / 1e9;
     let told = r
@@ -133,8 +133,8 @@ fn what_runs_beside_is_in_the_record_under_its_own_name() {
     );
 }
 
-/// The neighbour's own clock stands still while the measured program lays out its gigabyte: it has
-/// its three seconds from when that one's clock starts.
+/// The clock of the background program stands still while the measured program lays out its
+/// gigabyte. It gets its three seconds after the measured program's clock starts.
 #[test]
 fn a_neighbour_that_ends_earlier_had_its_time_and_is_told() {
     let reader = "streams:streams=1,size=1GiB,seconds=5s";
@@ -197,7 +197,7 @@ const fn nothing(name: &'static str) -> Workload {
 static IDLER: Workload = nothing("idler");
 static QUITTER: Workload = nothing("quitter");
 
-/// Fails a second after its clock has started.
+/// Fails one second after its clock has started.
 async fn quitter<M: Machine>(m: &mut M, _: &Params, _: &str) -> Outcome {
     m.mark(Mark::ClockStart);
     m.sleep(Nanos::from_secs(1)).await.doing(|| "sleep")?;
@@ -224,8 +224,7 @@ fn own(name: &str) -> BesideSpec {
     typed_beside(name).expect("it is registered")
 }
 
-/// Whatever the workload, scheduler, device and seed: beside one that does nothing every figure is
-/// what it is alone.
+/// For any workload, scheduler, device and seed, an idle background program changes no figure.
 #[test]
 fn a_neighbour_that_does_nothing_changes_nothing() {
     let workloads = [
@@ -262,7 +261,7 @@ fn a_neighbour_that_does_nothing_changes_nothing() {
             );
             r.beside.clear();
             (r.spec, r.spec_hash) = (None, String::new());
-            // Tasks begin after the idler's: one number higher.
+            // Task numbers differ by one, because the idle program's task comes first.
             r.processes.iter_mut().for_each(|p| p.task = 0);
             r.processes.sort_by(|a, b| a.name.cmp(&b.name));
             serde_json::to_string(&r).expect("a record")

@@ -1,6 +1,6 @@
-//! What CFQ promises beyond what every elevator owes: idle waits end in time, slices are kept
-//! apart, async writes stand back, the IDLE class too, shares follow level and weight; and nothing
-//! breaks while cgroups, priorities, contexts and tunables change under it.
+//! CFQ's guarantees beyond those of every elevator. Idle waits end in time, slices stay separate,
+//! async writes and the IDLE class give way, and shares follow level and weight. All this must hold
+//! while cgroups, priorities, contexts and tunables change.
 
 use proptest::prelude::*;
 use seekwell_block::{HostDriver, LegacyOptions, LegacyQueue};
@@ -38,8 +38,8 @@ fn grouped(version: &str) -> bool {
     matches!(version, "3.4" | "4.0" | "4.4")
 }
 
-/// One submission of a random load. Each task keeps to a place of its own, so that no two
-/// processes work close together and no bio merges.
+/// One submission of a random load. Each task uses its own area, so that no two processes are close
+/// to each other and no bios merge.
 #[derive(Clone, Debug)]
 struct Io {
     task: u32,
@@ -60,7 +60,7 @@ fn load(kinds: u8) -> impl Strategy<Value = Vec<Io>> {
 }
 
 impl Io {
-    /// Reads sequential or far apart, async writes, sync writes.
+    /// Sequential or distant reads, async writes, or sync writes.
     fn bio(&self, i: u64) -> Bio {
         let (op, flags) = match self.kind {
             0 | 1 => (Op::Read, Flags::empty()),
@@ -73,14 +73,14 @@ impl Io {
     }
 }
 
-/// What the event stream tells about queues and slices.
+/// What the event stream shows about queues and slices.
 struct Watch {
     version: &'static str,
     sync_in_flight: u32,
     in_flight: BTreeMap<(u32, bool), u32>,
     queued: BTreeMap<(u32, bool), u32>,
     idle_tasks: Vec<u32>,
-    /// Whose requests move in this slice: a task, or `None` for the shared async queue.
+    /// The owner of the slice: a task, or `None` for the shared async queue.
     slice_of: Option<Option<u32>>,
     async_moves: u32,
     slice_spent: bool,
@@ -102,7 +102,7 @@ impl Watch {
     fn is_sync(&self, op: Op, flags: Flags) -> bool {
         op == Op::Read || (self.version != "2.6.18" && flags.contains(Flags::SYNC))
     }
-    /// Requests of tasks that are not of the IDLE class and wait in queues.
+    /// Whether requests of tasks outside the IDLE class wait in queues.
     fn others_wait(&self, but: &[u32]) -> bool {
         self.queued
             .iter()
@@ -149,7 +149,7 @@ impl Watch {
         let in_flight = self.in_flight.entry((task, sync)).or_default();
         *in_flight += 1;
         if self.idle_tasks.contains(&task) && sync && self.version != "2.6.18" {
-            // Alone, a 2.6.24 queue may have four times its quantum of 1 in flight.
+            // If it is alone, a 2.6.24 queue may have four times its quantum of 1 in flight.
             let most = if grouped(self.version) { 1 } else { 4 };
             assert!(*in_flight <= most, "{in_flight} IDLE requests in flight");
             let waits = self.others_wait(&self.idle_tasks);
@@ -157,7 +157,7 @@ impl Watch {
         }
         self.sync_in_flight += u32::from(sync);
         self.async_moves += u32::from(!sync);
-        // The limit of a slice at level 4; known to bind where the slice is watched request by
+        // The limit of a slice at level 4. It is known to apply if slices are tracked request by
         // request and all async requests share one queue.
         let all_share = self.idle_tasks.is_empty();
         if grouped(self.version) && all_share && !sync && self.async_moves >= 16 {
@@ -227,8 +227,8 @@ proptest! {
         prop_assert_eq!(run.done, ios.len() as u64);
     }
 
-    /// Nobody waits for an idle device longer than the idle wait (invariant 3); with no idle waits
-    /// at all, not an instant (invariant 12).
+    /// No request waits for an idle device longer than the idle wait (invariant 3); without idle
+    /// waits, not at all (invariant 12).
     #[test]
     fn idle_waits_end(
         version in prop::sample::select(VERSIONS[1..].to_vec()),
@@ -268,7 +268,7 @@ proptest! {
         prop_assert_eq!(run.done, ios.len() as u64);
     }
 
-    /// A forced drain empties CFQ and leaves no queue active (invariant 10).
+    /// A forced drain empties CFQ and leaves no active queue (invariant 10).
     #[test]
     fn a_drain_empties_it(
         version in prop::sample::select(VERSIONS.to_vec()),
@@ -280,7 +280,7 @@ proptest! {
         for (i, io) in ios.iter().enumerate() {
             run.q.submit(run.now, io.bio(i as u64));
             run.to(run.now + Nanos::from_us(io.wait_us), |_| {});
-            // With nothing queued the elevator has nothing to do, and an idle wait goes on.
+            // With nothing queued the elevator has nothing to do, and an idle wait continues.
             if i % every == 0 && run.q.cx.nr_sorted > 0 {
                 run.q.drain(run.now);
                 run.q.check();
@@ -296,7 +296,7 @@ proptest! {
     }
 }
 
-/// A change of the world around a queue.
+/// A change of the environment of a queue.
 #[derive(Clone, Debug)]
 enum Change {
     Io(u32, u8, u64, u64),
@@ -328,7 +328,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Cgroup `g` lies under `g / 2`: 1 under the root, 2 and 3 under 1, 4 and 5 under 2.
+/// The parent of cgroup `g` is `g / 2`: 1 is under the root, 2 and 3 under 1, 4 and 5 under 2.
 fn make_group(run: &mut Run, g: u32) {
     run.q
         .control(run.now, Control::CgroupNew(CgroupId(g), CgroupId(g / 2)));
@@ -353,7 +353,7 @@ fn apply(run: &mut Run, i: usize, change: &Change) {
         Change::Weight(g, w) => run.q.control(now, Control::Weight(CgroupId(g), w)),
         Change::Leaf(g, w) => run.q.control(now, Control::LeafWeight(CgroupId(g), w)),
         Change::Gone(g) => {
-            // A cgroup is empty of tasks and children before it can go; then it is made again.
+            // A cgroup can be removed only without tasks and children; then it is created again.
             if g >= 4 {
                 for t in 0..6 {
                     let there = |c: &Control| matches!(c, Control::Cgroup(..));
@@ -393,8 +393,8 @@ fn apply(run: &mut Run, i: usize, change: &Change) {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Everything completes and every invariant holds while groups, weights, priorities, contexts
-    /// and tunables change, up to waits of weeks.
+    /// Everything completes and all invariants hold while groups, weights, priorities, contexts and
+    /// tunables change, including waits of weeks.
     #[test]
     fn a_changing_world_breaks_nothing(
         version in prop::sample::select(VERSIONS.to_vec()),
@@ -417,7 +417,7 @@ proptest! {
     }
 }
 
-/// Readers that never pause, for 20 s: requests served of each.
+/// Runs readers without pauses for 20 s; returns the requests served for each.
 fn served(q: Queue, readers: u32) -> Vec<u64> {
     let mut q = q;
     let mut n = vec![0u64; readers as usize];
@@ -445,7 +445,7 @@ fn served(q: Queue, readers: u32) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Equal levels get equal time, better levels no less than worse ones (invariant 9).
+    /// Equal levels get equal time; better levels get at least as much as worse ones (invariant 9).
     #[test]
     fn levels_are_paid_in_time(
         version in prop::sample::select(VERSIONS.to_vec()),

@@ -1,15 +1,16 @@
-//! Recorded decision logs: what the original schedulers dispatched for given request lists, when,
-//! and when their timers fired. Every case must come out wholly the same, each a test of its name.
+//! Recorded decision logs of the original schedulers: their dispatches for given request lists,
+//! with the times and the timer expiries. Every case must match exactly; each is a test with its
+//! own name.
 //!
-//! For each log there is one test more: with another scheduler in its place some case must differ,
-//! or the log would prove nothing.
+//! An additional test per log replaces the scheduler by another: then some case must differ, or the
+//! log would prove nothing.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::{Agreement, Case, read_cases, run};
 use std::path::Path;
 
-/// Logs, and the scheduler that must be told apart from the recorded one.
+/// The logs, each with another scheduler that must differ from the recorded one.
 const LOGS: &[(&str, &str)] = &[
     ("noop", "sio"),
     ("noop-2.6.18", "sio"),
@@ -54,7 +55,7 @@ fn same(case: &Case) -> Result<(), Failed> {
     .into())
 }
 
-/// Tunables of the one are unknown to the other: it runs with its own.
+/// One scheduler does not know the other's tunables, so it uses its defaults.
 fn told_apart(cases: &[Case], other: &str) -> Result<(), Failed> {
     for case in cases {
         let mut case = case.clone();

@@ -1,5 +1,5 @@
-//! Fast schedulers in the real layer against plain models in a plain layer: random cases, and not
-//! one dispatch, time or timer may differ.
+//! The fast schedulers in the real layer compared with simple models in a simple layer, on random
+//! cases: no dispatch, time or timer may differ.
 
 mod models;
 mod random;
@@ -50,8 +50,8 @@ fn describe(case: &Case) -> String {
     )
 }
 
-/// Holds a version against its model. Cases in which a front-merge search would do with either of
-/// several requests are passed over (a tree's shape decides there), and must be few.
+/// Compares a version with its model. If a front-merge search could find several requests, the
+/// result depends on a tree's shape; such cases are skipped and must be rare.
 fn compare(name: &str, version: &'static str, make: impl Fn(u64) -> Box<dyn Model>) {
     let info = registry()
         .iter()

@@ -1,4 +1,4 @@
-//! Effects known before any fitting, in whole worlds, with their numbers printed.
+//! Effects that were known before any fitting, in complete worlds; the tests print the numbers.
 
 use seekwell_core::{Nanos, OpenFlags};
 use seekwell_sim::Setup;
@@ -61,8 +61,8 @@ fn with_one_stream_no_scheduler_matters() {
             let all = run_all(era.len(), 2, of);
             println!("{device}, fs-mark with 1 thread, files/s: {era:?} {all:.2?}");
             for (name, v) in era.iter().zip(&all) {
-                // BFQ waits a moment for the writer while the writer waits for the journal's
-                // thread: two contexts, though one program.
+                // BFQ idles for the writer while the writer waits for the journal thread: they are
+                // two contexts, although they belong to one program.
                 let least = if *name == "bfq" { 0.9 } else { 0.99 };
                 assert!(
                     *v > 1.0 && *v >= least * all[0] && *v <= all[0] / 0.99,
@@ -73,7 +73,7 @@ fn with_one_stream_no_scheduler_matters() {
     }
 }
 
-/// Appends 4 KiB and syncs, again and again.
+/// Repeatedly appends 4 KiB and syncs.
 async fn appends(mut m: SimMachine) -> Outcome {
     let f = m.open("log", OpenFlags::CREATE).await.doing(|| "open")?;
     for _ in 0..60 {
@@ -86,8 +86,8 @@ async fn appends(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// The same by hand, past the page cache: a page of data, four of journal in the middle of the
-/// device, a flush, the commit record, a flush.
+/// The same I/O by hand without the page cache: a page of data, four pages of journal in the middle
+/// of the device, a flush, the commit record, a flush.
 async fn by_hand(mut m: SimMachine) -> Outcome {
     let f = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;
     let middle = m.fstat(f).await.doing(|| "size")?.len / 2 / 4096 * 4096;
@@ -132,7 +132,7 @@ fn an_fsync_costs_the_journal_and_its_flushes_on_each_class_of_device() {
     assert!(whole[0] > 2.0 * whole[1] && whole[0] > 10.0 * whole[2] && whole[2] > 2.0 * whole[3]);
 }
 
-/// Writes a file, makes it cold, and reads it front to back by 4 KiB.
+/// Writes a file, drops it from the cache, and reads it from start to end in steps of 4 KiB.
 async fn cold_read(mut m: SimMachine) -> Outcome {
     let f = m.open("big", OpenFlags::CREATE).await.doing(|| "open")?;
     const MIB: u64 = 48;
@@ -150,7 +150,7 @@ async fn cold_read(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// What the device gives: 1 MiB at a time, two at once, past the page cache.
+/// The device's rate: 1 MiB at a time, two outstanding, without the page cache.
 async fn raw_read(mut m: SimMachine) -> Outcome {
     use seekwell_workload::{AioOp, AioRequest};
     let fd = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;
@@ -235,9 +235,9 @@ fn a_checkpoint_is_visible_second_by_second() {
 
 #[test]
 fn pgbench_in_memory_commits_as_often_as_the_real_one() {
-    // PostgreSQL 15.20 and its pgbench on two cores of a machine of 2026, scale 8, 32 MB of buffers,
-    // nothing synced: its transactions a second. A model of 100 us a transaction or
-    // SELECT, a thread a client, makes 19,200 to 19,800 of any of these.
+    // Transactions per second of PostgreSQL 15.20 and its pgbench on two cores of a machine of
+    // 2026, with scale 8, 32 MB of buffers and no syncs. A model with 100 us per transaction or
+    // SELECT and a thread per client gives 19,200 to 19,800 in all cases.
     let real = [
         ("clients=4,transactions=2000", 4_448.0),
         ("clients=8,transactions=1000", 4_797.0),
@@ -266,7 +266,7 @@ fn more_clients_raise_the_rate_of_an_ssd_and_not_of_a_disk() {
     let select = |device: &str, clients: u32| {
         let pgbench =
             format!("pgbench:transactions=0,seconds=8s,mode=select,scale=40,clients={clients}");
-        // A disk without command queueing, which is what served one client as well as many.
+        // A disk without command queueing, which serves one client as well as many.
         let mut w = world(device, "noop", "cache=64M");
         w.setup.depth = (device == DISK).then_some(1);
         let plan = Plan::new(&pgbench, &[]).expect("good parameters");

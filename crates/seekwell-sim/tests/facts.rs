@@ -1,9 +1,9 @@
-//! The modelled kernel against what a running one asked of a disk: `ext4-6.18.toml` of
-//! seekwell-stack, fact by fact, each by the same calls on the same disk.
+//! Compares the modelled kernel with the disk requests of a running one: `ext4-6.18.toml` of
+//! seekwell-stack, fact by fact, with the same calls on the same disk.
 //!
-//! Sync data, flushes and reads of a program must be exact; a commit may hold two blocks more or
-//! less than the kernel's, since that depends on what else the transaction happens to hold. Beside
-//! it stands a model that knows nothing: each fsync one write and one flush, each read one request.
+//! Sync data, flushes and reads of a program must be exact. A commit may differ by two blocks,
+//! because its size depends on the other contents of the transaction. A null model is tested for
+//! comparison: each fsync is one write and one flush, and each read is one request.
 
 use seekwell_core::{Action, Advice, Event, Flags, Nanos, Op, OpenFlags, TaskId};
 use seekwell_sim::Setup;
@@ -19,7 +19,7 @@ const DISK: &str =
 const JOURNAL: TaskId = TaskId(2);
 /// Sectors by which a commit may differ.
 const COMMIT_SLACK: u64 = 16;
-/// Facts the model is known not to reproduce, with the reason.
+/// Facts that the model is known not to reproduce, with the reason.
 const KNOWN: &[(&str, &str)] = &[
     (
         "read-sequential-4k",
@@ -89,7 +89,8 @@ async fn read(m: &mut SimMachine, from: u64, step: u32, count: u64, random: bool
         .await
         .doing(|| "drop")?;
     for i in 0..count {
-        // Far apart, out of order and not at the start, where a read is taken for sequential.
+        // Distant positions in irregular order, and not at the start, where a read counts as
+        // sequential.
         let at = if random {
             (i + 1) * 7919 % 16_000 * 4096
         } else {
@@ -100,7 +101,7 @@ async fn read(m: &mut SimMachine, from: u64, step: u32, count: u64, random: bool
     m.close(fd).await.doing(|| "close")
 }
 
-/// Files that a fact works on, everything written and quiet.
+/// Creates the files for a fact, and waits until everything is written.
 async fn prepare(m: &mut SimMachine, name: &str) -> Outcome {
     m.mkdir("d").await.doing(|| "mkdir")?;
     for (name, len) in [("a", 4096u32), ("u", 4096), ("r", 16_384), ("med", 4 << 20)] {
@@ -130,7 +131,7 @@ async fn prepare(m: &mut SimMachine, name: &str) -> Outcome {
     m.sleep(Nanos::from_ms(200)).await.doing(|| "wait")
 }
 
-/// A file written piece by piece and synced: `-ALL-by-PIECE-fsync`.
+/// Writes a file piece by piece and syncs it: `-ALL-by-PIECE-fsync`.
 async fn pieces(m: &mut SimMachine, what: &str) -> Outcome {
     let parts: Vec<&str> = what.split('-').collect();
     let bytes = |n: &str| -> u64 {
@@ -281,7 +282,7 @@ fn simulate(name: &'static str, seconds: f64) -> Seen {
     seen(&events, from)
 }
 
-/// A fact's figure, or what it leaves open.
+/// A fact's figure; `None` if the fact does not state it.
 fn pair(fact: &toml::Value, kind: &str) -> Option<(u64, u64)> {
     let t = fact.get(kind)?;
     let n = |key: &str| {

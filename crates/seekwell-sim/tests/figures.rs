@@ -1,4 +1,4 @@
-//! Figures of one record that must agree with each other: what an outsider checks first.
+//! Figures of one record that must be consistent with each other.
 
 use seekwell_core::result::{Latency, Record};
 use seekwell_sim::Setup;
@@ -32,12 +32,12 @@ fn near(what: &str, a: f64, b: f64, share: f64) {
 
 const NVME: &str = "ssd:nvme-dc-2t";
 const DISK: &str = "hdd:hitachi-7k200";
-/// 1024 reads outstanding, four times the tags that a scheduler has.
+/// 1024 reads outstanding: four times the tags that a scheduler has.
 const CROWD: &str = "random-read:size=64m,tasks=16,depth=64,seconds=100ms";
 const ALONE: &str = "random-read:size=64m,seconds=500ms";
 
-/// Rate times mean latency is what is outstanding: the wait for a request or tag is in both, or
-/// neither figure means anything. Of a program's operations, that is tasks times depth.
+/// Rate times mean latency must equal the number outstanding. Both must include the wait for a
+/// request or tag. For a program's operations, the number is tasks times depth.
 #[test]
 fn littles_law_holds_with_the_wait_for_tags() {
     for (device, scheduler, workload, outstanding) in [
@@ -68,8 +68,8 @@ fn littles_law_holds_with_the_wait_for_tags() {
     }
 }
 
-/// What programs see and what the block layer says must not rank schedulers differently. Few tags
-/// keep the device's queue short, and what is in it quick; the program waits all the same.
+/// Latencies of programs and of bios must rank schedulers in the same order. With few tags the
+/// device's queue is short and its requests are fast, but the program still waits.
 #[test]
 fn latencies_of_bios_rank_schedulers_as_those_of_the_program() {
     let of = |scheduler: &str, nr_requests| {
@@ -82,17 +82,17 @@ fn latencies_of_bios_rank_schedulers_as_those_of_the_program() {
     let p99 = |l: &Latency| l.percentile_ns(99.0) as f64;
     assert!(p99(&few_own) > 1.1 * p99(&none_own));
     assert!(p99(&few.latency) > 1.05 * p99(&none.latency));
-    // Without what was held it would be the other way round.
+    // Without the held time the order would be reversed.
     let held = few.held_ns as f64 / few.ios as f64;
     let inside = few.latency.mean_ns() - held;
     assert_eq!(none.held_ns, 0);
     assert!(inside < 0.6 * none.latency.mean_ns(), "{inside} {held}");
 }
 
-/// One direct read at a time: no wait, so nothing but the call lies between bio and operation.
+/// One direct read at a time: there is no wait, so bio and operation differ only by the call.
 #[test]
 fn a_lone_read_takes_what_its_bio_takes() {
-    // Long enough on the disk for three reads of metadata to move no rank.
+    // Long enough on the disk that three reads of metadata do not change the ranks.
     let long = "random-read:size=64m,seconds=20s";
     for (device, scheduler, workload) in [
         (NVME, "kyber", ALONE),
@@ -113,7 +113,7 @@ fn a_lone_read_takes_what_its_bio_takes() {
     }
 }
 
-/// The columns cover what the clock covers.
+/// The columns cover the time of the clock.
 #[test]
 fn what_was_laid_out_is_not_counted() {
     let r = run(DISK, "cfq", "random-read:size=64m,seconds=5s");
@@ -136,7 +136,7 @@ fn what_was_laid_out_is_not_counted() {
         r.read.bytes as f64,
         1e-9,
     );
-    // 64 MiB were written before; what the journal still had is all there may be.
+    // 64 MiB were written before the clock; only the rest of the journal may follow.
     assert!(r.write.bytes < 1 << 20, "{}", r.write.bytes);
     assert!(
         r.requests < r.read.ios + 50,
@@ -153,12 +153,12 @@ fn what_was_laid_out_is_not_counted() {
         (metric.n, metric.n)
     );
     assert_eq!(r.tasks.iter().map(|t| t.written_bytes).sum::<u64>(), 0);
-    // The series has it all.
+    // The series covers the whole run.
     let series: u64 = r.seconds.iter().map(|s| s.bytes).sum();
     assert!(series >= r.read.bytes + (64 << 20), "{series}");
 }
 
-/// A record of the first layout, before there was a clock, is of the whole run.
+/// A record of the first layout has no clock and covers the whole run.
 #[test]
 fn a_record_without_a_clock_covers_the_whole_run() {
     let r = run(DISK, "noop", "random-read:size=4m,seconds=100ms");

@@ -1,4 +1,4 @@
-//! Words of `--machine` do what they say, and where nothing is said nothing changes.
+//! Options of `--machine` have their documented effect, and without options nothing changes.
 
 use seekwell_core::result::Record;
 use seekwell_sim::Setup;
@@ -27,7 +27,7 @@ fn hash(list: &str) -> String {
         .hash()
 }
 
-/// Found before these words were there.
+/// These hashes were computed before the options existed.
 #[test]
 fn specifications_that_say_nothing_of_it_have_their_old_hash() {
     let mut s = words::run("fs-mark:files=2", "ssd:x25m-g2-160", "deadline").expect("good words");
@@ -108,7 +108,7 @@ fn a_slower_core_takes_longer_and_only_where_the_core_is_what_limits() {
 
 #[test]
 fn dirty_limits_hold_writers_earlier_or_later() {
-    // Until a gigabyte is written, of which four leave room for some: seconds.
+    // Seconds until a gigabyte is written; 4 GB of memory can buffer a part of it.
     let seconds = |list: &str| 16.0 / metric(&ran("fs-mark:files=16,size=64MiB,sync=none", list));
     let usual = seconds("memory=4G");
     let much = seconds("memory=4G,dirty_ratio=80,dirty_background_ratio=60");
@@ -215,8 +215,9 @@ fn on(workload: &str, device: &str, scheduler: &str, machine_list: &str) -> Reco
     run(&s, Hooks::default()).expect("it runs")
 }
 
-/// A window of 128 KiB spans two strips of 64 KiB: two disks work for one reader, however many there
-/// are. Kernels make it two rows long for md (all of them) and what else reports rows (since 5.10).
+/// A window of 128 KiB spans two strips of 64 KiB: one reader keeps two disks busy, whatever their
+/// number. Kernels make the window two rows long, for md in all versions, and for other devices
+/// that report rows since 5.10.
 #[test]
 fn one_reader_keeps_an_array_at_work() {
     let rate = |device: &str, scheduler: &str, list: &str| {
@@ -233,20 +234,20 @@ fn one_reader_keeps_an_array_at_work() {
         println!("{array} {scheduler}: {before:.1} disks' rate, {now:.1} as the kernel sets it");
         assert!(now > before * 1.15, "{array} {scheduler}: {before} {now}");
     }
-    // What it does not help, in the model: a drive that has a second command does not read on over
-    // the parity between its strips, and waits for them, an estimate.
+    // In the model the window does not help here. A drive with a second command does not read on
+    // across the parity between its strips; it waits for the strips. This behaviour is an estimate.
     let array = "raid5:members=5,of=hdd:hitachi-7k500";
     let [before, now] = ["read_ahead_kb=128", ""].map(|list| rate(array, "none", list) / disk);
     println!("{array}: {before:.1}, {now:.1}");
     let alone = "raid5:members=5,of=(hdd:hitachi-7k500,depth=1)";
     assert!(rate(alone, "none", "") / disk > 0.95 * before);
-    // Before 5.10 nobody asks a controller.
+    // Before 5.10 the kernel does not ask a controller.
     let array = "controller:level=raid0,members=28";
     let [before, now] = ["read_ahead_kb=128", ""].map(|list| rate(array, "noop", list));
     assert_eq!(before, now);
 }
 
-/// queue/read_ahead_kb as a kernel begins with it, by the scheduler's kernel.
+/// The default queue/read_ahead_kb of the scheduler's kernel.
 fn read_ahead_kb(device: &str, scheduler: &str) -> u32 {
     let s = words::run("hdparm", device, scheduler).expect("good words");
     let whole = checked(&s).expect(device);
@@ -286,14 +287,14 @@ fn the_window_is_twice_the_strips_where_the_kernel_asks() {
             );
         }
     }
-    // Whoever states it has it.
+    // An explicit value takes precedence.
     let mut s = words::run("hdparm", "raid0:members=4", "none").expect("good words");
     s.machine = machine::typed("read_ahead_kb=128").map(|t| t.spec).ok();
     let whole = checked(&s).expect("good");
     assert_eq!(whole.machine.and_then(|m| m.read_ahead_kb), Some(128));
 }
 
-/// It is worked out without making the device, from what the device reports.
+/// The value is computed from what the device reports, without opening the device.
 #[test]
 fn the_window_is_that_of_the_best_request_that_the_device_reports() {
     for device in [

@@ -1,10 +1,10 @@
-//! What a phone benchmark's transactions and writes ask of the disk, against a running kernel.
+//! Compares the disk requests of a phone benchmark's transactions and writes with a running kernel.
 //!
 //! Measured with SQLite 3.40.1 on ext4 (4 KiB blocks, ordered data, no checksums) on a loop device,
-//! Linux 6.18, from the block layer's trace events: synchronous writes, their KiB and the flushes of
-//! one transaction in its steady state, 150 ms from the next. A commit of the file system may hold
-//! two blocks more or less, since that depends on what else changed. Beside it stands a model that
-//! knows nothing of journals: the pages of the database, one write each, and one flush.
+//! Linux 6.18, from the block layer's trace events. The figures are synchronous writes, their KiB
+//! and the flushes of one transaction in steady state, 150 ms before the next. A commit of the file
+//! system may differ by two blocks, because its size depends on other changes. The null model for
+//! comparison has no journal: one write per page of the database, and one flush.
 
 use seekwell_core::{Action, Event, Flags, Op, TaskId};
 use seekwell_sim::Setup;
@@ -20,7 +20,7 @@ const JOURNAL: TaskId = TaskId(2);
 /// Synchronous writes, their KiB, flushes.
 type Asked = [f64; 3];
 
-/// All that a workload asks of a disk that takes so long for a request.
+/// All requests of a workload to a disk with this service time.
 fn asked(workload: &str, service_us: u32) -> Asked {
     let setup = Setup {
         device: format!("{DISK},service_us={service_us}"),
@@ -52,7 +52,7 @@ fn asked(workload: &str, service_us: u32) -> Asked {
     total.take()
 }
 
-/// Of one more operation: the difference of two runs, so that what surrounds them drops out.
+/// Requests of one more operation: the difference of two runs, so that their common parts cancel.
 fn of_one(workload: &str, service_us: u32, count: &str, from: u32, to: u32) -> Asked {
     let [a, b] = [from, to].map(|n| asked(&format!("{workload},{count}={n}"), service_us));
     let each = f64::from(to - from);
@@ -61,7 +61,7 @@ fn of_one(workload: &str, service_us: u32, count: &str, from: u32, to: u32) -> A
 
 #[test]
 fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
-    // Journal mode, kind, pages changed; writes, KiB, flushes, and commits in it.
+    // Journal mode, kind, changed pages; writes, KiB, flushes, and the commits among them.
     let seen = [
         ("delete", "insert", 3.0, [7.0, 64.0, 4.0], 1.0),
         ("delete", "update", 2.0, [6.0, 56.0, 4.0], 1.0),
@@ -75,7 +75,7 @@ fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
     println!("journal kind: writes, KiB, flushes | seen | knowing nothing");
     for (mode, kind, pages, want, commits) in seen {
         let workload = format!("sqlite:journal={mode},kinds={kind},think=150ms");
-        // No leaf splits between these rows, and the last leaf is no neighbour of other pages.
+        // No leaf splits between these rows, and the last leaf is not adjacent to other pages.
         let got = of_one(&workload, 200, "transactions", 336, 366);
         let null: Asked = [1.0, 4.0 * pages, 1.0];
         println!("{mode} {kind}: {got:.2?} | {want:?} | {null:?}");
@@ -93,8 +93,8 @@ fn one_sqlite_transaction_asks_what_the_library_did_on_a_running_kernel() {
     assert!(right < 3);
 }
 
-/// Seen: past the cache an overwrite is one write; with O_DSYNC a flush more; with O_SYNC the
-/// commit of the file's times, two writes and two flushes more.
+/// Observed: without the cache, an overwrite is one write. O_DSYNC adds a flush. O_SYNC adds the
+/// commit of the file's times: two writes and two flushes.
 #[test]
 fn an_overwrite_past_the_cache_costs_what_its_flags_ask_for() {
     for (how, want, slack) in [
@@ -103,7 +103,7 @@ fn an_overwrite_past_the_cache_costs_what_its_flags_ask_for() {
         ("sync", [3.0, 16.0, 2.0], 0.05),
     ] {
         let workload = format!("androbench-io:size=1m,write_size=1m,write={how}");
-        // Slow, so that the time of each write is another tick of the kernel's clock.
+        // Slow, so that each write falls into another tick of the kernel's clock.
         let got = of_one(&workload, 6000, "calls", 40, 90);
         println!("{how}: {got:.2?}, seen {want:?}");
         assert!(

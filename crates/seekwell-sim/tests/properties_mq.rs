@@ -1,4 +1,4 @@
-//! What the suite wants of every scheduler, of those in the tree.
+//! Runs the suite for blk-mq schedulers over those in the tree.
 
 use seekwell_sched::SchedulerInfo;
 
@@ -9,7 +9,7 @@ mod suite;
 #[path = "suite/versions.rs"]
 mod versions;
 
-/// Whom the suite is about; a scheduler from outside the tree runs it over itself.
+/// The schedulers under test; an external scheduler's crate replaces this function.
 fn registered() -> &'static [SchedulerInfo] {
     seekwell_sched::registry()
 }

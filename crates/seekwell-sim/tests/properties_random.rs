@@ -1,6 +1,6 @@
-//! What must hold for ADIOS and anticipatory, whatever comes: each bio leaves exactly once, in
-//! requests that hang together and keep the limit; nothing is stuck; timers end. (In these builds
-//! each step of a run also checks the schedulers' own invariants.)
+//! Properties of ADIOS and anticipatory for every input. Each bio is dispatched exactly once, in
+//! contiguous requests within the limit; nothing gets stuck; timers end. (In these builds each step
+//! of a run also checks the schedulers' own invariants.)
 
 mod random;
 
@@ -96,8 +96,8 @@ fn adios() {
     }
 }
 
-/// Section 12, 7: with something queued the disk idles at most `antic_expire` jiffies for each
-/// sync request served. And with nothing to wait for it never idles.
+/// Section 12, rule 7: while requests are queued, the disk idles at most `antic_expire` jiffies for
+/// each sync request served. Without a reason to wait it never idles.
 #[test]
 fn anticipatory() {
     for version in ["2.6.24", "2.6.18"] {
@@ -132,7 +132,8 @@ fn idles_only_so_long(case: &Case, out: &Outcome) -> Result<(), TestCaseError> {
     let service_ns = case.device.service_us as u64 * 1000;
     let mut free_at = 0;
     for (at, ids) in &out.dispatch {
-        // Idle with something queued since the later of: device free, first of these arrived.
+        // Idle with queued requests since the later of two times: the device became free, or the
+        // first of these requests arrived.
         let since = ids
             .iter()
             .filter_map(|i| arrived.get(&i.0))

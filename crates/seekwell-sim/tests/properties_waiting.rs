@@ -1,4 +1,4 @@
-//! How long each scheduler of the tree lets anybody wait.
+//! The longest wait under each scheduler in the tree.
 
 use seekwell_sched::SchedulerInfo;
 
@@ -7,7 +7,7 @@ mod versions;
 #[path = "suite/waiting.rs"]
 mod waiting;
 
-/// Whom the suite is about; a scheduler from outside the tree runs it over itself.
+/// The schedulers under test; an external scheduler's crate replaces this function.
 fn registered() -> &'static [SchedulerInfo] {
     seekwell_sched::registry()
 }

@@ -1,5 +1,5 @@
-//! Replays on modelled devices: same seed, same bytes; every mode completes everything; bad
-//! addresses are told.
+//! Replays on modelled devices: equal seeds give equal bytes, every mode completes everything, and
+//! invalid addresses are reported.
 
 use seekwell_core::result::Record;
 use seekwell_core::{Op, TaskId};
@@ -9,7 +9,7 @@ use seekwell_sim::{Fit, ReplayError, ReplayOptions, RunError, Setup, replay};
 use seekwell_trace::{Reader, ReplayMode};
 use std::io::Cursor;
 
-/// A blkparse text of three processes with completions, made by arithmetic.
+/// A computed blkparse text of three processes with completions.
 fn trace(n: u64) -> Vec<u8> {
     let mut text = String::new();
     let mut seq = 0;
@@ -166,7 +166,7 @@ fn a_lone_flush_and_ids_survive() {
 
 #[test]
 fn a_priority_in_the_trace_reaches_the_scheduler() {
-    // Two tasks with all their reads at the start; the idle one is first.
+    // Two tasks with all their reads at the start; the one with the IDLE class is first.
     let mean = |scheduler: &str, mode_of: &str, idle: &str| {
         let mut text = "t_us,op,sector,sectors,pid,ioprio\n".to_owned();
         for i in 0..200u64 {

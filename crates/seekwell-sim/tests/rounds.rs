@@ -1,4 +1,4 @@
-//! Schedulers of the multi-queue layer against what a running kernel decided.
+//! Compares schedulers of the multi-queue layer with the decisions of a running kernel.
 
 use seekwell_microscope::format::CsvOptions;
 use seekwell_microscope::rounds::{Event, Round, RoundAgreement, What, agreement};
@@ -80,7 +80,8 @@ fn kyber_issues_and_resizes_as_the_kernel_does() {
     );
     assert_eq!(alone.pools, 16, "pool sizes");
     assert!(alone.fifo <= 3, "a FIFO must not do as well");
-    // Bios are recorded without their CPU, so rounds whose submitters used both cannot be told.
+    // Bios are recorded without their CPU, so rounds with submitters on both CPUs cannot be
+    // decided.
     let merging = found.over(|c| c == "merge");
     assert!(merging.identical >= 2, "{:?}", merging.differ);
 }

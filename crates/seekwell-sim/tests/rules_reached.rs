@@ -1,5 +1,5 @@
-//! Each rule of each scheduler decides something in a worked example or a recorded log: a reason
-//! that nobody can get to see is none.
+//! Each rule of each scheduler must decide something in a worked example or a recorded log.
+//! Otherwise nobody could ever see its reason.
 
 use seekwell_core::Rule;
 use seekwell_microscope::format::CsvOptions;
@@ -9,7 +9,7 @@ use seekwell_sched::{find, registry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Rules that no case gets to, and why.
+/// Rules that no case reaches, with the reason.
 const UNREACHED: &[(&str, &str, &str)] = &[
     ("cfq", "last-of-group", "no case has two groups"),
     ("cfq", "group-idle", "no case has two groups"),
@@ -89,7 +89,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A table of rules, by where it lies: versions and variants may share one.
+/// A table of rules, compared by address: versions and variants may share one.
 fn table(elevator: &str) -> (&'static str, &'static [&'static Rule]) {
     let info = find(elevator).expect("a scheduler").0;
     let same = |s: &&seekwell_sched::SchedulerInfo| s.rules.as_ptr() == info.rules.as_ptr();

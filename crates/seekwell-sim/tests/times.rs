@@ -1,5 +1,5 @@
-//! Replays far away in time: a trace that counts from 1970, from the Big Bang or to the end of time
-//! ends as any other does.
+//! Replays with extreme times: a trace that counts from 1970, from the Big Bang or to the largest
+//! time ends like any other.
 
 use rand::RngCore;
 use seekwell_core::rng;
@@ -11,7 +11,7 @@ use suite::{HEADER, bursts, run};
 #[path = "suite/times.rs"]
 mod suite;
 
-/// Whom the suite is about; a scheduler from outside the tree runs it over itself.
+/// The schedulers under test; an external scheduler's crate replaces this function.
 fn registered() -> &'static [SchedulerInfo] {
     seekwell_sched::registry()
 }
@@ -43,7 +43,7 @@ fn every_kind_of_device_bears_them() {
     }
 }
 
-/// A trace that counts from 1970 begins with its first record.
+/// The clock of a trace that counts from 1970 starts at its first record.
 #[test]
 fn a_trace_that_counts_from_1970_is_the_trace_that_counts_from_0() {
     let hours = 3_600_000_000_000;
@@ -86,7 +86,7 @@ fn a_length_that_no_kernel_sends_is_refused_with_its_record() {
     );
 }
 
-/// The fuzzer's short run; the long one is in `fuzz/`.
+/// A short run of the fuzzer; the long one is in `fuzz/`.
 #[test]
 fn any_records_on_any_device_end() {
     let mut rng = rng::stream(1, "replay fuzz");

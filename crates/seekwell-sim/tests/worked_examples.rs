@@ -1,5 +1,5 @@
-//! Every case of `cases/`, each a test of its own name: the worked examples of the specifications,
-//! readable by `seekwell explain`.
+//! Every case in `cases/` as a test with its own name: the worked examples of the specifications,
+//! which `seekwell explain` can read.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use seekwell_microscope::format::CsvOptions;

@@ -1,12 +1,11 @@
-//! Runs for real: a workload on the files of a directory, or reading a raw device, under the
-//! scheduler that is in force there.
+//! Real runs: a workload on the files of a directory, or reads of a raw device, under the active
+//! scheduler.
 //!
-//! Nothing of the host is changed. Who wants another scheduler, or other settings of the queue, sets
-//! them first and puts them back (`seekwell switch`, or `seekwell compare --host`, which does so for
-//! each run).
+//! The host is not changed. To use another scheduler or other queue settings, set them first and
+//! restore them afterwards (`seekwell switch`, or `seekwell compare --host`, which does so for each
+//! run).
 //!
-//! Left out: events, which `seekwell record` takes from the kernel, and programs beside the measured
-//! one.
+//! Not supported: events, which `seekwell record` takes from the kernel, and background programs.
 
 use crate::many::Cancel;
 use crate::one::{Error, Hooks, Progress, said};
@@ -19,13 +18,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As [`crate::SchedulerSpec::name`] of a run for real: whatever is in force there.
+/// As [`crate::SchedulerSpec::name`] of a real run: whatever scheduler is active.
 pub const IN_FORCE: &str = "in-force";
 
-/// How often somebody looks at a run.
+/// Interval at which a run is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs it; on a thread of its own, so that it can be watched and stopped from this one.
+/// Runs it on a separate thread, so that this thread can watch and stop it.
 pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     let (mut whole, plan) = checked(spec)?;
     if hooks.events.is_some() || hooks.trace.is_some() {
@@ -61,7 +60,7 @@ pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     Ok(record)
 }
 
-/// Milliseconds of the time it is to measure, if that is given; else operations.
+/// Progress in milliseconds if the duration of the measurement is fixed, otherwise in operations.
 fn progress(pulse: &Pulse, plan: &Plan) -> Progress {
     match plan.span() {
         Some(span) => Progress {
@@ -85,12 +84,12 @@ fn options(spec: &RunSpec, plan: &Plan) -> Options {
         },
     };
     options.limit = spec.limit_s.map(Duration::from_secs);
-    // A program that wants its signals caught does so, and sets the token.
+    // A program that catches signals does so itself, and sets the token.
     options.signals = false;
     options
 }
 
-/// Is the scheduler there that was named?
+/// Checks that the named scheduler is active.
 fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
     let (wanted, place) = (spec.scheduler.name.as_str(), &spec.device.spec);
     let found = found.unwrap_or("no scheduler in sight");
@@ -104,7 +103,7 @@ fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
     Err(SpecErrors::one("scheduler.name", what))
 }
 
-/// The run with everything stated that has a default, and what it is to do.
+/// The run with all defaults filled in, and its plan.
 fn checked(spec: &RunSpec) -> Result<(RunSpec, Plan), SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut whole = spec.clone();

@@ -1,7 +1,8 @@
-//! Seekwell as a library: the one way in that a Rust program, the lab and other languages use.
+//! Seekwell as a library: the common interface for Rust programs, the lab and other languages.
 //!
-//! A run is one value, a [`RunSpec`]; running it gives a [`Record`], which embeds it. The words of
-//! the command line make one ([`spec`], [`words`]), and so does a file ([`RunSpec::from_toml`]).
+//! A run is one value, a [`RunSpec`]. Running it gives a [`Record`] that contains it. A
+//! specification is made from command-line texts ([`spec`], [`words`]) or from a file
+//! ([`RunSpec::from_toml`]).
 //!
 //! ```
 //! fn main() -> Result<(), seekwell::Error> {
@@ -16,18 +17,18 @@
 //! }
 //! ```
 //!
-//! Many runs go side by side with [`run_all`] or, one at a time as they end, [`run_each`]: one that
-//! fails, or even panics, takes none of the others with it, and a [`Cancel`] ends them all with
-//! what they measured until then.
+//! [`run_all`] makes many runs in parallel; [`run_each`] passes on each result as its run ends. A
+//! run that fails or panics does not affect the others. A [`Cancel`] ends all runs, which keep what
+//! they measured.
 //!
-//! A run whose substrate is [`Substrate::Host`] goes on in a directory of this machine, under the
-//! scheduler that is in force there; everything else is simulated.
+//! A run with the substrate [`Substrate::Host`] runs in a directory of this machine, under the
+//! active scheduler there; all other runs are simulated.
 //!
-//! Schedulers, devices and workloads of your own are registered ([`register_scheduler`],
-//! [`register_device_kind`], [`register_device`], [`register_workload!`]) and are from then on
-//! found by name, listed, compared and tested like those of the tree.
+//! You can register your own schedulers, devices and workloads ([`register_scheduler`],
+//! [`register_device_kind`], [`register_device`], [`register_workload!`]). They are then found by
+//! name, listed, compared and tested like the built-in ones.
 //!
-//! Left out: how results are judged and shown; that is for the floors above.
+//! Judging and displaying results is left to higher layers.
 
 mod host;
 mod many;
@@ -54,7 +55,7 @@ pub use seekwell_sim::spec::{aligned, checked, plan};
 pub use seekwell_sim::{Listen, Watch};
 pub use seekwell_workload::register as register_script;
 
-/// Reads the notations of the command line, part by part.
+/// Parsers for the notations of the command line.
 pub mod words {
     pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
     pub use seekwell_sim::spec::kernel::{
@@ -74,7 +75,7 @@ pub mod words {
     };
 }
 
-/// What a scheduler, a device or a workload from outside is written with.
+/// The parts needed to write an external scheduler, device or workload.
 pub mod sdk {
     pub use seekwell_core as core;
     pub use seekwell_device as device;
@@ -84,18 +85,18 @@ pub mod sdk {
     pub use seekwell_workload as workload;
 }
 
-/// A run of three words: workload (`fs-mark:files=20`, or the path of a fio job file), device
-/// (`ssd:x25m-g2-160`, or the path of a preset file) and scheduler (`cfq-3.4:slice_idle=0`).
-/// Everything else is as usual; change the fields for more.
+/// Builds a run from three texts: workload (`fs-mark:files=20`, or the path of a fio job file),
+/// device (`ssd:x25m-g2-160`, or the path of a preset file) and scheduler (`cfq-3.4:slice_idle=0`).
+/// All other settings have defaults; change the fields of the result to set them.
 ///
 /// # Errors
-/// All that is wrong with the three.
+/// All faults of the three texts.
 pub fn spec(workload: &str, device: &str, scheduler: &str) -> Result<RunSpec, Error> {
     Ok(seekwell_sim::spec::words::run(workload, device, scheduler)?)
 }
 
-/// Registers a workload of your own: its description, and its script, which is written once for
-/// any machine.
+/// Registers your own workload: its description, and its script, which is written once for all
+/// machines.
 ///
 /// ```
 /// use seekwell::sdk::workload::{Context, Machine, Needs, Outcome, Params, Workload};

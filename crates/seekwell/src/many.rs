@@ -1,4 +1,4 @@
-//! Many runs side by side, on any number of threads; each result by itself.
+//! Makes many runs in parallel on any number of threads, with independent results.
 
 use crate::one::{Error, Hooks, Progress, run};
 use seekwell_core::result::Record;
@@ -9,46 +9,47 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-/// Ends runs from outside: cheap to copy, set once, from any thread or signal handler.
+/// Cancels runs from outside. It is cheap to clone, and is set once, from any thread or signal
+/// handler.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// One that is not set.
+    /// A token that is not set.
     pub fn new() -> Self {
         Cancel::default()
     }
-    /// Runs that look at it end with what they measured; no more are begun.
+    /// Ends all runs that use the token, with what they measured; no more are started.
     pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
-    /// Was it set?
+    /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
-    /// What is set.
+    /// The shared flag.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-/// Told of a run's progress, from the thread of the run: which run, by its place, and how far.
+/// Receives the progress of a run, on the run's thread: index of the run, and its progress.
 type Told<'a> = &'a (dyn Fn(usize, Progress) + Sync);
 
-/// How many runs go on.
+/// How to make several runs.
 #[derive(Clone, Default)]
 pub struct Many<'a> {
-    /// Threads; `None`: one a core. Runs for real go one after the other, whatever it says.
+    /// Number of threads; `None` means one per core. Real runs always run one after the other.
     pub threads: Option<usize>,
-    /// Ends them.
+    /// Token that ends them.
     pub cancel: Cancel,
-    /// Told of each run's progress.
+    /// Receives the progress of each run.
     pub progress: Option<Told<'a>>,
 }
 
 impl Many<'_> {
     fn threads(&self, specs: &[RunSpec]) -> usize {
-        // On one machine they would measure each other.
+        // On one machine, parallel real runs would disturb each other.
         if specs.iter().any(|s| s.substrate == Substrate::Host) {
             return 1;
         }
@@ -59,8 +60,8 @@ impl Many<'_> {
     }
 }
 
-/// Traces that were held against their hashes, with what came of it: a trace of a hundred cells is
-/// read for it once.
+/// Traces that were compared with their hashes, and the results. The trace of a hundred cells is
+/// hashed only once.
 #[derive(Default)]
 pub struct Traces(Mutex<BTreeMap<(String, String), Result<(), crate::SpecErrors>>>);
 
@@ -69,17 +70,17 @@ impl Traces {
         let WorkloadSpec::Trace { file, sha256, .. } = &spec.workload else {
             return Ok(());
         };
-        // Others who want the same trace wait here instead of reading it, too.
+        // Other runs with the same trace wait here instead of reading it, too.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (file.clone(), sha256.clone());
         let check = || known_trace(Path::new(file), sha256);
         Ok(known.entry(key).or_insert_with(check).clone()?)
     }
-    /// Runs one specification of many, as [`run`] does; its trace is read for its hash once, however
-    /// many runs replay it.
+    /// Runs one of many specifications, like [`run`]. Its trace is hashed once, however many runs
+    /// replay it.
     ///
     /// # Errors
-    /// As [`run`].
+    /// Those of [`run`].
     pub fn run(&self, spec: &RunSpec, mut hooks: Hooks<'_>) -> Result<Record, Error> {
         self.check(spec)?;
         hooks.trace_is_known = true;
@@ -87,8 +88,8 @@ impl Traces {
     }
 }
 
-/// Runs them all; results in the order of the specifications, whatever the number of threads.
-/// One that fails or panics is its own error; those not begun when it was cancelled are
+/// Makes all runs; results are in the order of the specifications, for any number of threads. A run
+/// that fails or panics gives an error. Runs not started before cancellation give
 /// [`Error::NotBegun`].
 pub fn run_all(specs: &[RunSpec], how: &Many<'_>) -> Vec<Result<Record, Error>> {
     let mut all: Vec<Option<Result<Record, Error>>> = Vec::new();
@@ -98,9 +99,9 @@ pub fn run_all(specs: &[RunSpec], how: &Many<'_>) -> Vec<Result<Record, Error>> 
     each.collect()
 }
 
-/// The same, and hands each result over as its run ends: place and result, on the calling thread,
-/// in no certain order. Keeps none of them, so that ten thousand runs need no more memory than
-/// those under way.
+/// Like [`run_all`], but passes on each result as its run ends: index and result, on the calling
+/// thread, in no particular order. It stores no results, so ten thousand runs need no more memory
+/// than the active ones.
 pub fn run_each(
     specs: &[RunSpec],
     how: &Many<'_>,
@@ -109,7 +110,7 @@ pub fn run_each(
     let next = AtomicUsize::new(0);
     let traces = Traces::default();
     let threads = how.threads(specs);
-    // A full channel holds the threads back: results wait here, not in memory.
+    // A full channel blocks the threads, so that results do not accumulate in memory.
     let (give, take) = mpsc::sync_channel(threads);
     std::thread::scope(|s| {
         for _ in 0..threads {
@@ -118,7 +119,7 @@ pub fn run_each(
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(spec) = specs.get(i) else { return };
-                    // Nobody listens any more: the caller panicked.
+                    // The receiver is gone: the caller panicked.
                     if give.send((i, one(i, spec, how, traces))).is_err() {
                         return;
                     }

@@ -11,22 +11,22 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thiserror::Error;
 
-/// Why a run gave no record.
+/// Why a run has no record.
 #[derive(Error, Debug)]
 pub enum Error {
-    /// The specification: everything that is wrong with it.
+    /// All faults of the specification.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
-    /// The trace cannot be read, or not on: the message names it, with the place.
+    /// The trace cannot be read, or not to its end; the message names it, with the position.
     #[error("{0}")]
     Trace(String),
-    /// The run is worth nothing: what happened, and to whom.
+    /// The run failed: what happened, and where.
     #[error("{0}")]
     Run(String),
-    /// The program, or a scheduler, device or workload from outside, has a fault.
+    /// A bug in the program, or in an external scheduler, device or workload.
     #[error("a fault in the program: {0}; please report it with the specification of the run")]
     Panicked(String),
-    /// It was cancelled before it began.
+    /// It was cancelled before it started.
     #[error("not begun: cancelled")]
     NotBegun,
 }
@@ -43,16 +43,16 @@ impl From<RunFailure> for Error {
     }
 }
 
-/// How far a run is: what is done, in a unit of its own.
+/// Progress of a run, in a unit of the run's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// So much is done.
+    /// The amount done.
     pub done: u64,
-    /// Of so much; 0: nobody can tell.
+    /// The total amount; 0 if unknown.
     pub of: u64,
 }
 
-/// What somebody wants to see of a run while it goes on, and how he ends it. Nothing by default.
+/// Callbacks for an active run, and its cancel token. Empty by default.
 #[derive(Default)]
 pub struct Hooks<'a> {
     pub(crate) progress: Option<&'a mut dyn FnMut(Progress)>,
@@ -63,33 +63,33 @@ pub struct Hooks<'a> {
 }
 
 impl<'a> Hooks<'a> {
-    /// Is told now and then how far the run is.
+    /// Calls `told` from time to time with the progress.
     #[must_use]
     pub fn progress(mut self, told: &'a mut dyn FnMut(Progress)) -> Self {
         self.progress = Some(told);
         self
     }
-    /// Ends the run when the token says so.
+    /// Ends the run when the token is set.
     #[must_use]
     pub fn cancel(mut self, token: &'a Cancel) -> Self {
         self.cancel = Some(token);
         self
     }
-    /// Sees every event of the block layer, in order of time.
+    /// Passes every event of the block layer to `listener`, in order of time.
     #[must_use]
     pub fn events(mut self, listener: impl FnMut(&crate::Event) + 'static) -> Self {
         self.events = Some(Box::new(listener));
         self
     }
-    /// Hears everything that can be heard of a run: events, the workload's clock, snapshots where
-    /// it wants them ([`crate::Recording`] writes a window down).
+    /// Passes on everything observable about a run: events, the workload's clock, and snapshots on
+    /// request ([`crate::Recording`] records a window).
     #[must_use]
     pub fn listen(mut self, listener: Watch) -> Self {
         self.events = Some(listener);
         self
     }
-    /// Replays a trace that is open already, without asking whether it is the one that is meant: of
-    /// a stream there is no second reading.
+    /// Replays an open trace without comparing it with the specification's file, because a stream
+    /// cannot be read twice.
     #[must_use]
     pub fn trace(mut self, reader: Reader) -> Self {
         self.trace = Some(reader);
@@ -97,15 +97,15 @@ impl<'a> Hooks<'a> {
     }
 }
 
-/// Runs a specification: simulated, or for real in the directory (or reading the raw device) that
-/// [`crate::DeviceSpec::spec`] names, with the scheduler in force there ([`crate::IN_FORCE`]).
+/// Runs a specification: simulated, or for real in the directory or on the raw device that
+/// [`crate::DeviceSpec::spec`] names, with the active scheduler ([`crate::IN_FORCE`]).
 ///
-/// A run that was cancelled or ended early in another way gives its record,
-/// too, with what was measured and [`Record::early`].
+/// A run that was cancelled or ended early in another way also gives a record, with what was
+/// measured and with [`Record::early`].
 ///
 /// # Errors
-/// Everything that is wrong with the specification, or why the run is worth nothing. A panic, of a
-/// scheduler from outside for instance, is an error of this run and of nothing else.
+/// All faults of the specification, or the reason why the run failed. A panic, for example of an
+/// external scheduler, is an error of this run only.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     match spec.substrate {
         Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),
@@ -118,7 +118,7 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     }
 }
 
-/// The same with what runs it.
+/// Makes the run with the function `by`, and converts a panic to an error.
 pub(crate) fn guarded(
     spec: &RunSpec,
     hooks: Hooks<'_>,
@@ -146,14 +146,15 @@ pub(crate) fn guarded(
         trace,
         trace_is_known,
     };
-    // All state of the run is its own and is dropped with it: nothing half done is seen later.
+    // All state belongs to this run and is dropped with it, so no inconsistent state remains
+    // visible.
     match catch_unwind(AssertUnwindSafe(|| by(spec, hooks))) {
         Ok(ran) => Ok(ran?),
         Err(panic) => Err(Error::Panicked(said(&*panic))),
     }
 }
 
-/// The words of a panic.
+/// The message of a panic.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Runs one after the other on one drive.
+//! Makes several runs, one after the other, on one drive.
 
 use crate::many::Cancel;
 use crate::one::{Error, Hooks, guarded};
@@ -23,24 +23,25 @@ pub use seekwell_sim::spec::Between;
 pub struct Sequence(Carrier);
 
 impl Sequence {
-    /// With a new drive, which the first run names; the seed of that is the drive's own.
+    /// A sequence with a new drive, which the first run names; the drive uses the first run's seed.
     pub fn new(between: Between) -> Self {
         Sequence(Carrier::new(between))
     }
-    /// Runs a specification on the drive as the last run left it. [`Record::carried`] says after
-    /// what, and the hash in the record depends on it: it is no key of the same run on a new drive.
+    /// Runs a specification on the drive in its current state. [`Record::carried`] names the
+    /// preceding run. The record's hash depends on it and so differs from the hash of the same run
+    /// on a new drive.
     ///
     /// # Errors
-    /// As [`crate::run`]; and another device than before, an array, a trace. A run that gives no
-    /// record for another reason than its specification takes the drive with it.
+    /// Those of [`crate::run`]; also a device that differs from the drive, an array, or a trace. If
+    /// a run fails for another reason than its specification, the drive is lost.
     pub fn run(&mut self, spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         let carrier = &mut self.0;
         guarded(spec, hooks, |spec, hooks| carrier.run(spec, hooks))
     }
 }
 
-/// Runs them all in this order on one drive, and hands each result over as its run ends. Nothing is
-/// begun once `cancel` is set.
+/// Makes all runs in this order on one drive, and passes on each result as its run ends. No run
+/// starts once `cancel` is set.
 pub fn run_sequence(
     specs: &[RunSpec],
     between: Between,

@@ -1,5 +1,5 @@
-//! Cgroups of a machine, as the command line and experiment files say them: what is typed reaches
-//! the tasks that are meant.
+//! Cgroups of a machine in the notation of the command line and experiment files: the settings must
+//! reach the intended tasks.
 
 use seekwell::{Hooks, Record, RunSpec, checked, run, spec, words};
 
@@ -9,7 +9,7 @@ const DEVICE: &str = "constant:depth=32,service_us=100,servers=parallel";
 
 fn asked(scheduler: &str, machine: &str) -> RunSpec {
     let file = format!("{}/two-readers.fio", env!("CARGO_TARGET_TMPDIR"));
-    // Written by whichever comes first, and the same by all.
+    // The first test writes it; all tests write the same content.
     if std::fs::read_to_string(&file).ok().as_deref() != Some(JOB) {
         let own = format!("{file}.{:?}", std::thread::current().id());
         std::fs::write(&own, JOB).expect("scratch");
@@ -43,7 +43,7 @@ fn limits_reach_who_is_meant_and_nobody_else() {
         "{reader}"
     );
     assert!(r.warnings.is_empty(), "{:?}", r.warnings);
-    // One that nobody is in says so, and changes nothing.
+    // A cgroup without tasks gives a warning and changes nothing.
     let missed = asked("none", "cgroup=slow:tasks=writer:riops=100");
     let r = run(&missed, Hooks::default()).expect("it runs");
     assert!(
@@ -68,7 +68,7 @@ fn the_same_cgroups_are_the_same_run_and_wrong_ones_are_told() {
     assert!(checked(&asked("cfq", "cgroup=a:bfq.weight=300")).is_ok());
 }
 
-/// A model of the device: what it does, and reads within 5 ms as the goal.
+/// A model of the device's speed, with a target of 5 ms for reads.
 const COSTS: &str = "cgroup=root:enable=1:rpct=90:rlat=5ms:rbps=16384000:rseqiops=4000:\
                      rrandiops=4000:wbps=16384000:wseqiops=4000:wrandiops=4000+";
 
@@ -93,7 +93,7 @@ fn shares_by_cost_are_those_of_the_weights_once_it_is_enabled() {
         let off = reader / other * f64::from(b) / f64::from(a) - 1.0;
         assert!(off.abs() < 0.05, "{weights:?}: {reader} and {other}");
         assert!(reader + other > 3600.0, "{reader} and {other}");
-        // Weights without the controller are read by nobody.
+        // Weights without the controller have no effect.
         let (reader, other) = shares(&format!("cgroup={groups}"));
         assert!((reader / other - 1.0).abs() < 0.02, "{reader} and {other}");
     }

@@ -1,4 +1,5 @@
-//! The page on the stream of events against the types, and streams of real runs against the page.
+//! The documentation of the event stream must match the types, and streams of real runs must match
+//! it.
 
 use seekwell::event::wire::{Cell, End, EventLine, Header, Line, To};
 use seekwell::event::{Asleep, Held, Waiting};
@@ -27,7 +28,7 @@ fn keys(v: &impl serde::Serialize) -> BTreeSet<String> {
     v.as_object().expect("an object").keys().cloned().collect()
 }
 
-/// An event with every field.
+/// An event with all fields set.
 fn whole() -> EventLine {
     let word = || Some("x".to_owned());
     EventLine {
@@ -156,7 +157,7 @@ fn recorded(spec: &RunSpec, window: Window, most: u64) -> (Vec<Line>, End) {
 
 const ALL: u64 = u64::MAX;
 
-/// What a reader knows from snapshot and events: requests of each member, and where they are.
+/// A reader's knowledge from snapshot and events: the requests of each member, and their locations.
 #[derive(Default, Debug, PartialEq, Eq, Clone)]
 struct Inside(BTreeMap<(u16, u32), String>);
 
@@ -185,7 +186,7 @@ impl Inside {
             _ => {}
         }
     }
-    /// Those with the device, those inside the scheduler, and all others.
+    /// Requests in the device, requests inside the scheduler, and all others.
     fn sets(&self) -> [BTreeSet<(u16, u32)>; 3] {
         let mut out: [BTreeSet<_>; 3] = Default::default();
         for (k, state) in &self.0 {
@@ -200,7 +201,7 @@ impl Inside {
     }
 }
 
-/// The window's begin, its events, and what is inside at its end.
+/// The contents at the window's start, its events, and the contents at its end.
 fn parts(lines: &[Line]) -> (Inside, Vec<&EventLine>, Inside) {
     let snapshots = |l: &'_ Line| matches!(l, Line::Snapshot(_));
     let from = lines.iter().position(snapshots).expect("a snapshot");
@@ -221,7 +222,7 @@ fn parts(lines: &[Line]) -> (Inside, Vec<&EventLine>, Inside) {
     (begin, events.collect(), end)
 }
 
-/// Every scheduler in each of its versions on a disk; and arrays, guests and flash.
+/// Every scheduler in all versions on a disk, and arrays, guests and flash.
 fn everywhere() -> Vec<(String, &'static str)> {
     let mut all = Vec::new();
     for s in seekwell_sched::registry() {
@@ -242,7 +243,7 @@ fn everywhere() -> Vec<(String, &'static str)> {
     all
 }
 
-/// Snapshot and events give what is inside at the window's end, under every scheduler.
+/// Snapshot and events determine the contents at the window's end, under every scheduler.
 #[test]
 fn a_window_read_from_its_snapshot_ends_as_the_next_snapshot_says() {
     let window = Window {
@@ -268,8 +269,8 @@ fn a_window_read_from_its_snapshot_ends_as_the_next_snapshot_says() {
     assert!(seen > 100 && kinds.len() >= 3, "{seen} {kinds:?}");
 }
 
-/// What belongs together is together: commands end, flushes complete, timers fire or are taken
-/// back, members are known.
+/// Streams are balanced: commands end, flushes complete, timers expire or are cancelled, and
+/// members are known.
 #[test]
 fn streams_balance() {
     let mut issued = 0;
@@ -304,7 +305,7 @@ fn streams_balance() {
                     assert!(before.is_none(), "{name}: issued twice");
                 }
                 "C" | "p" | "R" => {
-                    // A flush that found nothing to do never was with the device.
+                    // A flush without work was never sent to the device.
                     let had = key.and_then(|k| device_has.remove(&k)).is_some();
                     flushed += u32::from(flush && had);
                 }
@@ -334,7 +335,7 @@ fn streams_balance() {
     assert!(issued > 200, "{issued} flushes");
 }
 
-/// Members of arrays, heads, dies and parts are told, each by whom it concerns.
+/// Events of array members, heads, dies and parts name the object they concern.
 #[test]
 fn devices_and_members_tell_their_side() {
     let letters = |device: &str, scheduler: &str| {
@@ -363,14 +364,14 @@ fn devices_and_members_tell_their_side() {
     for (q, a) in [(0, "D"), (0, "A"), (1, "Q"), (1, "h")] {
         assert!(has(&guest, q, a), "{q} {a}: {guest:?}");
     }
-    // Written through: nothing stays in its cache.
+    // Write-through: nothing stays in its cache.
     let controller = letters("controller:hwraid5-5-wt", "deadline");
     for (q, a) in [(0, "D"), (1, "D"), (3, "C"), (1, "h")] {
         assert!(has(&controller, q, a), "{q} {a}: {controller:?}");
     }
 }
 
-/// Reasons and timers name the task they are about.
+/// Reasons and timers name the task they concern.
 #[test]
 fn an_idle_wait_says_for_whom() {
     let spec = spec("streams:size=8m,seconds=1s", "hdd:hitachi-7k200", "cfq");
@@ -396,7 +397,7 @@ fn an_idle_wait_says_for_whom() {
     assert!(armed.until > Some(armed.t));
 }
 
-/// The limit is kept and said; and a run that is listened to gives the figures it gives alone.
+/// The limit is applied and reported, and listening does not change a run's figures.
 #[test]
 fn what_is_left_out_is_counted_and_nothing_else_changes() {
     let spec = spec("fs-mark:files=6", "hdd:hitachi-7k200", "bfq");

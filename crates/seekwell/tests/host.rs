@@ -1,4 +1,4 @@
-//! Runs for real through the one way in: in a directory, under what is in force there.
+//! Real runs through the library: in a directory, under the active scheduler.
 
 use seekwell::{
     Cancel, DeviceSpec, Error, Hooks, IN_FORCE, MachineSpec, Many, QueueSpec, RunSpec,
@@ -7,7 +7,7 @@ use seekwell::{
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory of our own, gone with the value.
+/// A private directory, removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -58,14 +58,14 @@ fn a_run_for_real_gives_a_record_with_its_specification() {
     let metric = record.metric.as_ref().expect("a metric");
     assert_eq!((metric.unit.as_str(), metric.n), ("files/s", 5));
     assert!(metric.value > 0.0);
-    // What it was is stated: the scheduler found, parameters left to their defaults.
+    // The record states the scheduler found and the default parameters.
     let whole = record.spec.clone().expect("a specification");
     assert_eq!(record.spec_hash, whole.hash());
     assert_eq!(whole.scheduler.name, record.scheduler.name);
     assert_eq!(whole.workload.name(), "fs-mark");
     let json = serde_json::to_value(&whole).expect("JSON");
     assert_eq!(json["workload"]["params"]["sync"], "fsync");
-    // Nothing of it stays; and what the record says is a run that can be run again.
+    // No files remain, and the record's specification can be run again.
     assert!(place.is_empty());
     let again = run(&whole, Hooks::default()).expect("it runs again");
     assert_eq!(again.spec_hash, record.spec_hash);
@@ -103,7 +103,7 @@ fn everything_that_a_run_for_real_cannot_have_is_told_at_once() {
     };
     let fields: Vec<&str> = errors.0.iter().map(|e| e.field.as_str()).collect();
     assert_eq!(fields, ["scheduler", "queue", "machine"]);
-    // A scheduler that is not in force is not silently left out.
+    // A scheduler that is not active must give an error.
     let mut spec = place.spec("fs-mark:files=2");
     spec.scheduler.name = "elevator-of-nobody".to_owned();
     let said = run(&spec, Hooks::default()).expect_err("not in force");

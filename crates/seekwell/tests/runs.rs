@@ -1,4 +1,4 @@
-//! Runs through the one way in: side by side, failing, cancelled.
+//! Runs through the library: in parallel, failing, cancelled.
 
 use seekwell::sdk::core::{Era, RqId};
 use seekwell::sdk::sched::{self, Cx, Insert, Layer, Scheduler, SchedulerInfo};
@@ -9,7 +9,7 @@ fn small(scheduler: &str) -> RunSpec {
     spec("fs-mark:files=2,size=16KiB", "ssd:x25m-g2-160", scheduler).expect("good words")
 }
 
-/// A scheduler from outside that panics as soon as it is given something.
+/// An external scheduler that panics on its first request.
 struct Broken;
 
 impl Scheduler for Broken {

@@ -1,4 +1,4 @@
-//! A scheduler costs CPU time, and those with one lock for a whole drive pay for that on flash.
+//! A scheduler costs CPU time; one lock for a whole drive makes this cost visible on flash.
 
 use seekwell::{Hooks, RunSpec, run, spec, words};
 
@@ -24,7 +24,7 @@ fn iops(spec: &RunSpec) -> f64 {
     all.find(|m| m.name == "IOPS").expect("IOPS").value
 }
 
-/// No device holds anybody back. It has one hardware queue.
+/// A device that is never the bottleneck, with one hardware queue.
 const FAST: &str = "constant:depth=1024,service_us=20,servers=parallel";
 const COUNTS: &str = "cores=8";
 const FREE: &str = "cores=8,without=scheduler-cpu";
@@ -34,15 +34,15 @@ fn a_lock_for_a_drive_is_a_ceiling() {
     let of = |scheduler: &str, machine: &str| iops(&asked(4, 64, FAST, scheduler, machine));
     let none = of("none", COUNTS);
     assert!(none > 1.5e6, "{none}");
-    // A thousand instructions are a microsecond, and these are what ours take under the lock; that
-    // of kyber is its hardware queue's.
+    // A thousand instructions take a microsecond. These are the instructions that our schedulers
+    // execute under the lock; for kyber it is the lock of its hardware queue.
     for (scheduler, instructions) in [("mq-deadline", 1303.0), ("bfq", 2795.0), ("kyber", 908.0)] {
         let (rate, most) = (of(scheduler, COUNTS), 1e9 / instructions);
         assert!(
             (0.97 * most..=1.005 * most).contains(&rate),
             "{scheduler}: {rate} of {most}"
         );
-        // Whoever takes the cost out, or that of everything, has nobody held up.
+        // Without the scheduler's cost, or without any cost, nothing limits the rate.
         let free = of(scheduler, FREE);
         assert!(free > 1.4e6, "{scheduler}, free: {free}");
         let all_free = of(scheduler, "cores=8,without=cpu");

@@ -1,12 +1,12 @@
-//! One drive through several runs: what it remembers, and what order does to a comparison.
+//! One drive for several runs: its memory, and the effect of the order on a comparison.
 
 use seekwell::{Between, Cancel, Hooks, Record, RunSpec, Substrate, WorkloadSpec, run_sequence};
 use seekwell_core::Nanos;
 
-/// A flash drive of 2 GiB with the spare share of the 160 GB one: 150 MB until cleaning begins.
+/// A flash drive of 2 GiB with the spare share of the 160 GB model: cleaning begins after 150 MB.
 const DRIVE: &str = "ssd:x25m-g2-160,capacity=4194304,state=filled";
 
-/// Random overwriting, past the page cache, for ten seconds.
+/// Random overwrites without the page cache, for ten seconds.
 fn overwrite(scheduler: &str, seed: u64) -> RunSpec {
     let mut spec = seekwell::spec("fs-mark:files=1", DRIVE, scheduler).expect("good words");
     spec.workload = WorkloadSpec::Fio {
@@ -78,8 +78,8 @@ fn a_carried_flash_drive_slows_down_and_a_new_one_does_not() {
     assert!(rested[1] >= 0.99 * carried[1], "{rested:?} {carried:?}");
 }
 
-/// noop and deadline do the same here. One after the other, as most publications had it, the drive's
-/// ageing is taken for the scheduler; in blocks it falls on both.
+/// noop and deadline behave equally here. Run one after the other, as in most publications, the
+/// drive's ageing looks like an effect of the scheduler. In blocks the ageing affects both.
 #[test]
 fn order_makes_a_difference_between_equals_that_blocks_do_not() {
     let order = |names: &[&str]| -> Vec<f64> {
@@ -134,7 +134,8 @@ fn a_sequence_is_deterministic_and_says_what_it_was() {
         .map(|r| r.carried.as_ref().map(|c| c.place))
         .collect();
     assert_eq!(place, [None, Some(1), Some(2)]);
-    // The first is the run of a new drive; the third asks for the same and is another run.
+    // The first run equals a run on a new drive. The third has the same specification but is
+    // another run.
     let new = alone(&specs[0]);
     assert_eq!(json(&vec![new.clone()]), json(&one[..1].to_vec()));
     assert_ne!(one[2].spec_hash, new.spec_hash);
@@ -179,7 +180,7 @@ fn what_cannot_be_carried_is_refused() {
     );
     assert!(said[3].contains("is an array"), "{said:?}");
     assert!(said[4].contains("not begun"), "{said:?}");
-    // A run for real takes the machine and its queue as they are.
+    // A real run uses the machine and its queue as they are.
     for (substrate, field, words) in [
         (
             Substrate::Host,

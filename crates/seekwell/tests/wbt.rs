@@ -1,16 +1,17 @@
-//! What writeback throttling does to a verdict, held against a kernel in virtual time (Linux 6.12,
-//! one run each): a direct random reader, 4 KiB at a time, beside a buffered random writer without
-//! end, on a disk of one server that takes 8 ms. Reads a second after the first five:
+//! The effect of writeback throttling on a verdict, compared with a kernel in virtual time (Linux
+//! 6.12, one run each). A direct random reader (4 KiB at a time) runs next to an endless buffered
+//! random writer, on a disk with one server that takes 8 ms. Reads per second after the first five
+//! seconds:
 //!
 //! | | none | mq-deadline | kyber | bfq |
 //! |---|---|---|---|---|
-//! | as machines are set up | 15.9 | 15.9 | 15.9 | 6.3 |
+//! | default settings | 15.9 | 15.9 | 15.9 | 6.3 |
 //! | `wbt_lat_usec=0` | 4.0 | 2.6 | 3.1 | 6.3 |
 //!
-//! Without it bfq serves the reader best, as machines are set up worst. Ours gives bfq 13 where the
-//! kernel gave 6.3. The figure depends on the size of the requests that laid the files out, from which
-//! bfq learns the rate of a disk that takes 8 ms for any of them: with 4 MiB it is 3.6, with 512 KiB
-//! 33.
+//! Without throttling bfq serves the reader best; with default settings it serves the reader worst.
+//! Our model gives 13 for bfq where the kernel gave 6.3. The figure depends on the size of the
+//! requests that laid out the files: with 4 MiB it is 3.6, with 512 KiB 33. The reason is that bfq
+//! learns the disk's rate from these requests, but the disk takes 8 ms for any size.
 
 use seekwell::{Hooks, run, spec};
 
@@ -20,7 +21,7 @@ const DISK: &str = "constant:constant,service_us=8000,depth=32,rotational=1,writ
 
 fn reads_a_second(scheduler: &str) -> f64 {
     let file = format!("{}/reader-and-flood.fio", env!("CARGO_TARGET_TMPDIR"));
-    // Written by whichever comes first, and the same by all.
+    // The first test writes it; all tests write the same content.
     if std::fs::read_to_string(&file).ok().as_deref() != Some(JOB) {
         let own = format!("{file}.{}", scheduler.replace(':', "-"));
         std::fs::write(&own, JOB).expect("scratch");
@@ -29,7 +30,7 @@ fn reads_a_second(scheduler: &str) -> f64 {
     let mut spec = spec(&file, DISK, scheduler).expect("good words");
     let machine = spec.machine.get_or_insert_default();
     machine.memory_bytes = Some(4 << 30);
-    // As a disk of 6.12 showed it there, with a scatter list that allows it.
+    // The limit that a disk had under 6.12, with a scatter list that allows it.
     spec.queue.max_sectors_kb = Some(1280);
     let record = run(&spec, Hooks::default()).expect("it runs");
     let reads = record.more_metrics.iter().chain(record.metric.as_ref());
@@ -55,12 +56,12 @@ fn it_protects_a_reader_from_a_flood_and_turns_the_verdict() {
         );
         without.push(got);
     }
-    // bfq has none: what is written as default changes nothing.
+    // bfq has no throttling: writing the default changes nothing.
     let bfq = reads_a_second("bfq");
     assert_eq!(bfq, reads_a_second("bfq:wbt_lat_usec=-1"));
     let best = without.iter().copied().fold(0.0, f64::max);
     assert!(bfq < 15.0 && bfq > best, "{bfq} {without:?}");
-    // Turned on by hand it works there as well.
+    // Throttling that is enabled by hand works under bfq, too.
     let forced = reads_a_second("bfq:wbt_lat_usec=74999");
     assert!(forced > 1.3 * bfq, "{forced} {bfq}");
 }

@@ -1,4 +1,4 @@
-//! The comparisons of a cell.
+//! Builds and judges the comparisons of a cell.
 
 use super::comparison::{AtLimit, Comparison, Exact, Judge};
 use super::{CellAnalysis, Check, Longer, Secondary, Side, better};
@@ -9,7 +9,7 @@ use crate::stats::{
 };
 use std::collections::BTreeMap;
 
-/// Runs of a cell by treatment (in its order) and block.
+/// Runs of a cell, indexed by treatment (in the cell's order), then by block.
 pub(super) struct Table<'a> {
     pub runs: Vec<Vec<Option<&'a Run>>>,
 }
@@ -37,13 +37,13 @@ impl<'a> Table<'a> {
         all.map(|r| r.and_then(|r| r.value(metric)).filter(|v| v.is_finite()))
             .collect()
     }
-    /// How long runs took, or took at least.
+    /// How long each run took; a lower bound where the run reached its limit.
     fn untils(&self) -> Vec<Vec<Option<Until>>> {
         let of = |r: &Option<&Run>| r.and_then(Run::until);
         let column = |c: &Vec<Option<&Run>>| c.iter().map(of).collect();
         self.runs.iter().map(column).collect()
     }
-    /// Every treatment gave the same in all blocks, to the last bit, and there are enough.
+    /// True if each treatment gave bit-identical runs in all blocks, and there are enough blocks.
     fn exact(&self) -> bool {
         self.blocks() >= crate::conduct::EXACT_BLOCKS as usize
             && self.runs.iter().all(|column| {
@@ -54,7 +54,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// All cells, not judged.
+/// Builds all cells, without verdicts.
 pub(super) fn all(results: &Results) -> Vec<CellAnalysis> {
     let mut runs: Vec<Vec<&Run>> = vec![Vec::new(); results.cells.len()];
     for run in &results.runs {
@@ -68,8 +68,8 @@ pub(super) fn all(results: &Results) -> Vec<CellAnalysis> {
         .collect()
 }
 
-/// The rows of a cell: one for each metric that decides and has a value. The first stands even
-/// without a value: it tells that there is none.
+/// Builds the rows of a cell: one for each deciding metric that has a value. The first row is kept
+/// even without a value, to report that the value is missing.
 fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     let cell = &results.cells[index];
     let table = Table::new(&cell.treatments, runs);
@@ -83,7 +83,7 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     for (row, of) in rows.iter_mut().enumerate() {
         (of.row, of.rows) = (row, metrics.len());
         of.checks.retain(|_| row == 0);
-        // What is a row of its own is not "also seen".
+        // A metric with a row of its own is not listed among the secondary metrics.
         of.secondary
             .retain(|s| row == 0 && metrics.iter().all(|m| m.name != s.metric.name));
     }
@@ -93,7 +93,7 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
 fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
-    // Only the first row's intervals end a cell, and are wider for it.
+    // Only the first row's intervals can end a cell, so only they are widened for it.
     let decides_end = metric.name == cell.primary.name;
     let columns: Vec<_> = (0..treatments.len())
         .map(|t| table.column(t, &metric.name))
@@ -204,7 +204,7 @@ fn side(
         of: runs.iter().flatten().count(),
         than_s: stored(than_s),
     });
-    // What the finished runs gave is no picture of all of them.
+    // The finished runs alone do not represent all runs.
     let d = match censored {
         Some(_) => stats::describe(&[]),
         None => d,
@@ -230,11 +230,11 @@ fn side(
     }
 }
 
-/// Makes the comparisons of a cell.
+/// Builds the comparisons of a cell.
 struct Make<'a> {
-    /// How long runs took, or took at least, by treatment and block.
+    /// How long each run took (a lower bound at the limit), by treatment and block.
     untils: &'a [Vec<Option<Until>>],
-    /// The times that count where a run reached its limit; empty: none did.
+    /// Times used where a run reached its limit; empty if no run did.
     times: &'a [Vec<Option<f64>>],
     treatments: &'a [usize],
     method: &'a Method,
@@ -249,8 +249,9 @@ struct Make<'a> {
 type Columns = [Vec<Option<f64>>];
 
 impl Make<'_> {
-    /// Which treatments kept the rule from stopping at the look before the last: their intervals
-    /// are narrow by luck. Those whose interval was narrow enough before are not.
+    /// Treatments that kept the stopping rule from stopping at the look before the last. Their
+    /// intervals are narrow by luck. Treatments with a narrow enough interval at that look are not
+    /// included.
     fn bound(&self, columns: &Columns, reference: usize, better: Better) -> Vec<bool> {
         let rule = stopping(self.method);
         let by_rule = matches!(self.ended, CellEnd::Met(_))
@@ -284,7 +285,7 @@ impl Make<'_> {
                 c.at_limit = Some(at_limit);
                 return Some(c);
             }
-            // Of a pair without the reference either may have bound the stop.
+            // In a pair without the reference, either side may have delayed the stop.
             let widened = bound[a] || bound[b];
             self.compare(&columns[a], &columns[b], (a, b), metric, widened)
         };
@@ -297,7 +298,8 @@ impl Make<'_> {
         )
     }
 
-    /// Blocks in which runs of two treatments reached their limit; `None`: in none.
+    /// Blocks in which runs of two treatments reached their limit; `None` if there are no such
+    /// blocks.
     fn at_limit(&self, a: usize, b: usize) -> Option<AtLimit> {
         let mut found = AtLimit::default();
         if !self.times.is_empty() {
@@ -375,7 +377,8 @@ impl Make<'_> {
             let of = |t: usize| of(t).filter(|s| s.metric.name == metric.name);
             return match (of(one), of(other)) {
                 (Some(s), Some(t)) => Some(Comparison::summaries(s, t, metric)),
-                // Runs on one side only are taken as they would have been published.
+                // If only one side has single runs, they are summarised as a publication would do
+                // it.
                 (Some(s), None) if y.iter().any(Option::is_some) => {
                     let t = super::unpaired::summed(other, &have(y), metric);
                     Some(Comparison::summaries(s, &t, metric))
@@ -408,22 +411,22 @@ impl Make<'_> {
     }
 }
 
-/// With no more room than they take: of a thousand cells what is left over is most of it.
+/// Collects without spare capacity: with a thousand cells, spare capacity is most of the memory.
 fn fitting<T>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut all: Vec<T> = all.collect();
     all.shrink_to_fit();
     all
 }
 
-/// Every block gave one and the same value, and there are enough: nothing random reaches it.
+/// True if every block gave the same value and there are enough blocks: no randomness affects it.
 fn same(column: &[Option<f64>]) -> bool {
     let first = column.first().copied().flatten();
     column.len() >= crate::conduct::EXACT_BLOCKS as usize
         && first.is_some_and(|f| column.iter().all(|v| *v == Some(f)))
 }
 
-/// An interval that was looked at after every block, and ended the cell when it had left 0, is as
-/// wide as one that may be looked at.
+/// Widens an interval that was looked at after every block, and that ended the cell once it
+/// excluded 0. It becomes as wide as an interval that allows repeated looks.
 fn watched(p: &mut Paired, alpha: f64) {
     let (Some(mean), Some(se), Some(df)) = (p.mean, p.se, p.df) else {
         return;
@@ -448,7 +451,7 @@ fn watched(p: &mut Paired, alpha: f64) {
         .map(|(l, h)| (libm::exp(l), libm::exp(h)));
 }
 
-/// Judges all comparisons of a cell, with the sizes of the three families.
+/// Judges all comparisons of a cell. `families` holds the sizes of the three families.
 pub(super) fn judge(cell: &mut CellAnalysis, method: &Method, families: (usize, usize, usize)) {
     let level: BTreeMap<usize, f64> = cell
         .sides
@@ -479,7 +482,7 @@ pub(super) fn judge(cell: &mut CellAnalysis, method: &Method, families: (usize, 
     }
 }
 
-/// Who is ahead of whom.
+/// Determines the best treatment, the winner and the undefeated treatments of a cell.
 pub(super) fn conclude(cell: &mut CellAnalysis, method: &Method, family: usize) {
     let better = cell.better();
     let value = |s: &Side| s.geometric_mean.or(s.mean).map(|m| m * better.sign());
@@ -487,7 +490,7 @@ pub(super) fn conclude(cell: &mut CellAnalysis, method: &Method, family: usize) 
         .sides
         .iter()
         .filter_map(|s| value(s).map(|v| (s.treatment, v)));
-    // The first of equals, in the order they are printed in.
+    // On a tie the first in printing order wins.
     let best = with.reduce(|a, b| if b.1 > a.1 { b } else { a });
     cell.best = best.map(|b| b.0);
     let all: Vec<usize> = cell.sides.iter().map(|s| s.treatment).collect();

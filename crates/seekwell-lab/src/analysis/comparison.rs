@@ -4,134 +4,136 @@ use crate::results::MetricInfo;
 use crate::stats::{self, Better, Paired, Scale, Verdict, VerdictInput, stored};
 use serde::{Deserialize, Serialize};
 
-/// How two treatments were compared.
+/// The test that compared two treatments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// Paired t on log ratios within blocks.
+    /// Paired t test on log ratios within blocks.
     #[default]
     Paired,
-    /// Paired t on differences: a value was 0 or negative, and has no log.
+    /// Paired t test on differences: some value is 0 or negative, so it has no logarithm.
     PairedDifferences,
-    /// Welch's t on logs: blocks are not known.
+    /// Welch's t test on logarithms: the blocks are not known.
     Welch,
-    /// Welch's t on means and errors: runs are not known.
+    /// Welch's t test on means and standard errors: the single runs are not known.
     WelchSummary,
 }
 
-/// Blocks of a comparison in which runs reached their limit.
+/// Number of blocks in which runs reached their limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtLimit {
-    /// Of the one treatment alone.
+    /// Blocks in which only `one` reached its limit.
     pub one: usize,
-    /// Of the other alone.
+    /// Blocks in which only `other` reached its limit.
     pub other: usize,
-    /// Of both.
+    /// Blocks in which both reached their limit.
     pub both: usize,
 }
 
-/// Why a difference without any spread may be believed after three blocks.
+/// Reason to accept a difference without any spread after three blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Exact {
-    /// It has spread, or may have.
+    /// The difference has spread, or may have.
     #[default]
     No,
-    /// Both sides gave one value in all blocks; other figures of the runs differ.
+    /// Each side gave a single value in all blocks; other figures of the runs differ.
     Value,
     /// No run depends on its seed.
     Run,
 }
 
-/// A treatment against another in one cell and metric.
+/// One treatment compared with another, in one cell and metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// Which treatment, by place in the results.
+    /// The treatment that is compared, as an index into the results.
     pub one: usize,
-    /// Against which.
+    /// The treatment it is compared with.
     pub other: usize,
-    /// By what test.
+    /// The test used.
     pub test: Test,
-    /// Blocks with both, or the runs of the smaller side where there are no blocks.
+    /// Blocks that have both; without blocks, the runs of the smaller side.
     pub n: usize,
-    /// Runs that lost their partner.
+    /// Runs without a partner in their block.
     pub dropped: usize,
-    /// Mean of the logs of one / other, or of the differences; `None`: no block has both.
+    /// Mean log ratio one / other, or mean difference; `None` if no block has both.
     pub mean: Option<f64>,
-    /// Their standard deviation.
+    /// Standard deviation of the log ratios or differences.
     pub sd: Option<f64>,
-    /// Standard error, with the stopping rule's factor where it is due.
+    /// Standard error, including the stopping rule's factor where it applies.
     pub se: Option<f64>,
     /// Degrees of freedom.
     pub df: Option<f64>,
-    /// Half-width that a metric in whole steps adds.
+    /// Half-width added because the metric has coarse steps.
     pub step_added: f64,
-    /// The stopping rule widened the interval.
+    /// True if the stopping rule widened the interval.
     pub corrected: bool,
-    /// one / other.
+    /// Ratio one / other.
     pub ratio: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of `ratio`.
     pub ratio95: Option<(f64, f64)>,
-    /// 95 % interval of `mean`.
+    /// 95 % confidence interval of `mean`.
     pub interval95: Option<(f64, f64)>,
     /// Ratio of the arithmetic means over the same blocks.
     pub ratio_of_means: Option<f64>,
-    /// Two-sided p.
+    /// Two-sided p value.
     pub p: Option<f64>,
-    /// p with the rounding of published digits at its worst; `None`: nothing was rounded.
+    /// The p value with the worst possible rounding of published digits; `None` if nothing was
+    /// rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_rounded: Option<f64>,
-    /// The same after Holm over the experiment.
+    /// `p_rounded` after Holm's correction over the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_rounded_adjusted: Option<f64>,
-    /// p after Holm over the experiment.
+    /// `p` after Holm's correction over the experiment.
     pub p_adjusted: Option<f64>,
-    /// The interval of `mean` that decides: at the error that Holm's correction leaves to this
-    /// comparison, so that it excludes 0 exactly where `p_adjusted` is small enough.
+    /// The interval of `mean` that decides. It uses the error that Holm's correction leaves to this
+    /// comparison, so it excludes 0 exactly where `p_adjusted` is small enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding95: Option<(f64, f64)>,
-    /// What Holm's correction divides the error of this comparison by.
+    /// The number by which Holm's correction divides this comparison's error.
     #[serde(skip)]
     pub(super) divisor: f64,
-    /// p after Holm within the cell.
+    /// `p` after Holm's correction within the cell.
     pub p_cell: Option<f64>,
-    /// p of "the difference is as large as the margin".
+    /// p value of the hypothesis that the difference is as large as the margin.
     pub p_margin: Option<f64>,
     /// Verdict over the experiment.
     pub verdict: Verdict,
     /// Verdict within the cell.
     pub verdict_cell: Verdict,
-    /// Blocks in which one is better.
+    /// Blocks in which `one` is better.
     pub ahead: usize,
-    /// Blocks in which they are equal.
+    /// Blocks in which both are equal.
     pub equal: usize,
-    /// p of the signed rank test.
+    /// p value of the signed rank test.
     pub p_rank: Option<f64>,
-    /// Hodges-Lehmann: ratio of the typical run, or difference.
+    /// Hodges-Lehmann estimate: the typical run's ratio or difference.
     pub typical: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of `typical`.
     pub typical95: Option<(f64, f64)>,
-    /// Runs that reached their limit; then the ratio is of the time for the same work, which
-    /// counts as the limit at most.
+    /// Runs that reached their limit. If set, the ratio compares the time for the same work; a time
+    /// above the limit counts as the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<AtLimit>,
-    /// Mean and typical run disagree: a few runs decide.
+    /// Mean and typical run disagree: outliers drive the mean.
     pub tail_decides: bool,
-    /// Blocks that an interval of the wanted width needs, where this one is wider.
+    /// Blocks needed for an interval of the requested width, if this interval is wider.
     pub blocks_needed: Option<u32>,
-    /// Verdict in words, of `one`.
+    /// The verdict on `one` in words.
     pub words: String,
     #[serde(skip)]
     pub(super) exact: Exact,
 }
 
 impl Comparison {
-    /// How many times better `one` is, of the direction that is good; below 1: worse. `None` where
+    /// How many times better `one` is, whichever direction is better; below 1 it is worse. `None`
+    /// if
     /// there is no ratio.
     pub fn times_better(&self, better: Better) -> Option<f64> {
         self.ratio
             .map(|r| if better == Better::Higher { r } else { 1.0 / r })
     }
-    /// Ends of its interval in the same direction, the lower first.
+    /// The interval of [`Self::times_better`], lower end first.
     pub fn better95(&self, better: Better) -> Option<(f64, f64)> {
         let (low, high) = self.ratio95?;
         Some(match better {
@@ -139,8 +141,8 @@ impl Comparison {
             Better::Lower => (1.0 / high, 1.0 / low),
         })
     }
-    /// Does it agree with "it does not matter": is it level, or is its estimate within the margin and
-    /// its 90 % interval within twice the margin?
+    /// Whether the comparison supports "it does not matter": either it is level, or its estimate
+    /// lies within the margin and its 90 % interval within twice the margin.
     pub(super) fn agrees(&self, margin: f64) -> bool {
         let mu = libm::log1p(margin);
         let small = || {
@@ -153,7 +155,7 @@ impl Comparison {
         };
         self.near() || small().unwrap_or(false)
     }
-    /// The same of the interval that decides.
+    /// The deciding interval of [`Self::times_better`], lower end first.
     pub fn better_deciding(&self, better: Better) -> Option<(f64, f64)> {
         let (low, high) = self.deciding95.filter(|_| self.ratio.is_some())?;
         let (low, high) = (libm::exp(low), libm::exp(high));
@@ -162,7 +164,7 @@ impl Comparison {
             Better::Lower => (1.0 / high, 1.0 / low),
         })
     }
-    /// The interval at the error that the correction leaves to it.
+    /// The interval at the error that the correction leaves to this comparison.
     fn widened(&self, alpha: f64) -> Option<(f64, f64)> {
         let ((low, high), df) = (self.interval95?, self.df?);
         let (usual, own) = (
@@ -173,27 +175,27 @@ impl Comparison {
         let middle = (low + high) / 2.0;
         Some(both((middle - half, middle + half)))
     }
-    /// Is `one` shown to be better, over the experiment?
+    /// Whether `one` is shown to be better, over the experiment.
     pub fn wins(&self, better: Better) -> bool {
         self.verdict.claims() && self.mean.is_some_and(|m| m * better.sign() > 0.0)
     }
-    /// Only one of the two reached limits: it is behind by at least the ratio.
+    /// Whether only one of the two reached limits. It is then behind by at least the ratio.
     pub fn at_least(&self) -> bool {
         self.at_limit
             .is_some_and(|l| l.both == 0 && (l.one == 0) != (l.other == 0))
     }
-    /// Is it shown that they differ by less than the margin?
+    /// Whether the two are shown to differ by less than the margin.
     pub fn level(&self) -> bool {
         use Verdict::{Identical, NoDifference, RealButSmall};
         matches!(self.verdict, Identical | NoDifference | RealButSmall)
     }
 
-    /// The same, or equal in every block so far, which is not shown to stay so.
+    /// Whether the two are level, or equal in every block so far (which does not prove a tie).
     pub fn near(&self) -> bool {
         self.level() || (self.n > 1 && self.equal == self.n)
     }
 
-    /// A verdict on times of which some are lower bounds: it claims no equality.
+    /// The verdict if some times are lower bounds: it never claims equality.
     fn of_bounds(&self, v: Verdict, better: bool) -> Verdict {
         match v {
             Verdict::RealButSmall if self.at_least() && better => Verdict::BetterMaybeSmall,
@@ -206,7 +208,7 @@ impl Comparison {
         }
     }
 
-    /// Of paired runs.
+    /// Compares paired runs.
     pub(super) fn paired(
         one: usize,
         other: usize,
@@ -290,18 +292,18 @@ impl Comparison {
         }
     }
 
-    /// No spread is seen, and too few blocks to believe it: its standard error of 0 says nothing.
+    /// Whether no spread was seen in too few blocks: a standard error of 0 then has no meaning.
     pub(super) fn unbelieved(&self) -> bool {
         self.se == Some(0.0) && self.verdict == Verdict::CannotTell
     }
 
-    /// It would hold over the experiment, but for the rounding of the digits it was published with.
+    /// Whether the claim would hold over the experiment without the rounding of published digits.
     pub fn lost_to_rounding(&self, alpha: f64) -> bool {
         let holds = |p: Option<f64>| p.is_some_and(|p| p <= alpha);
         holds(self.p_adjusted) && self.p_rounded.is_some() && !holds(self.p_rounded_adjusted)
     }
 
-    /// Half the margin's width on the scale of `mean`.
+    /// The margin's half-width on the scale of `mean`.
     fn mu(&self, margin: f64, level: f64) -> f64 {
         match self.ratio {
             Some(_) => libm::log1p(margin),
@@ -309,11 +311,11 @@ impl Comparison {
         }
     }
 
-    /// Judges it, with the p of both families known. `level`: mean of the reference side, for
-    /// what has no ratio.
+    /// Sets the verdicts; the p values of both families must be known. `level` is the mean of the
+    /// reference side, needed where there is no ratio.
     pub(super) fn judge(&mut self, of: &Judge<'_>, level: f64) {
         let Some(mean) = self.mean else {
-            // Without a block there is nothing to judge.
+            // Without a common block there is nothing to judge.
             self.words = super::words::of(self, of);
             return;
         };
@@ -350,7 +352,7 @@ impl Comparison {
             (Some(t), Some(r)) => t.min(r) < 0.05 && t.max(r) > 0.2,
             _ => false,
         };
-        // Below six blocks no rank test can say 5 %.
+        // With fewer than six blocks no rank test can reach 5 %.
         self.tail_decides = self.n >= 6 && (apart || disagree);
         if let (Some(sd), Some((low, high))) = (self.sd, self.interval95) {
             let half = (high - low) / 2.0;
@@ -365,17 +367,17 @@ impl Comparison {
     }
 }
 
-/// More blocks than that are "many".
+/// A larger number of blocks is printed as "many".
 pub(super) const BLOCKS_MOST: u32 = 10_000;
 
-/// What is judged by.
+/// Everything that a verdict depends on.
 pub(super) struct Judge<'a> {
     pub better: Better,
     pub margin: f64,
     pub alpha: f64,
     pub target: f64,
     pub fraction: f64,
-    /// Comparisons of the experiment's family.
+    /// Number of comparisons in the experiment's family.
     pub family: usize,
     pub metric: &'a MetricInfo,
 }

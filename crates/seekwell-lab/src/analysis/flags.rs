@@ -1,4 +1,4 @@
-//! Signs of noise beside a cell's verdicts. Nothing is dropped for them.
+//! Signs of noise, shown next to a cell's verdicts. They never remove any data.
 
 use super::CellAnalysis;
 use crate::results::{Results, Run};
@@ -11,128 +11,128 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum Flag {
-    /// Runs scatter by more than 5 %.
+    /// Runs have a coefficient of variation above 5 %.
     Spread {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// SD over mean.
+        /// Standard deviation divided by the mean.
         cv: f64,
     },
     /// Runs far from the others.
     Outlier {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// In which blocks.
+        /// The blocks of the outliers.
         blocks: Vec<usize>,
     },
     /// Runs fall into two groups.
     TwoModes {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// Distance of the groups, relative.
+        /// Relative distance between the groups.
         gap: f64,
-        /// Share of the smaller.
+        /// Share of the smaller group.
         share: f64,
     },
-    /// Figures move over the blocks.
+    /// Values drift over the blocks.
     Trend {
-        /// Relative, per block.
+        /// Relative change per block.
         slope: f64,
-        /// Of Mann and Kendall.
+        /// p value of the Mann-Kendall test.
         p: f64,
     },
     /// A run depends on the one before it.
     CarryOver {
-        /// Of the F test.
+        /// p value of the F test.
         p: f64,
     },
-    /// A few runs decide: mean and typical run disagree.
+    /// Mean and typical run disagree: outliers drive the mean.
     TailDecides {
-        /// Whose comparison with the reference.
+        /// The treatment that is compared with the reference.
         treatment: usize,
     },
-    /// The ratio of the arithmetic means is another.
+    /// The ratio of the arithmetic means differs from the ratio that is reported.
     MeansDiffer {
-        /// Whose comparison with the reference.
+        /// The treatment that is compared with the reference.
         treatment: usize,
-        /// That ratio.
+        /// Ratio of the arithmetic means.
         ratio: f64,
     },
-    /// The metric comes in steps coarser than its spread.
+    /// The metric's steps are coarser than its spread.
     Step {
-        /// Whose comparison with the reference.
+        /// The treatment that is compared with the reference.
         treatment: usize,
-        /// Half-width added.
+        /// Half-width added to the interval.
         added: f64,
     },
-    /// Half of the runs had to be left out as warm-up: perhaps they were never steady.
+    /// Half of each run was left out as warm-up; the runs may never have been steady.
     NotReached {
-        /// What was left out.
+        /// Seconds left out.
         seconds: u32,
     },
-    /// The host was busy with something else.
+    /// The host was busy with other work.
     HostBusy {
-        /// During whose runs.
+        /// The treatment whose runs were affected.
         treatment: usize,
-        /// How many of them.
+        /// Number of affected runs.
         runs: usize,
-        /// Share of the processors' time in the worst.
+        /// Largest share of processor time that other work took in a run.
         most: f64,
     },
-    /// Figures still moved when runs ended.
+    /// Values still changed when runs ended.
     Moving {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// Last third of a run against the middle one, relative.
+        /// Relative difference between the last third and the middle third of a run.
         change: f64,
     },
-    /// Fewer operations than a value needs.
+    /// There are fewer operations than a reliable value needs.
     FewOperations {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// In a run.
+        /// Operations in a run.
         n: u64,
     },
     /// Runs reached their limit before their work was done.
     AtLimit {
-        /// Whose.
+        /// The treatment.
         treatment: usize,
-        /// How many.
+        /// Runs that reached the limit.
         runs: usize,
-        /// Of so many.
+        /// All runs of the treatment.
         of: usize,
-        /// Their work takes longer than this, s.
+        /// The work takes longer than this, in s.
         than_s: f64,
     },
-    /// Tasks got next to nothing while others of their kind went on.
+    /// Tasks got next to nothing while similar tasks continued.
     Starved {
-        /// Under whom.
+        /// The treatment.
         treatment: usize,
-        /// In how many runs.
+        /// Number of runs with starvation.
         runs: usize,
-        /// Of the first of them.
+        /// The first starved task.
         first: Starved,
     },
-    /// It fails more often than the reference, or in more than a tenth of the blocks.
+    /// The treatment fails more often than the reference, or in more than a tenth of the blocks.
     Fails {
-        /// Who.
+        /// The treatment.
         treatment: usize,
         /// Failed runs.
         failed: usize,
-        /// Of so many.
+        /// All runs of the treatment.
         of: usize,
     },
 }
 
-/// Spread that is flagged.
+/// Smallest coefficient of variation that is flagged.
 const CV: f64 = 0.05;
-/// Operations behind a mean or a rate, at least: the mean of ten is known to a third.
+/// Fewest operations for a mean or a rate. The mean of ten is accurate to about a third.
 pub const FEWEST: u64 = 10;
 
-/// Finds those of a judged cell.
+/// Finds the flags of a judged cell.
 pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
     let margin = results.about.method.margin;
-    // The first ones are always shown.
+    // Starvation is always shown.
     let mut flags = starvation(cell, results);
     let columns: Vec<Vec<Option<f64>>> = cell.sides.iter().map(|s| s.values.clone()).collect();
     let outliers = stats::outliers(&columns, margin);
@@ -202,8 +202,8 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             }),
     );
     failures(cell, results, &mut flags);
-    // A block of a simulation is a seed, and its runs follow on no other: nothing drifts there, and
-    // nothing is carried over, unless the drive is.
+    // In a simulation a block is a seed, and runs do not follow each other. So nothing can drift or
+    // be carried over, unless the drive itself is carried over.
     let index = results.cells.iter().position(|c| c.name == cell.name);
     let simulated = index.is_some_and(|i| results.cells[i].substrate == "sim");
     if results.about.paired && (!simulated || results.about.method.carried) {
@@ -264,7 +264,7 @@ fn failures(cell: &CellAnalysis, results: &Results, flags: &mut Vec<Flag>) {
             }
         }
         let often = side.failed * 10 > cell.blocks;
-        // P(as many or more of the discordant blocks), each a fair coin.
+        // P(this many or more of the discordant blocks), where each block is a fair coin flip.
         let more = side.treatment != cell.reference && own > 0 && {
             let coin = Binomial::new(0.5, own + its);
             coin.is_ok_and(|b| b.sf(own - 1) < 0.05)

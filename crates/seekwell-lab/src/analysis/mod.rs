@@ -1,10 +1,10 @@
-//! From results to what may be said of them: per cell and comparison the effect, its interval and
-//! the verdict; flags; the overview of an experiment.
+//! Turns results into conclusions: effect, interval and verdict for each cell and comparison,
+//! flags, and the overview of an experiment.
 //!
-//! The primary comparisons are those with the reference, corrected over all of the experiment. All
-//! pairs are computed from the same data, corrected over all pairs of the experiment: who is ahead
-//! of everybody is a question that looks at all of them. Other metrics are a family of their own.
-//! The numbers are rounded to 12 digits, so that equal results give equal bytes on every machine.
+//! The primary comparisons are those with the reference, corrected over the whole experiment. All
+//! pairs are also computed from the same data, corrected over all pairs of the experiment, because
+//! "is it ahead of all others" looks at all pairs. Other metrics form a family of their own.
+//! Numbers are rounded to 12 digits, so that equal results give equal bytes on every machine.
 
 mod cells;
 mod comparison;
@@ -27,85 +27,86 @@ use crate::results::{Cell, CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};
 use serde::{Deserialize, Serialize};
 
-/// Version of the analysis as it is written; raised when a field changes its meaning.
+/// Version of the written analysis; it is raised when a field changes its meaning.
 pub const ANALYSIS_VERSION: u32 = 1;
 
-/// What may be said of an experiment.
+/// The conclusions of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
     /// [`ANALYSIS_VERSION`].
     pub version: u32,
-    /// How it was repeated and is judged.
+    /// How the experiment was repeated and is judged.
     pub method: Method,
-    /// Labels of the treatments, by place.
+    /// Labels of the treatments, by index.
     pub treatments: Vec<String>,
-    /// Primary comparisons that were tested, over all cells.
+    /// Number of primary comparisons that were tested, over all cells.
     pub comparisons: usize,
-    /// By cell and row.
+    /// One entry per cell and row.
     pub cells: Vec<CellAnalysis>,
     /// Cells of one device and machine together, with all their rows.
     pub groups: Vec<Group>,
 }
 
-/// What may be said of one metric of a cell that decides: a row. Most cells have one.
+/// Conclusions for one deciding metric of a cell (a row). Most cells have one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellAnalysis {
-    /// The cell, by place in [`Results::cells`].
+    /// The cell, as an index into [`Results::cells`].
     #[serde(default)]
     pub cell: usize,
-    /// Which of its rows, from 0.
+    /// Index of the row within its cell, from 0.
     #[serde(default)]
     pub row: usize,
-    /// How many rows it has.
+    /// Number of rows of the cell.
     #[serde(default = "one_row")]
     pub rows: usize,
-    /// Its name.
+    /// Name of the cell.
     pub name: String,
-    /// Device, as tables call it.
+    /// Device, as tables print it.
     pub device: String,
-    /// Workload, as tables call it.
+    /// Workload, as tables print it.
     pub workload: String,
-    /// Machine; empty: the usual one.
+    /// Machine; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The metric that decides.
+    /// The deciding metric.
     pub metric: MetricInfo,
-    /// The reference, by place of the treatment.
+    /// The reference, as a treatment index.
     pub reference: usize,
     /// Blocks with at least one run.
     pub blocks: usize,
-    /// How it ended.
+    /// Why the cell ended.
     pub ended: CellEnd,
-    /// No run depends on its seed: one number each, exactly.
+    /// No run depends on its seed: each treatment has one exact number.
     pub exact: bool,
-    /// Each treatment on its own.
+    /// Statistics of each treatment.
     pub sides: Vec<Side>,
-    /// Each with the reference.
+    /// Each treatment compared with the reference.
     pub comparisons: Vec<Comparison>,
-    /// Each with each other, in the order of the cell's treatments.
+    /// All pairs, in the order of the cell's treatments.
     pub pairs: Vec<Comparison>,
-    /// The treatment with the best mean, by place.
+    /// The treatment with the best mean, by index.
     pub best: Option<usize>,
-    /// The one that is shown to be ahead of every other.
+    /// The treatment that is shown to be ahead of every other.
     pub winner: Option<usize>,
-    /// Those that none is shown to be ahead of.
+    /// Undefeated treatments: no other is shown to be ahead of them.
     pub not_beaten: Vec<usize>,
     /// All pairs are shown to differ by less than the margin.
     pub level: bool,
-    /// Least relative difference from the reference that so many blocks see in four cases of five.
+    /// Smallest relative difference from the reference that this number of blocks detects with a
+    /// power of 80 %.
     pub visible: Option<f64>,
-    /// What its values leave out at the start of timed runs.
+    /// Time that the values leave out at the start of timed runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs;
-    /// of the first row.
+    /// Metrics without a row that must agree before the analysis says that nothing differs. Set on
+    /// the first row only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// Signs of noise.
     pub flags: Vec<Flag>,
-    /// Other metrics, each treatment with the reference.
+    /// Other metrics, each treatment compared with the reference.
     pub secondary: Vec<Secondary>,
-    /// The answer in a sentence.
+    /// The answer in one sentence.
     pub sentence: String,
 }
 
@@ -113,17 +114,17 @@ fn one_row() -> usize {
     1
 }
 
-/// A metric that must agree before it is said that nothing differs.
+/// A metric that must agree before the analysis says that nothing differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// Which.
+    /// The metric.
     pub metric: MetricInfo,
-    /// Treatment, by place, with the geometric mean of its blocks.
+    /// Treatment index and the geometric mean of its blocks.
     pub values: Vec<(usize, f64)>,
 }
 
 impl Check {
-    /// How many times worse than the best a treatment is, and who is the best.
+    /// How many times worse than the best a treatment is, and the index of the best.
     pub fn behind(&self, treatment: usize) -> Option<(f64, usize)> {
         let sign = better(&self.metric).sign();
         let own = self.values.iter().find(|v| v.0 == treatment)?.1;
@@ -132,17 +133,17 @@ impl Check {
         let times = libm::exp(sign * (libm::log(best.1) - libm::log(own)));
         Some((times, best.0))
     }
-    /// How far apart the best and the worst are, times.
+    /// Ratio between the best and the worst.
     fn spread(&self) -> f64 {
         let behind = |v: &(usize, f64)| self.behind(v.0).map_or(1.0, |b| b.0);
         self.values.iter().map(behind).fold(1.0, f64::max)
     }
 }
 
-/// A treatment in a cell.
+/// Statistics of one treatment in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Side {
-    /// Which, by place.
+    /// Treatment index.
     pub treatment: usize,
     /// Runs with a value.
     pub n: usize,
@@ -153,7 +154,7 @@ pub struct Side {
     pub censored: Option<Longer>,
     /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// Geometric mean, where all values are positive.
+    /// Geometric mean, if all values are positive.
     pub geometric_mean: Option<f64>,
     /// Median.
     pub median: Option<f64>,
@@ -163,39 +164,39 @@ pub struct Side {
     pub se: Option<f64>,
     /// 95 % interval of the mean.
     pub interval95: Option<(f64, f64)>,
-    /// Operations behind a value, at least; `None`: not known.
+    /// Fewest operations that a value is based on; `None` if not known.
     pub operations: Option<u64>,
-    /// Value of each block.
+    /// One value per block.
     pub values: Vec<Option<f64>>,
 }
 
 /// Runs of a side that reached their limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Longer {
-    /// How many.
+    /// Runs that reached their limit.
     pub runs: usize,
-    /// Of so many.
+    /// All runs.
     pub of: usize,
-    /// Their work takes longer than this, s: the shortest time until a limit.
+    /// The work takes longer than this, in s: the shortest time after which a limit was reached.
     pub than_s: f64,
 }
 
 /// Another metric of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Secondary {
-    /// Which.
+    /// The metric.
     pub metric: MetricInfo,
-    /// Each treatment with the reference, corrected over all secondary comparisons.
+    /// Each treatment compared with the reference, corrected over all secondary comparisons.
     pub comparisons: Vec<Comparison>,
 }
 
 impl Analysis {
-    /// The rows of a cell of the results.
+    /// The rows of one cell of the results.
     pub fn rows(&self, cell: usize) -> impl Iterator<Item = &CellAnalysis> {
         self.cells.iter().filter(move |c| c.cell == cell)
     }
-    /// The cells of the results that a group's rows were measured in; a cell of several rows comes
-    /// several times.
+    /// The cells that a group's rows were measured in. A cell with several rows appears several
+    /// times.
     pub fn measured<'a>(
         &self,
         results: &'a Results,
@@ -221,12 +222,12 @@ impl CellAnalysis {
             _ => format!("{}, {}", self.workload, self.metric.name),
         }
     }
-    /// Which direction of its metric is good.
+    /// Which direction of the metric is better.
     pub fn better(&self) -> Better {
         better(&self.metric)
     }
-    /// The comparison of two of its treatments, as it was made; the second is true where `one` is
-    /// the other of it.
+    /// The comparison of two treatments. The second value is true if the comparison was made in the
+    /// opposite direction.
     pub fn pair(&self, one: usize, other: usize) -> Option<(&Comparison, bool)> {
         self.pairs.iter().find_map(|p| match (p.one, p.other) {
             pair if pair == (one, other) => Some((p, false)),
@@ -234,7 +235,7 @@ impl CellAnalysis {
             _ => None,
         })
     }
-    /// How many times better `one` is than `other`, with the interval that decides.
+    /// How many times better `one` is than `other`, with the deciding interval.
     pub fn times(&self, one: usize, other: usize) -> Option<(f64, Option<(f64, f64)>)> {
         let (pair, turned) = self.pair(one, other)?;
         let better = self.better();
@@ -244,7 +245,7 @@ impl CellAnalysis {
             true => (1.0 / times, ends.map(|(l, h)| (1.0 / h, 1.0 / l))),
         })
     }
-    /// Who is ahead.
+    /// The treatments that are ahead.
     pub fn ahead(&self) -> Ahead {
         let Some(best) = self.best else {
             return Ahead::Open;
@@ -260,7 +261,7 @@ impl CellAnalysis {
             false => Ahead::Open,
         }
     }
-    /// Is `one` shown to be ahead of `other`?
+    /// Whether `one` is shown to be ahead of `other`.
     pub fn beats(&self, one: usize, other: usize) -> bool {
         self.pair(one, other).is_some_and(|(p, turned)| {
             let ahead = p.mean.is_some_and(|m| m * self.better().sign() > 0.0);
@@ -269,14 +270,14 @@ impl CellAnalysis {
     }
 }
 
-/// Who is ahead in a cell.
+/// Outcome of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// These treatments, level with each other.
+    /// These treatments are ahead, and level with each other.
     Who(Vec<usize>),
-    /// All are level.
+    /// All treatments are level.
     Level,
-    /// It is not decided, or there is nothing to decide by.
+    /// The cell is undecided, or there is no data to decide it.
     Open,
 }
 
@@ -287,12 +288,12 @@ fn better(metric: &MetricInfo) -> Better {
     }
 }
 
-/// Analyses results; over several workloads all count alike.
+/// Analyses results; all workloads have equal weight.
 pub fn analyse(results: &Results) -> Analysis {
     analyse_weighted(results, &Weights::default())
 }
 
-/// Analyses results; over several workloads each counts with its weight.
+/// Analyses results; each workload has the given weight.
 pub fn analyse_weighted(results: &Results, weights: &Weights) -> Analysis {
     let method = &results.about.method;
     let mut cells = cells::all(results);
@@ -320,14 +321,14 @@ pub fn analyse_weighted(results: &Results, weights: &Weights) -> Analysis {
     }
 }
 
-/// Corrects p over all of them and within each; gives the size of the family.
+/// Corrects p values over all families and within each; returns the total number of comparisons.
 fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
     let all: Vec<Option<f64>> = families
         .iter()
         .flat_map(|f| f.iter().map(|c| c.p))
         .collect();
     let mut steps = stats::holm_steps(&all).into_iter();
-    // Published figures: what is left of p once their digits may have been rounded.
+    // For published figures: the p value that remains under the worst rounding of their digits.
     let rounded: Vec<Option<f64>> = families
         .iter()
         .flat_map(|f| f.iter().map(|c| c.p_rounded.or(c.p)))

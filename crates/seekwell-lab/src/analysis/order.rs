@@ -1,28 +1,29 @@
-//! Does the order of columns explain the ranks? Most publications ran all of one scheduler, then
-//! all of the next; a drive that ages or a file system that fills then ranks them in that order.
+//! Tests whether the order of columns explains the ranks. Most publications ran all tests of one
+//! scheduler, then all tests of the next. If a drive ages or a file system fills up, the schedulers
+//! then rank in that order.
 
 use super::Analysis;
 
-/// How often the treatments of a machine rank in the order they were listed in.
+/// How often the treatments of a machine rank in the order in which they were listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOrder {
-    /// Machine, or the device where none is told.
+    /// Machine, or the device if no machine is given.
     pub place: String,
-    /// Treatments in that order, by place.
+    /// Treatments in listed order, by index.
     pub treatments: Vec<usize>,
-    /// Cells in which all of them have a value, no two the same.
+    /// Cells in which all treatments have values, all different.
     pub cells: u32,
-    /// Of those, in how many the first is best and the last worst.
+    /// Cells in which the first treatment is best and the last is worst.
     pub best_first: u32,
-    /// In how many the last is best.
+    /// Cells in which the last treatment is best.
     pub worst_first: u32,
-    /// What chance alone gives for either.
+    /// Probability of either outcome by chance.
     pub expected: f64,
-    /// p of the larger of the two, doubled for there are two.
+    /// p value of the larger of the two counts, doubled because there are two.
     pub p: f64,
 }
 
-/// P(X >= k) of a binomial.
+/// P(X >= k) of a binomial distribution.
 fn binomial_tail(k: u32, n: u32, p: f64) -> f64 {
     let (mut term, mut sum) = (libm::pow(1.0 - p, f64::from(n)), 0.0);
     for i in 0..=n {
@@ -34,7 +35,7 @@ fn binomial_tail(k: u32, n: u32, p: f64) -> f64 {
     sum.min(1.0)
 }
 
-/// By machine and set of treatments, for three of them or more.
+/// One result per machine and set of treatments, for sets of three or more.
 pub fn column_order(analysis: &Analysis) -> Vec<ColumnOrder> {
     let mut out: Vec<ColumnOrder> = Vec::new();
     for cell in &analysis.cells {
@@ -90,7 +91,7 @@ mod tests {
     fn tails_of_a_binomial() {
         assert!((binomial_tail(0, 19, 1.0 / 6.0) - 1.0).abs() < 1e-12);
         assert!((binomial_tail(1, 2, 0.5) - 0.75).abs() < 1e-12);
-        // By hand: 3 (1/6)^2 (5/6) + (1/6)^3.
+        // Computed by hand: 3 (1/6)^2 (5/6) + (1/6)^3.
         assert!((binomial_tail(2, 3, 1.0 / 6.0) - 16.0 / 216.0).abs() < 1e-12);
     }
 }

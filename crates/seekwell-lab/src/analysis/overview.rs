@@ -1,5 +1,5 @@
-//! Several cells together: a score for each treatment on a device, who is not beaten, what to do;
-//! and a cell in a sentence.
+//! Conclusions over several cells: a score for each treatment on a device, the undefeated
+//! treatments and the decision. Also describes a cell in one sentence.
 
 use super::weights::{self, Switch, Weights};
 use super::words::{half_width, percent, size, span};
@@ -12,57 +12,57 @@ use serde::{Deserialize, Serialize};
 /// Cells of one device and machine with the same treatments and reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Device.
+    /// Device name.
     pub device: String,
-    /// Machine.
+    /// Machine name; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The rows of its cells, by place in the analysis.
+    /// The rows of its cells, as indices into the analysis.
     pub cells: Vec<usize>,
-    /// Tests that count: cells, whose rows share a weight.
+    /// Number of tests. A test is one cell; its rows share its weight.
     #[serde(default)]
     pub tests: usize,
-    /// The reference, by place.
+    /// The reference, by index.
     pub reference: usize,
     /// Each treatment against the reference over all cells, the simplest first.
     pub scores: Vec<Score>,
-    /// Those that no other is shown to beat.
+    /// Undefeated treatments: no other is shown to beat them.
     pub not_beaten: Vec<usize>,
     /// "change", "keep" or "cannot_tell".
     pub decision: String,
-    /// What to set.
+    /// The treatment to set.
     pub pick: Option<usize>,
-    /// Highest score.
+    /// The treatment with the highest score.
     pub best: Option<usize>,
-    /// It is shown not to matter: every score is within the margin of the reference's, and on no
-    /// cell are two shown to be farther apart than that.
+    /// The choice is shown not to matter: every score is within the margin of the reference's, and
+    /// no cell shows two treatments that are farther apart.
     #[serde(default)]
     pub level: bool,
-    /// Cells that take no part, with the reason.
+    /// Cells that are left out, with the reason.
     pub left_out: Vec<(usize, String)>,
-    /// Weights of its cells, as they were given; empty: all count alike.
+    /// Weights of the cells, as given; empty if all weights are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
-    /// Where the choice would be another, by workload.
+    /// Weights at which the choice would change, by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
 }
 
 impl Group {
-    /// Pairs of its cells, with the blocks of the cell.
+    /// All pairs of the group's cells, each with the number of blocks of its cell.
     fn pairs<'a>(&self, analysis: &'a Analysis) -> impl Iterator<Item = (&'a Comparison, usize)> {
         let cells = self.cells.iter().filter_map(|i| analysis.cells.get(*i));
         cells.flat_map(|c| c.pairs.iter().map(move |p| (p, c.blocks)))
     }
 
-    /// Half the widest interval of its pairs, relative.
+    /// Half the widest relative interval of its pairs.
     pub fn widest(&self, analysis: &Analysis) -> Option<f64> {
         let all = self.pairs(analysis).filter_map(|(p, _)| half_width(p));
         all.reduce(f64::max)
     }
 
-    /// Times that any other may be ahead of the reference, at most: the highest end of the
-    /// intervals of the scores; `None` where one has none.
+    /// Upper bound on how many times better than the reference another treatment may be: the
+    /// highest upper end of the scores' intervals. `None` if a score has no interval.
     pub fn at_most(&self) -> Option<f64> {
         let others = self.scores.iter().filter(|s| s.treatment != self.reference);
         let ends = others.map(|s| s.times95.map(|(_, high)| high));
@@ -70,8 +70,8 @@ impl Group {
         ends.into_iter().reduce(f64::max)
     }
 
-    /// Blocks after which every interval of it would be as narrow as was asked for; `None`: they
-    /// are, or it takes more than anybody makes.
+    /// Blocks after which every interval would be as narrow as requested. `None` if all intervals
+    /// already are, or if the number is unrealistically large.
     pub fn blocks_needed(&self, analysis: &Analysis) -> Option<u32> {
         let all = self.pairs(analysis);
         let more = all.filter_map(|(p, n)| p.blocks_needed.filter(|b| *b as usize > n));
@@ -79,51 +79,50 @@ impl Group {
     }
 }
 
-/// A treatment over several workloads.
+/// Score of a treatment over several workloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// Which, by place.
+    /// Treatment index.
     pub treatment: usize,
-    /// Times better than the reference: weighted geometric mean of the cells.
+    /// How many times better than the reference: weighted geometric mean over the cells.
     pub times: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of `times`.
     pub times95: Option<(f64, f64)>,
-    /// The interval that decides, at the error that the correction for those ahead of the reference
-    /// leaves to it ([`stats::CHANGE_ALPHA`]).
+    /// The deciding interval. It uses the error that the correction over the treatments ahead of
+    /// the reference leaves to this one ([`stats::CHANGE_ALPHA`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<(f64, f64)>,
-    /// Two-sided p.
+    /// Two-sided p value.
     pub p: Option<f64>,
-    /// Runs reached their limit on one side: the distance is at least this.
+    /// Runs reached their limit on one side only: the real distance is at least this large.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Rows on which it is shown to be ahead of the reference.
     pub won: usize,
-    /// And behind it.
+    /// Rows on which it is shown to be behind the reference.
     pub lost: usize,
-    /// Most it costs on one row, against the best there: times.
+    /// Largest cost on one row, as a factor relative to the best treatment there.
     pub regret: f64,
-    /// On which, by place of the row in the analysis.
+    /// The row of `regret`, as an index into the analysis.
     pub regret_on: Option<usize>,
-    /// The row on which an undecided cost may be the largest: its place, who may be ahead there, and
-    /// by how many times at most. `None`: on every row it is shown to be level or ahead.
+    /// The row on which an undecided cost may be the largest. `None` if the treatment is shown to
+    /// be level or ahead on every row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
 }
 
-/// A cost that is not excluded.
+/// A cost that the data does not exclude.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Undecided {
-    /// The row, by place in the analysis.
+    /// The row, as an index into the analysis.
     pub on: usize,
-    /// Who may be ahead, by place of the treatment.
+    /// The treatment that may be ahead, by index.
     pub of: usize,
-    /// By so many times at most; `None`: there is no interval.
+    /// Upper bound of the factor; `None` if there is no interval.
     pub at_most: Option<f64>,
 }
 
-/// What is simplest comes first: kernel names in the order in which they would be preferred among
-/// equals.
+/// Kernel names from simple to complex: among equals the simpler scheduler is preferred.
 const SIMPLE: [&str; 6] = ["none", "noop", "deadline", "mq-deadline", "kyber", "bfq"];
 
 fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
@@ -132,7 +131,7 @@ fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
         .get(treatment)
         .map_or("", |t| &t.scheduler);
     let rank = SIMPLE.iter().position(|s| *s == name);
-    // Others stand between kyber and bfq.
+    // Unlisted schedulers rank between kyber and bfq.
     let rank = rank.map_or(9, |r| if r == SIMPLE.len() - 1 { 10 } else { r });
     (rank, treatment)
 }
@@ -145,7 +144,7 @@ fn part(c: &Comparison, sign: f64) -> Option<Part> {
     })
 }
 
-/// Groups of the cells.
+/// Builds the groups of the cells.
 pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weights) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut sides: Vec<Vec<usize>> = Vec::new();
@@ -191,14 +190,14 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
     groups
 }
 
-/// What counts as one test: the rows of a cell.
+/// A cell counts as one test, whatever its number of rows.
 struct Test {
-    /// By place in the analysis.
+    /// Rows, as indices into the analysis.
     rows: Vec<usize>,
     weight: f64,
 }
 
-/// Rows of the same cell together.
+/// Collects the rows of the same cell into one test.
 fn tests(group: &Group, cells: &[CellAnalysis]) -> Vec<Test> {
     let mut all: Vec<Test> = Vec::new();
     for (at, i) in group.cells.iter().enumerate() {
@@ -218,8 +217,8 @@ fn tests(group: &Group, cells: &[CellAnalysis]) -> Vec<Test> {
     all
 }
 
-/// How much `one` is ahead of `other` in a test, with its error. The rows of a cell come from the
-/// same runs, so they are averaged within each block before their spread is taken.
+/// How much `one` is ahead of `other` in a test, with the error. The rows of a cell come from the
+/// same runs, so they are averaged within each block before the spread is computed.
 fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Option<Part> {
     let pair = |i: usize| {
         let (pair, turned) = cells[i].pair(one, other)?;
@@ -227,12 +226,12 @@ fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Opt
         Some((pair, turn * cells[i].better().sign()))
     };
     let (first, sign) = pair(*test.rows.first()?)?;
-    // Where a run reached its limit, every row compares the same times.
+    // If a run reached its limit, every row compares the same times.
     if test.rows.len() == 1 || first.at_limit.is_some() {
         return part(first, sign);
     }
     let mut logs: Vec<Vec<Option<f64>>> = Vec::new();
-    // What the stopping rule made of the error of a row.
+    // The factor by which the stopping rule enlarged a row's error.
     let mut factor: f64 = 1.0;
     let mut believed = true;
     for i in &test.rows {
@@ -289,7 +288,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
     }
     let mut order = sides.to_vec();
     order.sort_by_key(|t| simplicity(results, *t));
-    // Score of one against another, + where it is better.
+    // Score of one treatment against another; positive if `one` is better.
     let score_of = |one: usize, other: usize| -> Option<Combined> {
         let parts = used.iter().map(|t| between(t, cells, one, other));
         combine(&parts.collect::<Option<Vec<_>>>()?, &weights)
@@ -320,7 +319,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .unwrap_or(0);
     let margin = results.about.method.margin;
     let rows: Vec<usize> = used.iter().flat_map(|t| t.rows.iter().copied()).collect();
-    // A test that failed, here or on another device, takes nothing from those that ran.
+    // A failed test, here or on another device, does not weaken the tests that ran.
     let mut used_cells = rows.iter().map(|i| &cells[*i]);
     let compared = used_cells.all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
     let mut divisors = vec![1.0; order.len()];
@@ -330,9 +329,9 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         group.not_beaten = r.retained.iter().map(|i| order[*i]).collect();
         group.decision = r.decision.word().to_owned();
         (group.pick, group.best) = (Some(order[r.pick]), Some(order[r.best]));
-        // It does not matter where every row agrees, and not only their mean.
+        // The choice does not matter only if every row agrees, not just their mean.
         let mu = libm::log1p(margin);
-        // The one-sided bounds lie alike on both sides.
+        // The one-sided bounds are symmetric.
         let within = |c: &Option<Combined>| {
             let bound = c.and_then(|c| c.upper95.map(|u| (u, 2.0 * c.mean - u)));
             bound.is_some_and(|(high, low)| high < mu && low > -mu)
@@ -357,7 +356,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .collect();
 }
 
-/// At which weight of a test the choice would be another.
+/// Finds the weight of each test at which the choice would change.
 fn switches(
     used: &[Test],
     order: &[usize],
@@ -366,7 +365,7 @@ fn switches(
     pick: usize,
     margin: f64,
 ) -> Vec<Switch> {
-    // Sign-adjusted log ratios to the reference, by test and treatment.
+    // Log ratios to the reference, with the sign adjusted, by test and treatment.
     let log = |i: usize, t: usize| match t == reference {
         true => 0.0,
         false => cells[i].times(t, reference).map_or(0.0, |x| libm::log(x.0)),
@@ -457,7 +456,7 @@ fn undecided(treatment: usize, rows: &[usize], cells: &[CellAnalysis]) -> Option
     open.reduce(|a, b| if far(&b) > far(&a) { b } else { a })
 }
 
-/// "a", "a and b", "a, b and c".
+/// Formats "a", "a and b", "a, b and c".
 fn list(names: &[&str]) -> String {
     match names {
         [one] => (*one).to_owned(),
@@ -466,7 +465,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// "8 % behind (6 to 10 %)", of `other` behind `best`.
+/// Formats how far `other` is behind `best`: "8 % behind (6 to 10 %)".
 fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
     let least = cell.pair(best, other).is_some_and(|(p, _)| p.at_least());
     match cell.times(best, other) {
@@ -476,7 +475,7 @@ fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
     }
 }
 
-/// Who is ahead, who is next and how far, in a sentence without a full stop.
+/// The best treatment, the next one and the distance, as a sentence without a full stop.
 pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
     let names = &all_in_prose(names);
     let name = |t: usize| names.get(t).map_or("?", String::as_str);

@@ -1,31 +1,31 @@
-//! How runs stand of which there is one each: no spread, so no test; what is said of them claims no
-//! more than one run can carry.
+//! Compares runs when there is only one of each. There is no spread and so no test; the wording
+//! claims no more than a single run can show.
 //!
-//! Each run is deterministic: what another seed, another disk of the same model or a slightly
-//! different program would change is not known from it. What programs see decides: the workload's
-//! own metric, else its operations; bios only where there is no program (a replay). Values closer
-//! than [`SAME_PERCENT`] are level. A value with fewer than [`FEWEST`] operations behind it carries
-//! none. And between kernels of different generations, which lay the same files out elsewhere, a
-//! difference within what placement alone has done is nobody's.
+//! Each run is deterministic. It does not show what another seed, another disk of the same model or
+//! a slightly different program would change. The figures that programs see decide: the workload's
+//! own metric, otherwise its operations. Bios decide only if there is no program (a replay). Values
+//! closer than [`SAME_PERCENT`] are level. A value with fewer than [`FEWEST`] operations supports
+//! no claim. Kernels of different generations place the same files differently. Between them, a
+//! difference as small as placement alone can cause is not attributed to the scheduler.
 
 use crate::experiment::Deciding;
 use seekwell_core::result::{Metric, Record};
 use seekwell_workload::Needs;
 
-/// Values closer than this are called level, per cent.
+/// Values closer than this are called level, in percent.
 pub const SAME_PERCENT: f64 = 2.0;
 
-/// Operations behind a mean or a rate, at least. Latencies spread about as wide as they are long,
-/// so the mean of ten is known to a third; that of fewer does not even tell a half from a whole.
+/// Fewest operations for a mean or a rate. Latencies spread about as widely as their mean, so the
+/// mean of ten is accurate to about a third. With fewer, even a factor of two is not reliable.
 pub const FEWEST: u64 = 10;
 
-/// How far placement of files alone has moved a figure, times, on a disk that rotates: the default
+/// Factor by which file placement alone has changed a figure on a rotating disk: the default
 /// streams on hdd:hitachi-7k200, 32.0 to 60.8 MB/s over seeds 1 to 6.
 const PLACED_ROTATING: f64 = 1.9;
 /// The same on flash: the default interactive on ssd:sata3-256-2011 under cfq, 5.18 to 5.75 ms.
 const PLACED_FLASH: f64 = 1.11;
 
-/// What runs are compared by.
+/// The figure that runs are compared by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum By {
     /// The workload's own metric.
@@ -40,24 +40,24 @@ pub enum By {
     WriteLatency,
 }
 
-/// Who is ahead, and by how much.
+/// The order of the runs, and the distances between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// What decides.
+    /// The figure that decides.
     pub by: By,
     /// Larger is better.
     pub higher_is_better: bool,
-    /// Value and index, best first.
+    /// Value and run index, best first.
     pub order: Vec<(f64, usize)>,
-    /// Operations behind each run's value, by index; `None`: not known.
+    /// Operations behind each run's value, by index; `None` if not known.
     pub counts: Vec<Option<u64>>,
-    /// The run of another kernel generation that is next, where placement of files may be all
-    /// there is between it and the best.
+    /// The next run of another kernel generation, if file placement alone can explain its distance
+    /// from the best run.
     placed: Option<usize>,
 }
 
-/// The kind of operation that runs are about: what their metric counts, else the most frequent;
-/// `None`: not all have it.
+/// The main kind of operation: the one that the metric counts, otherwise the most frequent. `None`
+/// if a run lacks it.
 pub fn kind_of(records: &[Record]) -> Option<String> {
     let first = records.first()?;
     let named = first.metric.as_ref().and_then(|m| {
@@ -70,7 +70,7 @@ pub fn kind_of(records: &[Record]) -> Option<String> {
         .filter(|k| records.iter().all(|r| r.operation(k).is_some()))
 }
 
-/// How runs of the same work stand, one each,; `None` for fewer than two.
+/// The order of runs of the same work, one run each; `None` for fewer than two.
 pub fn standing(records: &[Record]) -> Option<Standing> {
     let first = records.first().filter(|_| records.len() > 1)?;
     let mode = first
@@ -79,12 +79,12 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
         .map(String::as_str)
         .unwrap_or_default();
     let reads = records.iter().all(|r| r.read.ios > 0);
-    // One that ended early has none.
+    // A run that ended early has no metric.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let by = if metric.is_some() {
         By::Metric
     } else if mode.starts_with("depth") || mode == "closed" {
-        // The work is given and the time is what it takes.
+        // The work is fixed, so the time it takes decides.
         By::Duration
     } else if let Some(kind) = kind_of(records) {
         By::Operation(kind)
@@ -94,13 +94,13 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
         By::WriteLatency
     };
     let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
-    // Each value with the number of operations behind it.
+    // Each value and the number of operations it is based on.
     let worst = match higher_is_better {
         true => 0.0,
         false => f64::INFINITY,
     };
     let value = |r: &Record| match &by {
-        // A run that reached its limit is behind all that finished.
+        // A run that reached its limit ranks behind all finished runs.
         _ if r.censored() => (worst, None),
         By::Metric => match &r.metric {
             Some(m) => (m.value, Some(m.n).filter(|_| !m.operation.is_empty())),
@@ -117,7 +117,7 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     };
     let (values, counts): (Vec<f64>, Vec<Option<u64>>) = records.iter().map(value).unzip();
     let mut order: Vec<_> = values.into_iter().zip(0..).collect();
-    // Equal values keep the order in which they were asked for.
+    // Equal values keep the order in which they were requested.
     order.sort_by(|a, b| {
         if higher_is_better {
             b.0.total_cmp(&a.0)
@@ -136,8 +136,8 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     Some(v)
 }
 
-/// The same runs by each figure that decides: copies whose metric is that figure. One element, the
-/// runs as they are, where only one figure decides.
+/// Copies of the runs, once per deciding figure, with that figure as their metric. If only one
+/// figure decides, the result is one element with the unchanged runs.
 pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
     let spec = records.iter().find_map(|r| r.spec.as_ref());
     let rows = spec
@@ -175,7 +175,7 @@ pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
     views
 }
 
-/// Does the workload make files, whose places a kernel chooses?
+/// Whether the workload creates files, whose location the kernel chooses.
 pub fn on_files(r: &Record) -> bool {
     let known = seekwell_workload::workload(&r.workload);
     r.substrate == "sim"
@@ -183,7 +183,7 @@ pub fn on_files(r: &Record) -> bool {
         && known.is_none_or(|w| w.needs == Needs::Directory)
 }
 
-/// Times by which placement of files alone may differ on that device.
+/// The factor that file placement alone can cause on this device.
 pub fn placement(r: &Record) -> f64 {
     if r.device.rotational {
         PLACED_ROTATING
@@ -193,8 +193,8 @@ pub fn placement(r: &Record) -> f64 {
 }
 
 impl Standing {
-    /// The best run of another kernel generation than the best's, if it is not level with it, and
-    /// no further behind than placement may put it.
+    /// The best run of another kernel generation than the best run. Only if the two are not level,
+    /// and file placement can explain the distance.
     fn next_generation(&self, records: &[Record]) -> Option<usize> {
         let best = &records[self.order[0].1];
         let other = |o: &&(f64, usize)| {
@@ -205,7 +205,7 @@ impl Standing {
         let placed = behind > SAME_PERCENT && behind <= (placement(best) - 1.0) * 100.0;
         placed.then_some(next.1)
     }
-    /// How much worse than the best, per cent of the better value; infinite: beyond comparison.
+    /// How much worse than the best, in percent of the better value; infinite if not comparable.
     pub fn behind(&self, value: f64) -> f64 {
         let best = self.order.first().map_or(0.0, |o| o.0);
         let (high, low) = if best > value {
@@ -214,18 +214,18 @@ impl Standing {
             (value, best)
         };
         if low <= 0.0 {
-            // Both nothing, or one of them nothing at all.
+            // Either both values are 0, or only one of them.
             if high <= 0.0 { 0.0 } else { f64::INFINITY }
         } else {
             (high / low - 1.0) * 100.0
         }
     }
-    /// How many times worse than the best a run is; 1 for the best.
+    /// How many times worse than the best this run is; 1 for the best.
     pub fn times(&self, run: usize) -> f64 {
         let own = self.order.iter().find(|o| o.1 == run);
         own.map_or(1.0, |o| self.behind(o.0) / 100.0 + 1.0)
     }
-    /// Has every value operations enough behind it?
+    /// Whether every value is based on enough operations.
     pub fn enough(&self) -> bool {
         self.counts.iter().flatten().all(|n| *n >= FEWEST)
     }
@@ -235,8 +235,8 @@ impl Standing {
         let ahead = self.behind(second.0) > SAME_PERCENT;
         (ahead && self.enough() && self.placed.is_none()).then(|| self.order[0].1)
     }
-    /// Indices of the runs that are level with the best, the best first; empty where that is all of
-    /// them or nobody can say.
+    /// Indices of the runs that are level with the best, the best first. Empty if all runs are
+    /// level, or if the data cannot decide.
     pub fn leaders(&self) -> Vec<usize> {
         let level = self.order.iter();
         let level = level.filter(|o| self.behind(o.0) <= SAME_PERCENT);
@@ -253,19 +253,19 @@ impl Standing {
         let next = self.order.iter().find(|o| !leaders.contains(&o.1))?;
         Some((next.1, self.behind(next.0) / 100.0 + 1.0))
     }
-    /// Kernels of the best run and of the best that is not level with it, where they differ under
-    /// a program that uses files.
+    /// Kernels of the best run and of the best run that is not level with it. Only if the kernels
+    /// differ and the program uses files.
     pub fn other_kernel<'a>(&self, records: &'a [Record]) -> Option<(&'a str, &'a str)> {
         let best = &records[self.order[0].1];
         let (next, _) = self.next()?;
         let (a, b) = (&best.scheduler.kernel, &records[next].scheduler.kernel);
         (a != b && on_files(best)).then_some((a, b))
     }
-    /// May placement of files be all there is between the generations?
+    /// Whether file placement alone can explain the difference between the generations.
     pub fn only_placement(&self) -> bool {
         self.placed.is_some()
     }
-    /// The run of another generation that is next then.
+    /// The next run of another generation, if [`Self::only_placement`] is true.
     pub fn placed(&self) -> Option<usize> {
         self.placed
     }

@@ -11,7 +11,7 @@ fn metric(higher: bool) -> MetricInfo {
     }
 }
 
-/// One cell; a column of values a treatment, the first the reference.
+/// One cell with one column of values per treatment; the first treatment is the reference.
 fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
     let run = |treatment: usize, block: usize, value: f64| Run {
         key: RunKey {
@@ -24,7 +24,7 @@ fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
             value,
             n: 100,
         }],
-        // No two runs are the same.
+        // No two runs are identical.
         duration_ns: (block * 10) as u64,
         ..Run::default()
     };
@@ -120,7 +120,7 @@ fn published_means_and_errors_are_compared_as_they_are() {
 
 #[test]
 fn holm_counts_all_cells_for_the_overview_and_one_for_its_page() {
-    // p of one comparison about 2 %: a claim alone, a hint among many.
+    // p of one comparison is about 2 %: significant alone, but not among many comparisons.
     let (a, b) = (column(1.0, 0.0), column(1.006, 0.014));
     let mut r = results(&[&a, &b], true, true);
     let alone = analyse(&r).cells[0].comparisons[0].clone();
@@ -217,7 +217,7 @@ fn nothing_is_dropped_for_being_far_off() {
     assert_eq!((cell.sides[1].n, cell.comparisons[0].n), (n, n));
     let mean = other.iter().sum::<f64>() / n as f64;
     assert_eq!(cell.sides[1].mean, Some(stats::stored(mean)));
-    // The one run is in the effect: its share of ln 0.2, and wide for it.
+    // The single run enters the effect with its share of ln 0.2 and widens the interval.
     let effect = cell.comparisons[0].mean.expect("blocks");
     let logs = one.iter().zip(&other).map(|(a, b)| (b / a).ln());
     let expected = logs.sum::<f64>() / n as f64;
@@ -252,8 +252,8 @@ fn treatments_without_a_common_block_have_no_mean_difference() {
     assert!(json["mean"].is_null() && json.get("mean").is_some());
 }
 
-/// A quantile is one number a run; how many operations stand behind it makes nothing surer. Taken
-/// as independent, they would claim what another ten runs deny.
+/// A quantile is one number per run; more operations in a run do not make it more certain. If the
+/// operations counted as independent, they would support a claim that ten more runs contradict.
 #[test]
 fn operations_within_runs_are_no_repetitions() {
     let (one, other) = (column(1.0, 0.03), column(1.01, -0.03));
@@ -301,7 +301,7 @@ fn a_device_on_which_all_failed_takes_nothing_from_the_others() {
     assert!(groups[1].decision.is_empty() && groups[1].left_out.len() == 1);
 }
 
-/// The same results with a second metric that decides, too.
+/// The same results with a second deciding metric.
 fn with_row(mut r: Results, name: &str, columns: &[&[f64]], higher: bool) -> Results {
     let row = MetricInfo {
         name: name.into(),
@@ -345,7 +345,7 @@ fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters()
         score.times
     );
     assert_eq!(score.regret_on, Some(1));
-    // A row beside which nothing else differs has no say of its own.
+    // A row does not count as a difference on its own if it agrees.
     let alone = analyse(&with_row(equal(), "p99", &[&fast, &fast], false));
     assert!(alone.groups[0].level);
 }
@@ -390,7 +390,7 @@ fn figures_that_do_not_decide_must_agree_all_the_same() {
     assert_eq!(check.behind(0), Some((1.0, 0)));
 }
 
-/// What a sentence prints and what decides are one interval: it excludes 0 exactly where a
+/// The printed interval and the deciding interval are the same: it excludes 0 exactly where a
 /// difference is claimed after the correction.
 #[test]
 fn the_printed_interval_is_the_one_that_decides() {
@@ -441,7 +441,7 @@ fn results_can_be_judged_by_another_metric() {
         ("p98", &["m".to_owned(), "p99".to_owned()][..])
     );
 }
-/// A run that took so long; none: it reached its limit of 600 s.
+/// A run that took `time_s`; `None` means that it reached its limit of 600 s.
 fn timed(treatment: usize, block: u32, value: f64, time_s: Option<f64>) -> Run {
     let duration = MetricInfo {
         name: crate::conduct::DURATION.into(),
@@ -472,8 +472,9 @@ fn timed(treatment: usize, block: u32, value: f64, time_s: Option<f64>) -> Run {
     }
 }
 
-/// By treatment: time of each block; none: the limit was reached. A censored run's metric is the
-/// best of all, as that of an app whose one start that ended was quick.
+/// Time of each block by treatment; `None` means that the limit was reached. A censored run gets
+/// the best metric of all. A real example is an app of which only one start ended, and ended
+/// quickly.
 fn with_limits(columns: &[&[Option<f64>]]) -> CellAnalysis {
     let mut all = results(&vec![&[][..]; columns.len()], false, true);
     for (t, column) in columns.iter().enumerate() {
@@ -517,10 +518,10 @@ fn a_run_at_its_limit_loses_against_every_run_that_finished() {
         "{:?}",
         cell.flags
     );
-    // What finished is compared by its own metric, as ever.
+    // Finished runs are compared by their own metric.
     let (pair, _) = cell.pair(1, 2).expect("a pair");
     assert_eq!(pair.at_limit, None);
-    // The sentence names who is next, and a bound for what is censored.
+    // The sentence names the next treatment, and gives a bound for the censored one.
     let cell = with_limits(&[&done, &[None; 3]]);
     assert_eq!(cell.sentence, "s0 ahead, s1 at least 24 times behind");
 }

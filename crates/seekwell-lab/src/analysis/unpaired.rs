@@ -1,19 +1,20 @@
-//! Comparisons without blocks: results made elsewhere, of which neither order nor pairs are known.
+//! Comparisons without blocks: results from elsewhere, with unknown order and unknown pairs.
 //!
-//! Where single runs are known, Welch's test on logs; where only means with their errors were
-//! published, Welch on the raw scale with Satterthwaite's degrees of freedom, and the ratio's
-//! interval by the delta method on the log scale. One run, or no error: the ratio alone. Equal
-//! numbers of runs are no pairs.
+//! If single runs are known, Welch's test on logarithms is used. If only means with their errors
+//! were published, Welch's test runs on the raw scale with Satterthwaite's degrees of freedom. The
+//! ratio's interval then comes from the delta method on the log scale. With one run, or no error,
+//! only the ratio is reported. Equal numbers of runs do not make pairs.
 //!
-//! Claims about published figures must survive their rounding: the difference less half a unit of
-//! both last digits, the errors half a unit larger ([`Comparison::p_rounded`]).
+//! Claims about published figures must survive the rounding of those figures. The test reduces the
+//! difference by half a unit of both last digits and enlarges the errors by half a unit
+//! ([`Comparison::p_rounded`]).
 
 use super::comparison::{Comparison, Test};
 use crate::results::{MetricInfo, Summary};
 use crate::stats::{self, describe, satterthwaite, stored, t_tail2};
 
 impl Comparison {
-    /// Of two samples whose blocks are not known; `None` where one is empty.
+    /// Compares two samples whose blocks are not known; `None` if one sample is empty.
     pub(super) fn welch(
         one: usize,
         other: usize,
@@ -25,7 +26,7 @@ impl Comparison {
             return None;
         }
         let Some(w) = stats::welch_log(x, y) else {
-            // A value without a log: the difference, in the metric's unit.
+            // A value has no logarithm, so the difference is used, in the metric's unit.
             let (a, b) = (summed(one, x, metric), summed(other, y, metric));
             let w = stats::welch_summary(&plain(&a), &plain(&b));
             let c = Comparison {
@@ -63,12 +64,12 @@ impl Comparison {
         })
     }
 
-    /// Of published means and errors.
+    /// Compares published means and errors.
     pub(super) fn summaries(a: &Summary, b: &Summary, metric: &MetricInfo) -> Self {
         let (x, y) = (plain(a), plain(b));
         let w = stats::welch_summary(&x, &y);
         let worst = Worst::of(a, b);
-        // Of errors that were rounded to 0 the half unit is what is known.
+        // If the errors were rounded to 0, only half a unit of the last digit is known.
         let zero = w.se == Some(0.0);
         let (ex, ey) = match worst.as_ref().filter(|_| zero) {
             Some(worst) => (Some(worst.errors.0), Some(worst.errors.1)),
@@ -114,7 +115,7 @@ fn plain(s: &Summary) -> stats::Summary {
     }
 }
 
-/// Runs as a publication would have them.
+/// Summarises runs as a publication would.
 pub(super) fn summed(treatment: usize, runs: &[f64], metric: &MetricInfo) -> Summary {
     let d = describe(&runs.iter().map(|v| Some(*v)).collect::<Vec<_>>());
     Summary {
@@ -128,7 +129,7 @@ pub(super) fn summed(treatment: usize, runs: &[f64], metric: &MetricInfo) -> Sum
     }
 }
 
-/// Two published rows with their rounding at its worst.
+/// Two published rows with the worst possible rounding.
 struct Worst {
     p: f64,
     errors: (f64, f64),
@@ -136,7 +137,7 @@ struct Worst {
 }
 
 impl Worst {
-    /// `None` unless the digits are known, and errors were published.
+    /// `None` unless the number of digits is known and errors were published.
     fn of(a: &Summary, b: &Summary) -> Option<Self> {
         let raised = |s: &Summary| {
             let half = s.error_step? / 2.0;
@@ -161,7 +162,7 @@ impl Worst {
     }
 }
 
-/// Half-width that a metric in steps adds, where a side's spread is finer than half a step.
+/// Half-width added for a metric with steps, if a side's spread is finer than half a step.
 fn coarse(metric: &MetricInfo, a: &Summary, b: &Summary) -> f64 {
     let Some(step) = metric.step.filter(|_| a.mean > 0.0 && b.mean > 0.0) else {
         return 0.0;

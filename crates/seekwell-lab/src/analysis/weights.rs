@@ -1,25 +1,26 @@
-//! How much each workload counts, and at which weight the choice would be another.
+//! The weights of the workloads, and the weights at which the choice would change.
 
 use super::CellAnalysis;
 use crate::stats::{stored, switch_weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Weights by workload or by cell. What is not named counts 1, or nothing.
+/// Weights by workload or cell. A name that is missing has weight 1, or 0 if [`Weights::only`] is
+/// set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
     /// By the name of a workload or cell, above 0.
     pub named: BTreeMap<String, f64>,
-    /// Only those count that are named.
+    /// Only named workloads and cells count.
     pub only: bool,
 }
 
 impl Weights {
-    /// Nothing was said: all count alike.
+    /// Whether no weights were given, so that all have equal weight.
     pub fn is_empty(&self) -> bool {
         self.named.is_empty()
     }
-    /// Of a cell; a workload may be named with its parameters or without.
+    /// The weight of a cell. A workload may be named with or without its parameters.
     pub fn of(&self, cell: &CellAnalysis) -> f64 {
         let plain = cell.workload.split([':', ' ', '[']).next();
         let names = [Some(&*cell.name), Some(&*cell.workload), plain];
@@ -28,25 +29,25 @@ impl Weights {
     }
 }
 
-/// Where the choice would be another.
+/// A weight at which the choice would change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// Cell whose weight it is about, by place.
+    /// The cell whose weight changes, by index.
     pub cell: usize,
-    /// Its share of all weights today.
+    /// Its current share of all weights.
     pub share: f64,
-    /// At which share the other is level with the choice.
+    /// The share at which the other treatment is level with the choice.
     pub at: f64,
-    /// Which treatment, by place, is ahead beyond it.
+    /// The treatment that is ahead beyond that share, by index.
     pub to: usize,
 }
 
-/// A share farther than this factor from today's is no news.
+/// A share that differs from the current one by more than this factor is not reported.
 const NEAR: f64 = 2.0;
 
-/// For each cell the nearest share at which another treatment overtakes `pick`, within a factor of
-/// two of today's. `logs`: by cell and treatment of `order`. Differences below the margin overtake
-/// nothing.
+/// For each cell, the nearest share at which another treatment overtakes `pick`, within a factor of
+/// two of the current share. `logs` is indexed by cell and by position in `order`. Differences
+/// below the margin do not count.
 pub(super) fn switches(
     used: &[usize],
     order: &[usize],

@@ -1,12 +1,12 @@
-//! Verdicts in words. They claim what the class of the verdict carries and nothing more.
+//! Describes verdicts in words. The words claim no more than the verdict's class supports.
 //!
-//! "Ahead" and "behind" are times: a is 25 % ahead of b where b is 25 % behind a. From 1.95 on
-//! they are given as a factor.
+//! "Ahead" and "behind" refer to ratios: a is 25 % ahead of b if b is 25 % behind a. From 1.95 on
+//! they are printed as a factor.
 
 use super::comparison::{AtLimit, BLOCKS_MOST, Comparison, Exact, Judge, Test};
 use crate::stats::{Better, IDENTICAL_BLOCKS, Verdict};
 
-/// "12", "3.4", "0.6": two digits, and of little the first.
+/// Formats "12", "3.4", "0.6": two significant digits, but only one below 1.
 fn digits(x: f64) -> String {
     let text = match x.abs() {
         x if x < 0.095 => format!("{x:.2}"),
@@ -19,15 +19,15 @@ fn digits(x: f64) -> String {
     }
 }
 
-/// A relative difference: "12 %", "0.6 %".
+/// Formats a relative difference: "12 %", "0.6 %".
 pub fn percent(x: f64) -> String {
     format!("{} %", digits(100.0 * x))
 }
 
-/// From which factor on sizes are told as such.
+/// Ratios from this value on are printed as a factor.
 const FACTOR: f64 = 1.95;
 
-/// "12 %", "2.2 times", of times from 1 up.
+/// Formats a ratio of 1 or more: "12 %", "2.2 times".
 pub fn size(times: f64) -> String {
     match times {
         t if !t.is_finite() => "beyond comparison".to_owned(),
@@ -37,7 +37,7 @@ pub fn size(times: f64) -> String {
     }
 }
 
-/// " (9 to 15 %)", " (2.0 to 2.5)", of the interval of `times`; nothing where it has no width.
+/// Formats the interval of `times`: " (9 to 15 %)", " (2.0 to 2.5)"; empty if it has no width.
 pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
     let Some((low, high)) = ends else {
         return String::new();
@@ -60,7 +60,7 @@ pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
     }
 }
 
-/// "12 % ahead (9 to 15 %)", for a claim; `one` of the comparison is the subject.
+/// Formats a claim: "12 % ahead (9 to 15 %)"; the comparison's `one` is the subject.
 pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let Some(times) = c.times_better(better) else {
         let mean = c.mean.unwrap_or_default();
@@ -88,7 +88,7 @@ pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     )
 }
 
-/// Half the width of the interval, relative.
+/// Half the relative width of the interval.
 pub fn half_width(c: &Comparison) -> Option<f64> {
     let (low, high) = c.interval95?;
     let half = (high - low) / 2.0;
@@ -151,7 +151,7 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
     format!("cannot tell yet: +-{} after {after}{need}", percent(half))
 }
 
-/// A number of blocks, which is an estimate: two digits.
+/// Rounds an estimated number of blocks to two digits.
 pub fn round(n: u32) -> u32 {
     match n {
         0..100 => n,
@@ -168,7 +168,7 @@ pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
     }
 }
 
-/// "limit reached in 3 of 3 blocks", of a comparison with runs that reached their limit.
+/// Formats "limit reached in 3 of 3 blocks" for a comparison with runs that reached their limit.
 fn limits(c: &Comparison, l: AtLimit) -> String {
     let n = l.one + l.other + l.both;
     let both = match l.both {
@@ -211,7 +211,7 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
     }
 }
 
-/// What was never seen in so many runs may still happen that often.
+/// Upper bound of the probability of an outcome that was not seen in `n` runs, in words.
 pub fn may_still_happen(n: usize) -> String {
     match n {
         1 => "1 run says nothing of what is rare".to_owned(),

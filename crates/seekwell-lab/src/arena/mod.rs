@@ -1,5 +1,5 @@
-//! A scheduler meets all rivals of its layer: where it stands between throughput, the 99th percentile
-//! of latency and fairness, and where it is furthest behind somebody.
+//! Compares a scheduler with all rivals of its layer: its throughput, 99th percentile of latency
+//! and fairness, and the cells in which it is furthest behind a rival.
 //!
 //! The default devices and workloads are those of the layer's era ([`crate::usual`]), with the same
 //! seeds for every scheduler. A figure is compared inside its cell only: with the geometric mean of
@@ -8,8 +8,8 @@
 //! all three figures at once. The front is made of means, so it says nothing about certainty; the
 //! intervals do.
 //!
-//! Left out: settings of tunables (that is tuning), machines other than the usual one. A run that
-//! reaches its limit stands with the figures it had until then.
+//! The arena does not vary tunables (that is tuning) and uses only the default machine. A run that
+//! reaches its limit counts with the figures it had until then.
 
 mod standing;
 #[cfg(test)]
@@ -25,14 +25,14 @@ use seekwell::{Cancel, Progress, Record, words};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The usual devices and workloads of the era of these schedulers, which share a layer.
+/// The default devices and workloads of these schedulers' era; the schedulers share a layer.
 pub fn usual(schedulers: &[String]) -> &'static Usual {
     let first = schedulers.first().map_or("", String::as_str);
     let found = words::named(first.split(':').next().unwrap_or(first));
     found.map_or(&TODAY, |f| Usual::of(f.info.layer))
 }
 
-/// On what schedulers meet.
+/// The conditions under which schedulers meet.
 #[derive(Clone, Copy, Debug)]
 pub struct Met<'a> {
     /// Devices.
@@ -41,14 +41,14 @@ pub struct Met<'a> {
     pub workloads: &'a [&'a str],
     /// Traces, by path.
     pub traces: &'a [String],
-    /// Kernel of all of them; `None`: that of their versions.
+    /// Kernel for all schedulers; `None` means the kernel of each scheduler's version.
     pub kernel: Option<&'a str>,
 }
 
-/// The experiment of an arena: whoever is met, before all rivals.
+/// Builds the experiment of an arena: first the given schedulers, then all rivals.
 ///
 /// # Errors
-/// A name that is none, a trace that cannot be read.
+/// An unknown name, or a trace that cannot be read.
 pub fn experiment(
     schedulers: &[String],
     on: &Met<'_>,
@@ -77,8 +77,8 @@ pub fn experiment(
     Experiment::from_toml(&text, std::path::Path::new(""))
 }
 
-/// The figures of a run, as logarithms of which the larger is better: throughput, p99, fairness.
-/// `None`: the run has none of the kind (one process shares with nobody).
+/// Throughput, p99 and fairness of a run, as logarithms for which larger is better. `None` if the
+/// run does not have the figure (a single process shares with nobody).
 pub type Figures = [Option<f64>; 3];
 
 /// Simulates, and keeps the figures of each run.
@@ -89,7 +89,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Figures of the runs so far.
+    /// The figures of all runs so far.
     pub fn figures(&self) -> BTreeMap<RunKey, Figures> {
         let all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
@@ -112,14 +112,14 @@ impl Runner for Arena {
     }
 }
 
-/// The three figures of a record.
+/// Computes the three figures of a record.
 pub fn figures(record: &Record) -> Figures {
     let log = |x: f64| (x > 0.0 && x.is_finite()).then(|| libm::log(x));
     let own = record.metric.as_ref().and_then(|m| {
         let sign = if m.higher_is_better { 1.0 } else { -1.0 };
         log(m.value).map(|v| sign * v)
     });
-    // A replay has no figure of its own: the same work in less time is more throughput.
+    // A replay has no metric of its own: less time for the same work counts as more throughput.
     let throughput = own.or_else(|| log(record.bytes_per_sec()));
     let operation = kind_of(record).and_then(|k| record.operation(k));
     let latency = operation.map_or(&record.read.latency, |o| &o.latency);
@@ -132,7 +132,7 @@ pub fn figures(record: &Record) -> Figures {
         shares.iter().sum::<f64>(),
         shares.iter().map(|b| b * b).sum::<f64>(),
     );
-    // Jain's index: 1 is even, 1/n is one process that has all.
+    // Jain's index: 1 is an even split; 1/n means that one process has everything.
     let jain = (shares.len() > 1 && squares > 0.0)
         .then(|| sum * sum / (shares.len() as f64 * squares))
         .and_then(log);

@@ -1,4 +1,4 @@
-//! Where each scheduler stands, from the figures of the runs.
+//! Ranks each scheduler by the figures of its runs.
 
 use super::Figures;
 use crate::experiment::Experiment;
@@ -7,29 +7,29 @@ use crate::stats::{describe, mean, stored};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is measured.
+/// The quantity that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
-    /// The workload's own figure.
+    /// The workload's own metric.
     Throughput,
-    /// 99th percentile of the latency of what the workload is about.
+    /// 99th percentile of latency of the workload's main kind of operation.
     P99,
-    /// Jain's index of the processes' bytes.
+    /// Jain's index of the bytes that the processes moved.
     Fairness,
 }
 
 impl Figure {
-    /// All, in the order of [`Figures`].
+    /// All figures, in the order of [`Figures`].
     pub const ALL: [Figure; 3] = [Figure::Throughput, Figure::P99, Figure::Fairness];
 }
 
-/// A mean over the seeds with its 95 % interval, as a factor: 1.1 is 10 % better than the others.
+/// Mean over the seeds with its 95 % interval, as a factor: 1.1 is 10 % better than the average.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mean {
     /// The mean.
     pub factor: f64,
-    /// Its interval; `None`: fewer than two seeds.
+    /// Its interval; `None` for fewer than two seeds.
     pub interval95: Option<(f64, f64)>,
 }
 
@@ -45,47 +45,47 @@ impl Mean {
     }
 }
 
-/// Where a scheduler stands.
+/// The result of one scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Place {
-    /// As tables call it.
+    /// Name, as tables print it.
     pub scheduler: String,
-    /// Against the mean of all, over all cells, in the order of [`Figure::ALL`]; `None`: no cell has
-    /// the figure.
+    /// Factors against the mean of all schedulers, over all cells, in the order of [`Figure::ALL`].
+    /// `None` if no cell has the figure.
     pub means: [Option<Mean>; 3],
-    /// Nobody is at least as good in all of them and better in one.
+    /// No other scheduler is at least as good in all figures and better in one.
     pub front: bool,
 }
 
-/// A cell in which it is behind somebody.
+/// A cell in which the scheduler is behind a rival.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Behind {
     /// The cell.
     pub cell: String,
-    /// In what.
+    /// The figure in which it is behind.
     pub figure: Figure,
-    /// Behind whom: who is best there.
+    /// The best rival in this cell.
     pub rival: String,
-    /// It against him: 0.5 is half as good.
+    /// Ratio of the scheduler to the rival: 0.5 is half as good.
     pub mean: Mean,
-    /// Seeds with both.
+    /// Seeds for which both have a value.
     pub seeds: usize,
 }
 
-/// The whole picture.
+/// The result of an arena.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// Everybody, in the order of the experiment: whom it is about first.
+    /// All schedulers, in the order of the experiment: the examined scheduler comes first.
     pub places: Vec<Place>,
-    /// Where the first is furthest behind, the worst first; only what is surely behind.
+    /// Cells in which the first scheduler is significantly behind, the worst first.
     pub behind: Vec<Behind>,
-    /// Cells.
+    /// Number of cells.
     pub cells: usize,
-    /// Seeds with every scheduler, at least in one cell.
+    /// Number of seeds for which, in at least one cell, every scheduler has a value.
     pub seeds: usize,
 }
 
-/// Values of one figure: cell, seed, and who has it.
+/// Values of one figure: by cell and seed, then by scheduler.
 type Of = BTreeMap<(usize, u32), BTreeMap<usize, f64>>;
 
 fn of_figure(all: &BTreeMap<RunKey, Figures>, which: usize) -> Of {
@@ -99,8 +99,8 @@ fn of_figure(all: &BTreeMap<RunKey, Figures>, which: usize) -> Of {
     out
 }
 
-/// For each scheduler and seed the mean over the cells of its distance from everybody's mean. A seed
-/// counts in a cell in which everybody has a figure.
+/// The distance of each scheduler from the mean of all, per seed, averaged over the cells. A seed
+/// counts in a cell only if every scheduler has a value there.
 fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
     let mut by_seed: BTreeMap<u32, Vec<Vec<f64>>> = BTreeMap::new();
     for ((_, seed), values) in of.iter().filter(|v| v.1.len() == n) {
@@ -119,7 +119,7 @@ fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
     out
 }
 
-/// Is `one` at least as good in all, and better in one?
+/// Whether `one` is at least as good in all figures and better in one.
 fn beats(one: &[Option<Mean>; 3], other: &[Option<Mean>; 3]) -> bool {
     let pairs = || {
         let both = one.iter().zip(other);
@@ -128,7 +128,7 @@ fn beats(one: &[Option<Mean>; 3], other: &[Option<Mean>; 3]) -> bool {
     pairs().all(|(a, b)| a >= b) && pairs().any(|(a, b)| a > b)
 }
 
-/// Where everybody stands in an experiment whose first treatment is whom it is about.
+/// Ranks all schedulers of an experiment whose first treatment is the examined scheduler.
 pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Standing {
     let n = experiment.treatments.len();
     let figures: Vec<Of> = (0..3).map(|f| of_figure(all, f)).collect();
@@ -162,7 +162,7 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
             }));
         }
     }
-    // What may be chance is nothing to mend.
+    // A difference that may be chance is not listed.
     behind.retain(|b| b.mean.interval95.is_some_and(|i| i.1 < 1.0));
     behind.sort_by(|a, b| a.mean.factor.total_cmp(&b.mean.factor));
     Standing {
@@ -173,8 +173,8 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
     }
 }
 
-/// The best of a cell by its mean, if it is not the first; with the first's distance from it, seed by
-/// seed.
+/// The scheduler with the best mean in a cell, unless it is the first. Also returns the first
+/// scheduler's distance from it, by seed.
 fn worst(of: &Of, cell: usize, n: usize) -> Option<(usize, Vec<f64>)> {
     let seeds: Vec<&BTreeMap<usize, f64>> = of
         .range((cell, 0)..=(cell, u32::MAX))

@@ -1,4 +1,4 @@
-//! Standings of figures made by hand.
+//! Standings computed from made-up figures.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn key(cell: usize, block: u32, treatment: usize) -> RunKey {
     }
 }
 
-/// Three seeds of one cell; what each scheduler has, with a little that the seed adds to all.
+/// Three seeds of one cell with each scheduler's figures; each seed adds a little to all of them.
 fn figures(each: &[[f64; 3]]) -> BTreeMap<RunKey, Figures> {
     let mut all = BTreeMap::new();
     for block in 0..3 {
@@ -42,7 +42,7 @@ fn who_is_beaten_in_all_is_not_on_the_front() {
     let front: Vec<bool> = s.places.iter().map(|p| p.front).collect();
     assert_eq!(front, [false, true, true]);
     assert_eq!((s.cells, s.seeds), (1, 3));
-    // What the seeds share is not the schedulers' doing.
+    // An offset common to all schedulers of a seed does not affect the result.
     let cfq = s.places[1].means[0].expect("it has one");
     assert!((cfq.factor - 1.0).abs() < 1e-9, "{cfq:?}");
     let (low, high) = cfq.interval95.expect("three seeds");
@@ -80,7 +80,7 @@ fn what_may_be_chance_is_not_told() {
     assert_eq!(s.places[0].means[1], None);
 }
 
-/// A scheduler that knows nothing of seeks stands behind on a disk, and is told so.
+/// A scheduler that ignores seek distance is behind on a disk, and the arena reports it.
 #[test]
 fn the_runner_keeps_the_figures_of_every_run() {
     let e = of(&["noop", "deadline"], &["hdd:hitachi-7k200"]);

@@ -1,54 +1,54 @@
-//! A cell under way: what its runs gave so far, and whether it goes on.
+//! The state of a running cell: the results of its runs, and whether it continues.
 //!
-//! A look is a function of the runs of whole blocks only, so that the runs made are the same for
-//! any number of threads and however often the experiment is interrupted.
+//! Each look depends only on the runs of complete blocks. So the set of runs does not depend on the
+//! number of threads or on interruptions.
 
 use super::measured::{DURATION, fingerprint};
 use crate::results::{CellEnd, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
 use crate::stats::{self, Better, Stopping, Until, anytime_multiplier};
 
-/// Blocks that say a cell uses no randomness, if every run repeats to the last bit.
+/// If every run repeats bit by bit over this many blocks, the cell uses no randomness.
 pub const EXACT_BLOCKS: u32 = 3;
 
-/// What is kept of a run.
+/// The part of a run that is kept in memory.
 #[derive(Clone, Debug, PartialEq)]
 struct Slim {
-    /// Its primary value; `None`: it failed, or has none.
+    /// Its primary value; `None` if it failed or has no such value.
     value: Option<f64>,
-    /// How long it took, or took at least.
+    /// How long it took; a lower bound if it reached its limit.
     until: Option<Until>,
     failed: bool,
     print: u64,
 }
 
-/// A cell.
+/// State of a cell.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Primary metric; until the first block is whole perhaps not known.
+    /// Primary metric; it may be unknown until the first block is complete.
     pub primary: MetricInfo,
     /// Index of the reference among the cell's treatments.
     reference: usize,
-    /// By treatment of the cell and block.
+    /// Indexed by treatment of the cell, then by block.
     runs: Vec<Vec<Option<Slim>>>,
-    /// Runs, with their treatments, until the primary metric is known.
+    /// Runs and their treatments, kept until the primary metric is known.
     pending: Vec<(usize, Run)>,
     settled: bool,
-    /// Seconds that timed runs leave out, as the experiment says.
+    /// Warm-up in seconds that the experiment asks for.
     asked_s: Option<f64>,
-    /// As it is frozen once the first block is whole.
+    /// Warm-up in seconds, fixed once the first block is complete.
     warm_up: usize,
-    /// Looks after so many blocks have let the cell go on.
+    /// The last number of blocks after which a look let the cell continue.
     looked: u32,
     /// How it ended.
     pub ended: CellEnd,
 }
 
-/// What a look decides.
+/// The decision of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Blocks up to this one (exclusive) are to be made.
+    /// Make blocks up to this one (exclusive).
     Upto(u32),
-    /// It has ended.
+    /// The cell has ended.
     Ended,
 }
 
@@ -72,7 +72,7 @@ impl State {
         }
     }
 
-    /// Takes a run of the treatment at this place among the cell's.
+    /// Stores a run of the treatment with this index in the cell.
     pub fn take(&mut self, treatment: usize, run: &Run) {
         let block = run.key.block as usize;
         let value = self.value(run);
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Its primary value, without the warm-up.
+    /// The run's primary value without the warm-up.
     fn value(&self, run: &Run) -> Option<f64> {
         let whole = run.value(&self.primary.name)?;
         match run.pace.as_ref().filter(|_| self.warm_up > 0) {
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// Is there a run of it already?
+    /// Whether there is a run of this treatment and block.
     pub fn has(&self, treatment: usize, block: u32) -> bool {
         let column = self.runs.get(treatment);
         column
@@ -109,14 +109,14 @@ impl State {
             .is_some_and(Option::is_some)
     }
 
-    /// Blocks from the first on that are whole.
+    /// Number of complete blocks, counted from the first.
     pub fn whole(&self) -> u32 {
         let whole = |b: u32| (0..self.runs.len()).all(|t| self.has(t, b));
         (0..).find(|b| !whole(*b)).unwrap_or(0)
     }
 
-    /// Once the first block is whole: its first run that counts tells the primary metric, where
-    /// none was asked for.
+    /// Called once the first block is complete. If no primary metric was requested, the first
+    /// usable run determines it.
     fn settle(&mut self) {
         if self.whole() == 0 {
             return;
@@ -141,7 +141,7 @@ impl State {
             "" => r.values.first().cloned(),
             name => named(r, name),
         });
-        // Of runs that all reached their limit only the time is known.
+        // If all runs reached their limit, only their time is known.
         let time = || cut.iter().find_map(|r| named(r, DURATION));
         let found = found.or_else(|| time().filter(|_| asked.is_empty()));
         if let Some(found) = found {
@@ -160,7 +160,7 @@ impl State {
         }
     }
 
-    /// Every run of the first `n` blocks repeats to the last bit, and all gave something.
+    /// Whether every run of the first `n` blocks repeats bit by bit, and all have a value.
     fn exact(&self, n: u32) -> bool {
         self.runs.iter().all(|column| {
             let first = column.first().and_then(Option::as_ref);
@@ -193,14 +193,14 @@ impl State {
         others.map(|t| of(t).differences).collect()
     }
 
-    /// How long the runs of the first `n` blocks took, or took at least, by treatment.
+    /// How long the runs of the first `n` blocks took (a lower bound at the limit), by treatment.
     fn untils(&self, n: u32) -> Vec<Vec<Option<Until>>> {
         let until = |r: &Option<Slim>| r.as_ref().and_then(|r| r.until);
         let column = |c: &Vec<Option<Slim>>| c.iter().take(n as usize).map(until).collect();
         self.runs.iter().map(column).collect()
     }
 
-    /// What comes after the whole blocks so far.
+    /// Decides what follows the complete blocks.
     pub fn look(&mut self, method: &Method) -> Next {
         let n = self.whole();
         if self.ended != CellEnd::Open {
@@ -216,7 +216,7 @@ impl State {
             _ => method.repeats_min.clamp(1, most),
         };
         Next::Upto(match n {
-            // The first tells the metric, three tell whether there is anything random in it.
+            // The first block determines the metric; three blocks show whether anything is random.
             0 => 1,
             n if n < EXACT_BLOCKS => EXACT_BLOCKS.min(most),
             n if n < least => least,
@@ -232,7 +232,7 @@ impl State {
         if n >= 1 && self.runs.iter().all(failed) {
             return Some(CellEnd::Failing(1));
         }
-        // Blocks beyond the look that ended the cell change nothing, if a store has some.
+        // If a store holds blocks beyond the look that ended the cell, they change nothing.
         if n >= EXACT_BLOCKS && self.exact(EXACT_BLOCKS) {
             return Some(CellEnd::Met(EXACT_BLOCKS));
         }
@@ -251,7 +251,7 @@ impl State {
     fn met(&self, n: u32, method: &Method) -> bool {
         let all = self.differences(n);
         if all.is_empty() {
-            // One treatment: nothing is compared, nothing gets surer.
+            // With one treatment there is nothing to compare, so more blocks add no certainty.
             return true;
         }
         let slices: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
@@ -263,7 +263,7 @@ impl State {
     }
 }
 
-/// The rule of the method.
+/// The stopping rule of the method.
 pub fn stopping(method: &Method) -> Stopping {
     Stopping {
         target: method.target,
@@ -273,7 +273,7 @@ pub fn stopping(method: &Method) -> Stopping {
     }
 }
 
-/// The interval that may be watched lies outside 0, or inside the margin.
+/// Whether the interval for repeated looks excludes 0, or lies within the margin.
 fn decided(differences: &[f64], method: &Method) -> bool {
     let n = differences.len();
     let Some(multiplier) = anytime_multiplier(n, method.alpha) else {

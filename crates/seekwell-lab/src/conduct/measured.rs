@@ -1,18 +1,18 @@
-//! What a run measured, as the few numbers that statistics are made of.
+//! Reduces a run to the few numbers that statistics need.
 //!
-//! The primary metric comes first. It is the workload's own; without one the time for the same
-//! work, where the work is given (a replay by depth, or closed); else the mean latency of the
-//! operations a run is about; else of bios. What users see decides, bios only where there is no
-//! program.
+//! The primary metric comes first. It is the workload's own metric, if there is one. Otherwise, if
+//! the work is fixed (a replay by depth, or a closed replay), it is the time for that work.
+//! Otherwise it is the mean latency of the run's main kind of operation, or else of bios. Figures
+//! that users see take precedence; bios decide only if there is no program.
 
 use crate::results::{MetricInfo, Run, Value};
 use seekwell_core::result::{Latency, Metric, Operation, Record};
 use std::sync::Arc;
 
-/// Operations that a p99 needs: 10 beyond it.
+/// Operations needed for a p99: ten of them lie beyond it.
 const P99_LEAST: u64 = 1_000;
 
-/// Name of the metric that is the time for the same work.
+/// Name of the metric "time for the same work".
 pub const DURATION: &str = "duration";
 
 fn value(name: impl Into<String>, unit: &str, higher: bool, value: f64, n: u64) -> Value {
@@ -36,13 +36,13 @@ fn own(m: &Metric) -> Value {
     }
 }
 
-/// Is the work given, so that the time it takes is what is compared?
+/// Whether the work is fixed, so that its duration is compared.
 pub fn work_is_given(r: &Record) -> bool {
     let mode = r.params.get("mode").map_or("", String::as_str);
     mode.starts_with("depth") || mode == "closed"
 }
 
-/// The kind of operation a run is about: what its metric counts, else the most frequent.
+/// The run's main kind of operation: the one its metric counts, otherwise the most frequent.
 pub fn kind_of(r: &Record) -> Option<&str> {
     let named = r
         .metric
@@ -53,7 +53,7 @@ pub fn kind_of(r: &Record) -> Option<&str> {
     named.or(most.map(|o| o.kind.as_str()))
 }
 
-/// Mean, and where there are enough p99, of latencies: "fsync mean", in milliseconds.
+/// Mean latency and, with enough operations, p99: "fsync mean", in milliseconds.
 fn latencies(what: &str, l: &Latency, out: &mut Vec<Value>) {
     let n = l.count();
     if n == 0 {
@@ -72,8 +72,8 @@ fn latencies(what: &str, l: &Latency, out: &mut Vec<Value>) {
     }
 }
 
-/// All of a run's numbers, the primary one first; names as an experiment asks for them. What the
-/// workload itself calls by such a name takes its place.
+/// All numbers of a run, the primary first, under the names that experiments use. If the workload
+/// reports a value with the same name, that value is used.
 pub fn values(r: &Record) -> Vec<Value> {
     let mut all: Vec<Value> = r.metric.iter().chain(&r.more_metrics).map(own).collect();
     let ios = r.read.ios + r.write.ios;
@@ -110,7 +110,7 @@ pub fn values(r: &Record) -> Vec<Value> {
     all
 }
 
-/// A number that two runs share if they measured the same to the last bit.
+/// A hash that is equal for two runs with bit-identical measurements.
 pub fn fingerprint(run: &Run) -> u64 {
     let mut h = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |x: u64| h = (h ^ x).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);

@@ -1,16 +1,16 @@
-//! Carries an experiment out: in blocks, on all cores, until the stopping rule, the budget or a
-//! signal ends it; hands every run that ended to a store, and goes on where a store left off.
+//! Runs an experiment: in blocks, on all cores, until the stopping rule, the budget or a signal
+//! ends it. Each finished run goes to a store; an interrupted experiment resumes from its store.
 //!
-//! A block is one run of every treatment of a cell with one seed, in an order that is drawn; blocks
-//! of all cells are interleaved, round after round. A cell leaves when its rule says so. Which runs
-//! are made follows from the experiment and from what whole blocks gave, never from the clock, the
-//! number of threads or an interruption; only a budget, which is time, can end an experiment
-//! earlier, and then with whole blocks.
+//! A block is one run of every treatment of a cell with one seed, in random order. Blocks of all
+//! cells are interleaved, round after round. A cell ends when its stopping rule says so. The set of
+//! runs depends only on the experiment and on the results of complete blocks. It does not depend on
+//! the clock, the number of threads or interruptions. Only a time budget can end an experiment
+//! earlier, and only after complete blocks.
 //!
-//! A run that fails is a row with a reason and costs its pair, nothing else. In memory is one
-//! number a run; all else goes to the store.
+//! A failed run becomes a row with a reason. It invalidates its pair and nothing else. Memory holds
+//! one number per run; everything else goes to the store.
 //!
-//! Left out: preparing a host between runs (dropping caches, trimming), which is for what runs them.
+//! Preparing a host between runs (dropping caches, trimming) is the runner's task.
 
 mod cell;
 mod measured;
@@ -38,21 +38,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A run that is to be made.
+/// A run to make.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Which.
+    /// Its key.
     pub key: RunKey,
-    /// Its treatment's place among those of the cell.
+    /// Index of its treatment in the cell.
     pub treatment: usize,
-    /// Its place in the block, as drawn.
+    /// Its random position in the block.
     pub place: u32,
-    /// What runs; its repeat is the block.
+    /// The specification; its repeat number is the block.
     pub spec: RunSpec,
 }
 
-/// A run that waits. Its specification is made when its turn comes: a copy for each that waits
-/// would be most of what a long experiment takes in memory.
+/// A waiting run. Its specification is built when its turn comes: one copy per waiting run would
+/// use most of a long experiment's memory.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     key: RunKey,
@@ -73,30 +73,31 @@ impl Due {
     }
 }
 
-/// Told what happens. From any thread, so that nobody waits for whoever draws a bar.
+/// Receives progress reports. Any thread may call it, so that no run waits for a progress bar.
 pub trait Told: Sync {
-    /// So many runs more are to be made; fewer, if it is negative.
+    /// This number of runs was added to the plan; a negative number removes runs.
     fn planned(&self, _runs: i64) {}
-    /// A run began.
+    /// A run started.
     fn began(&self, _job: &Job) {}
-    /// It goes on.
+    /// A run made progress.
     fn progress(&self, _job: &Job, _progress: Progress) {}
-    /// It ended, and is kept.
+    /// A run ended and was stored.
     fn ended(&self, _job: &Job, _run: &Run, _record: Option<&Record>) {}
-    /// It was stopped, or never begun, and is not kept: why, and what it had measured.
+    /// A run was stopped or never started, and is not stored. `_why` is the reason, `_record` holds
+    /// what was measured.
     fn cut(&self, _job: &Job, _why: &str, _record: Option<&Record>) {}
 }
 
-/// Tells nobody.
+/// Ignores all reports.
 impl Told for () {}
 
-/// How an experiment is carried out. Nothing of it changes what a run gives.
+/// How an experiment is run. Nothing here changes the result of a run.
 pub struct How<'a> {
-    /// Runs at a time; `None`: one a core.
+    /// Number of parallel runs; `None` means one per core.
     pub threads: Option<usize>,
-    /// Ends it.
+    /// Token that stops the experiment.
     pub cancel: Cancel,
-    /// Is told of it.
+    /// Receives progress reports.
     pub told: &'a dyn Told,
 }
 
@@ -110,32 +111,32 @@ impl Default for How<'_> {
     }
 }
 
-/// What became of an experiment.
+/// Outcome of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conducted {
     /// How each cell ended.
     pub ended: Vec<CellEnd>,
-    /// The primary metric of each cell, as its first block told it.
+    /// The primary metric of each cell, as its first block determined it.
     pub primary: Vec<MetricInfo>,
-    /// Runs that were made now.
+    /// Runs made in this call.
     pub made: u64,
-    /// Runs that were there already.
+    /// Runs that the store already held.
     pub found: u64,
-    /// Of all, failed.
+    /// Failed runs, of both kinds.
     pub failed: u64,
-    /// It was cancelled before its end.
+    /// The experiment was cancelled before it finished.
     pub cancelled: bool,
-    /// The budget ended it.
+    /// The budget ended the experiment.
     pub out_of_budget: bool,
 }
 
 impl Conducted {
-    /// Is there nothing left to do?
+    /// Whether nothing is left to do.
     pub fn finished(&self) -> bool {
         let open = |e: &CellEnd| matches!(e, CellEnd::Open | CellEnd::Cut(_));
         !self.ended.iter().any(open)
     }
-    /// The results of the experiment, with these runs: warm-ups are left out of their values.
+    /// Builds the experiment's results from these runs, without their warm-up.
     pub fn results(&self, experiment: &Experiment, runs: Vec<Run>) -> Results {
         let cells = experiment.cells.iter().enumerate().map(|(i, plan)| {
             let mut cell = plan.cell.clone();
@@ -159,13 +160,13 @@ impl Conducted {
     }
 }
 
-/// How often the budget and the cancel token are looked at.
+/// Interval at which the budget and the cancel token are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Carries the experiment out.
+/// Runs the experiment.
 ///
 /// # Errors
-/// If the store fails: no more runs are made then, and what it took before is in it.
+/// If the store fails. No more runs are made then; everything stored before remains.
 pub fn conduct(
     experiment: &Experiment,
     runner: &dyn Runner,
@@ -174,10 +175,10 @@ pub fn conduct(
 ) -> Result<Conducted, StoreError> {
     let mut under_way = UnderWay::new(experiment, store.completed()?);
     let queue = Queue::default();
-    // All that can be made first is there before anybody takes: the order is the drawn one.
+    // All first jobs are queued before any thread takes one, so that the random order is kept.
     under_way.begin(&queue, how);
     let threads = how.threads.unwrap_or_else(cores).max(1);
-    // A full channel holds the threads back: results wait there, not in memory.
+    // A full channel blocks the threads, so that results do not accumulate in memory.
     let (give, take) = mpsc::sync_channel(threads);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -190,7 +191,7 @@ pub fn conduct(
                     if let Ok(m) = &mut ran {
                         m.first(experiment, &job);
                     }
-                    // Nobody listens any more: the store failed.
+                    // The receiver is gone: the store failed.
                     if give.send((job, ran)).is_err() {
                         return;
                     }
@@ -200,7 +201,7 @@ pub fn conduct(
         drop(give);
         let conducted = under_way.drive(&queue, &take, store, how);
         if conducted.is_err() {
-            // Runs under way have nowhere to go.
+            // The results of active runs cannot be stored.
             how.cancel.set();
             queue.withdraw(false);
         }
@@ -217,7 +218,7 @@ fn cores() -> usize {
 
 type Ran = Result<Measured, NoRun>;
 
-/// A panic, of a scheduler from outside for instance, fails this run and nothing else.
+/// Runs a job; a panic, for example in an external scheduler, fails only this run.
 fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
     let mut told = |p: Progress| how.told.progress(job, p);
     let run = AssertUnwindSafe(|| runner.run(job, &how.cancel, &mut told));
@@ -227,15 +228,15 @@ fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
     })
 }
 
-/// An experiment while it goes on.
+/// A running experiment.
 struct UnderWay<'a> {
     experiment: &'a Experiment,
     cells: Vec<State>,
-    /// Blocks that were handed out, by cell.
+    /// Number of blocks handed out, by cell.
     issued: Vec<u32>,
-    /// Runs that were handed out and have not come back.
+    /// Number of runs handed out that have not returned.
     out: usize,
-    /// Metrics of the runs, kept once.
+    /// Metrics of the runs, stored once each.
     metrics: Interned,
     tally: Conducted,
 }
@@ -263,7 +264,7 @@ impl<'a> UnderWay<'a> {
         };
         found.sort_by_key(|r| r.key);
         for run in &found {
-            // A store of another experiment is refused by whoever opens it.
+            // The code that opens a store has already rejected stores of other experiments.
             if let Some(place) = of.place(&run.key) {
                 of.tally.found += 1;
                 of.count(run);
@@ -273,7 +274,7 @@ impl<'a> UnderWay<'a> {
         of
     }
 
-    /// The place of a run's treatment among those of its cell.
+    /// Index of a run's treatment in its cell.
     fn place(&self, key: &RunKey) -> Option<usize> {
         let plan = self.experiment.cells.get(key.cell)?;
         plan.cell
@@ -316,7 +317,7 @@ impl<'a> UnderWay<'a> {
             match came {
                 Ok((job, ran)) => self.came(job, ran, queue, store, how)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                // All threads are gone with runs out: one of them panicked outside of a run.
+                // All threads have ended while runs are outstanding: one panicked outside a run.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -364,7 +365,7 @@ impl<'a> UnderWay<'a> {
         self.count(&run);
         let cell = job.key.cell;
         self.cells[cell].take(job.treatment, &run);
-        // A look is due when all that was handed out of the cell is back.
+        // Look once all runs of the cell that were handed out have returned.
         if self.cells[cell].whole() >= self.issued[cell]
             && !self.tally.cancelled
             && !self.tally.out_of_budget
@@ -374,8 +375,8 @@ impl<'a> UnderWay<'a> {
         Ok(())
     }
 
-    /// Looks at a cell, and hands out the blocks that come next: of those that were begun before
-    /// an interruption what is missing, in the order that was drawn.
+    /// Looks at a cell and hands out its next blocks, in random order. For blocks that were started
+    /// before an interruption, only the missing runs are handed out.
     fn issue(&mut self, cell: usize, queue: &Queue, how: &How<'_>) {
         let method = &self.experiment.about.method;
         let plan = &self.experiment.cells[cell];
@@ -383,7 +384,7 @@ impl<'a> UnderWay<'a> {
         loop {
             let upto = match (method.order, state.look(method)) {
                 (_, Next::Ended) => return,
-                // Without blocks there is nothing to look at on the way.
+                // Without blocks there are no intermediate looks.
                 (Order::Sequential, Next::Upto(_)) => sequential_runs(method),
                 (Order::Interleaved, Next::Upto(n)) => n,
             };
@@ -425,8 +426,8 @@ impl<'a> UnderWay<'a> {
                 how.told.planned(added as i64);
                 return;
             }
-            // All of it was there already: on to the next look. Where nothing was asked for, the
-            // sequential runs are all made.
+            // All of these runs were already stored: continue with the next look. If the look
+            // requested no new blocks, all sequential runs are done.
             if none {
                 state.ended = CellEnd::Most(state.whole());
                 return;
@@ -446,8 +447,7 @@ impl<'a> UnderWay<'a> {
     }
 }
 
-/// Runs of each treatment where they are made one treatment after the other: no look is possible
-/// before all is done.
+/// Number of runs per treatment in sequential order. No look is possible before all runs are done.
 fn sequential_runs(method: &Method) -> u32 {
     match method.stop {
         StopRule::Fixed => method.repeats_max,
@@ -455,7 +455,7 @@ fn sequential_runs(method: &Method) -> u32 {
     }
 }
 
-/// The row of a run that gave nothing.
+/// The row of a run without a result.
 fn failed(job: &Job, why: String) -> Run {
     Run {
         key: job.key,

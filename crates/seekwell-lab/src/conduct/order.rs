@@ -1,11 +1,11 @@
-//! In which order runs are made: drawn, never thought out. A balanced order is not what the paired
-//! t expects, and a fixed one under drift claims what is not there.
+//! The order of runs is random. A balanced order violates the assumptions of the paired t test, and
+//! a fixed order turns drift into false claims.
 
 use rand::RngCore;
 use seekwell_core::rng::stream;
 
-/// A uniform permutation of `0..n`: Fisher and Yates on a stream of its own, so that no version of
-/// a crate and no other draw moves it.
+/// A uniform permutation of `0..n` (Fisher-Yates). It has its own random stream, so that crate
+/// versions and other draws cannot change it.
 fn permutation(n: usize, seed: u64, name: &str) -> Vec<usize> {
     let mut rng = stream(seed, name);
     let mut order: Vec<usize> = (0..n).collect();
@@ -15,7 +15,7 @@ fn permutation(n: usize, seed: u64, name: &str) -> Vec<usize> {
     order
 }
 
-/// A number below `n`, all equally likely: of the draws that would favour some none is taken.
+/// A uniform random number below `n`; draws that would bias the result are rejected.
 fn below(n: u64, mut draw: impl FnMut() -> u64) -> u64 {
     let fair = u64::MAX - u64::MAX % n;
     loop {
@@ -26,12 +26,12 @@ fn below(n: u64, mut draw: impl FnMut() -> u64) -> u64 {
     }
 }
 
-/// Order of the `k` treatments of a cell in one of its blocks, as indices into the cell's.
+/// Order of the `k` treatments of a cell in one block, as indices into the cell's treatments.
 pub(super) fn in_block(seed: u64, cell: &str, block: u32, k: usize) -> Vec<usize> {
     permutation(k, seed, &format!("order/{cell}/{block}"))
 }
 
-/// Order of all cells in a round: the rank of each.
+/// The rank of each cell in a round.
 pub(super) fn of_cells(seed: u64, round: u32, cells: usize) -> Vec<usize> {
     let order = permutation(cells, seed, &format!("round/{round}"));
     let mut rank = vec![0; cells];
@@ -54,7 +54,7 @@ mod tests {
                 .or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 6);
-        // Three standard errors of 1,000 are 87.
+        // For a count of 1,000 three standard errors are 87.
         assert!(
             seen.values().all(|n: &i32| (n - 1_000).abs() < 90),
             "{seen:?}"

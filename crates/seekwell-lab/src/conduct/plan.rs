@@ -1,5 +1,5 @@
-//! What an experiment will take, told before it runs: cells, runs, time, and the smallest effect
-//! that it can see.
+//! Estimates an experiment before it runs: cells, runs, time, and the smallest effect that it can
+//! detect.
 
 use super::{Job, NoRun, Runner};
 use crate::experiment::{Experiment, Primary};
@@ -10,34 +10,35 @@ use seekwell_core::NSEC_PER_SEC;
 use seekwell_sim::world::bound::usual;
 use std::time::{Duration, Instant};
 
-/// What is known before the first run.
+/// Facts known before the first run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Cells.
+    /// Number of cells.
     pub cells: usize,
-    /// Runs of one block of every cell.
+    /// Runs in one block of every cell together.
     pub runs_a_block: usize,
-    /// Blocks of a cell at least, unless nothing in it is random.
+    /// Fewest blocks per cell, unless the cell has no randomness.
     pub blocks_min: u32,
-    /// Blocks of a cell at most.
+    /// Most blocks per cell.
     pub blocks_max: u32,
-    /// Primary comparisons: what the correction is over.
+    /// Number of primary comparisons, which the correction covers.
     pub comparisons: usize,
-    /// By device: least relative effect seen in four cases of five after as many blocks as it
-    /// may take, if runs scatter as published ones of its class do.
+    /// Smallest relative effect detected with a power of 80 % after the most blocks, by device.
+    /// Assumes that runs scatter as in published results of the same device class.
     pub visible: Vec<(String, f64)>,
-    /// What is left out at the start of timed runs.
+    /// The warm-up to leave out of timed runs.
     pub warm_up: PlannedWarmUp,
 }
 
-/// What will be left out at the start of runs, as far as it is known before the first.
+/// The warm-up to leave out, as far as it is known before the first run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedWarmUp {
-    /// Seconds; `None`: found from the first block of each cell.
+    /// Seconds; `None` means that the first block of each cell determines it.
     pub seconds: Option<f64>,
-    /// Workloads that have one.
+    /// Workloads with a warm-up.
     pub timed: Vec<String>,
-    /// Workloads that go on for a given time, with a metric that has no seconds (a percentile).
+    /// Workloads that run for a fixed time, but whose metric has no values per second (a
+    /// percentile).
     pub whole: Vec<String>,
 }
 
@@ -64,7 +65,7 @@ fn warm_up(experiment: &Experiment) -> PlannedWarmUp {
     planned
 }
 
-/// Standard deviation of a run by class of device, relative: medians of published I/O cells.
+/// Relative standard deviation of a run by device class: medians of published I/O results.
 fn usual_cv(device: &str) -> f64 {
     match device.split(':').next().unwrap_or_default() {
         "ssd" | "nvme" => 0.0135,
@@ -74,7 +75,7 @@ fn usual_cv(device: &str) -> f64 {
     }
 }
 
-/// Blocks that a cell may take.
+/// Fewest and most blocks of a cell.
 fn blocks(method: &Method) -> (u32, u32) {
     let most = method.repeats_max.max(1);
     let least = method.repeats_min.min(most);
@@ -85,7 +86,7 @@ fn blocks(method: &Method) -> (u32, u32) {
     }
 }
 
-/// Plans it.
+/// Builds the plan.
 pub fn plan(experiment: &Experiment) -> Plan {
     let method = &experiment.about.method;
     let (blocks_min, blocks_max) = blocks(method);
@@ -113,21 +114,21 @@ pub fn plan(experiment: &Experiment) -> Plan {
     }
 }
 
-/// Cells that are tried at most.
+/// Largest number of cells that are tried.
 const TRIED: usize = 6;
-/// How long each.
+/// Duration of each trial.
 const TRIAL: Duration = Duration::from_millis(800);
 
-/// What short trials say of the time that a block of all cells takes on one core.
+/// Estimated time for a block of all cells on one core, from short trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trial {
-    /// Seconds, as far as runs say how far they are; `None`: none does.
+    /// Seconds, extrapolated from the progress of the runs; `None` if no run reports progress.
     pub about_s: Option<f64>,
-    /// Seconds if every run goes on until its limit, as a starved one does; `None`: not known.
+    /// Seconds if every run continues to its limit, as a starved run does; `None` if not known.
     pub most_s: Option<f64>,
 }
 
-/// How long a run may go on in simulated time, ns.
+/// Limit of a run in simulated time, in ns.
 fn limit_ns(spec: &RunSpec) -> Option<f64> {
     if let Some(s) = spec.limit_s {
         return Some(s as f64 * NSEC_PER_SEC as f64);
@@ -136,7 +137,7 @@ fn limit_ns(spec: &RunSpec) -> Option<f64> {
     Some(usual(plan.span()).0 as f64)
 }
 
-/// Short trials of some cells. Nothing of them is kept.
+/// Makes short trials of some cells and discards their results.
 pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Trial {
     let cells = &experiment.cells;
     let step = cells.len().div_ceil(TRIED).max(1);
@@ -163,7 +164,7 @@ pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Trial {
             }
         });
         let took = began.elapsed().as_secs_f64();
-        // Of simulated time the run has got so far.
+        // Simulated time that the run has reached.
         let simulated_ns = match &ran {
             Ok(m) => m.duration_ns,
             Err(NoRun::Cut(_, Some(record))) => record.duration_ns,

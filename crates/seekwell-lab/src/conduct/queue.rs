@@ -1,16 +1,16 @@
-//! Runs that wait for a thread, in the order in which they are to be made.
+//! Runs that wait for a thread, in order.
 
 use super::Due;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Place in the order of all runs.
+/// Position in the order of all runs.
 pub(super) type Turn = (usize, usize, usize, usize);
 
 #[derive(Default)]
 struct Waiting {
     jobs: BTreeMap<Turn, Due>,
-    /// (Cell, block) of which a run was begun.
+    /// (Cell, block) pairs of which at least one run has started.
     begun: BTreeSet<(usize, u32)>,
     closed: bool,
 }
@@ -23,7 +23,7 @@ pub(super) struct Queue {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // What it holds is whole between any two statements.
+        // The data is consistent after every statement, so a poisoned lock is safe to use.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
     pub fn add(&self, jobs: impl IntoIterator<Item = (Turn, Due)>) -> usize {
@@ -35,7 +35,7 @@ impl Queue {
         self.more.notify_all();
         added
     }
-    /// The next, when there is one; `None` when there will be no more.
+    /// Waits for the next run; `None` if there will be no more.
     pub fn take(&self) -> Option<Due> {
         let mut w = self.lock();
         loop {
@@ -49,8 +49,8 @@ impl Queue {
             w = self.more.wait(w).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    /// Takes back what has not begun; with `blocks`, only blocks of which nothing has. Gives back
-    /// how many runs those are.
+    /// Removes the runs that have not started, and returns them. With `blocks`, removes only blocks
+    /// without any started run.
     pub fn withdraw(&self, blocks: bool) -> Vec<Due> {
         let mut w = self.lock();
         let all = std::mem::take(&mut w.jobs);
@@ -60,7 +60,7 @@ impl Queue {
         w.jobs = keep;
         gone.into_values().collect()
     }
-    /// No more will be added.
+    /// Marks that no more runs will be added.
     pub fn close(&self) {
         self.lock().closed = true;
         self.more.notify_all();

@@ -1,4 +1,4 @@
-//! What makes a run: a door for the simulator, a host, and tests that need neither.
+//! The interface for making runs. The simulator, hosts and tests implement it.
 
 use super::{Job, values};
 use crate::experiment::Experiment;
@@ -6,12 +6,12 @@ use crate::results::{Outcome, Pace, Run, Value, throttled_usec};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
 use seekwell_core::result::Starved;
 
-/// Makes runs, several at a time.
+/// Makes runs; several threads may call it at once.
 pub trait Runner: Sync {
-    /// Makes one. When the token is set it ends soon, with [`NoRun::Cut`].
+    /// Makes one run. If the token is set, the run ends soon with [`NoRun::Cut`].
     ///
     /// # Errors
-    /// Why there is no run.
+    /// The reason why there is no result.
     fn run(
         &self,
         job: &Job,
@@ -20,41 +20,42 @@ pub trait Runner: Sync {
     ) -> Result<Measured, NoRun>;
 }
 
-/// Why there is no run.
+/// Why a run has no result.
 #[derive(Clone, Debug)]
 pub enum NoRun {
-    /// It failed: a row with the reason.
+    /// It failed; the reason becomes a row.
     Failed(String),
-    /// It was stopped, or not begun: it will be made again. Why, and what it had measured.
+    /// It was stopped or not started, and will be made again. Holds the reason and what was
+    /// measured.
     Cut(String, Option<Box<Record>>),
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Its numbers, the primary first.
+    /// Its values, the primary first.
     pub values: Vec<Value>,
-    /// Its duration, ns.
+    /// Duration in ns.
     pub duration_ns: u64,
-    /// It ended early, and counts nevertheless: why.
+    /// The reason why it ended early, if it still counts.
     pub early: Option<String>,
-    /// It ended at its limit: its values are those of an unfinished run.
+    /// It reached its limit; its values are those of an unfinished run.
     pub censored: bool,
-    /// Kinds of tasks of which some were starved.
+    /// Kinds of tasks with at least one starved task.
     pub starved: Vec<Starved>,
-    /// When it began on the wall clock, ns since 1970; `None` in simulation.
+    /// Start time in ns since 1970; `None` in simulation.
     pub began_unix_ns: Option<u64>,
-    /// Share of the processors' time that others took, 0 to 1; `None`: not known, or nothing that
-    /// matters (simulation).
+    /// Share of processor time that other work took, 0 to 1. `None` if not known or irrelevant
+    /// (simulation).
     pub others: Option<f64>,
-    /// Seconds of the primary value, of a timed run.
+    /// The primary value per second, for a timed run.
     pub pace: Option<Pace>,
-    /// All of it.
+    /// The complete record.
     pub record: Option<Box<Record>>,
 }
 
 impl Measured {
-    /// Of a record.
+    /// Builds the result from a record.
     pub fn of(record: Record) -> Self {
         Measured {
             values: values(&record),
@@ -69,7 +70,7 @@ impl Measured {
         }
     }
 
-    /// Puts the numbers first that decide, as far as the run has them.
+    /// Moves the deciding values to the front, if the run has them.
     pub(super) fn first(&mut self, experiment: &Experiment, job: &Job) {
         let Some(record) = &self.record else { return };
         let deciding = &experiment.cells[job.key.cell].deciding;
@@ -120,11 +121,11 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Says of whom an error is.
+    /// Adds to an error which scheduler, device and workload it belongs to.
     fn of(spec: &RunSpec, e: &Error) -> String {
         let who = spec.scheduler_label();
         match e {
-            // It names the file itself.
+            // This error names the file itself.
             Error::Trace(_) => e.to_string(),
             _ => format!(
                 "{} under {who} on {}: {e}",
@@ -152,10 +153,10 @@ impl Runner for Simulated {
     }
 }
 
-/// A record that ended early because it was cancelled is no run.
+/// Converts a record into a result; a record cut short by cancellation is not a result.
 ///
 /// # Errors
-/// That it was cut.
+/// The run was cancelled.
 pub fn ended(record: Record, cancel: &Cancel) -> Result<Measured, NoRun> {
     match &record.early {
         Some(early) if cancel.is_set() => {

@@ -1,4 +1,4 @@
-//! Where runs go as they end.
+//! Where finished runs are stored.
 
 use crate::results::{Ended, Run};
 use thiserror::Error;
@@ -8,25 +8,25 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct StoreError(pub String);
 
-/// Keeps runs. What it has taken is there after the process was killed, or it says so.
+/// Stores runs. An accepted run survives a kill of the process; otherwise `add` returns an error.
 pub trait Store {
-    /// Runs that it holds already, in any order: they are not made again.
+    /// Runs that are already stored, in any order; they are not made again.
     ///
     /// # Errors
     /// If they cannot be read.
     fn completed(&mut self) -> Result<Vec<Run>, StoreError>;
 
-    /// Takes a run that ended, or failed.
+    /// Stores a run that ended or failed.
     ///
     /// # Errors
-    /// If it cannot be kept; no more runs are made then.
+    /// If the run cannot be stored; no more runs are made then.
     fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError>;
 }
 
-/// In memory: for what is printed and forgotten.
+/// Keeps runs in memory, for results that are printed and not saved.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
-    /// What it was given, in the order in which runs ended.
+    /// The stored runs, in the order in which they ended.
     pub runs: Vec<Run>,
 }
 

@@ -1,42 +1,43 @@
-//! What a device looks like: curves for people, worked out from its model.
+//! Curves that show how a device behaves, computed from its model.
 //!
-//! A hard disk shows its seek curve and its rate from rim to hub, both from its parameters. Every
-//! other device is measured at random places: latency and rate of 4 KiB commands against the number
-//! outstanding, or, where it takes one at a time, of longer and longer commands.
+//! A hard disk shows its seek curve and its transfer rate from the outer to the inner edge, both
+//! from its parameters. Every other device is measured with random accesses: latency and rate of 4
+//! KiB commands against the number outstanding. A device that accepts one command at a time is
+//! measured with commands of increasing size instead.
 
 use seekwell_core::{Device, Nanos, Op, rng};
 use seekwell_device::hdd::{ClosedForms, HddParams, SeekCurve};
 use seekwell_device::probe::{Client, Run, below, command};
 use seekwell_device::{DeviceError, ParamError, read_preset};
 
-/// A quantity along one side.
+/// One axis of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is.
+    /// The quantity.
     pub label: &'static str,
     /// Its unit; may be empty.
     pub unit: &'static str,
-    /// Each step doubles it.
+    /// Each step doubles the value.
     pub doubling: bool,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// What it is of.
+    /// The name of the quantity.
     pub name: &'static str,
-    /// Ascending in x.
+    /// Points, ascending in x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Curves over the same axes.
+/// Curves on common axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Across.
+    /// Horizontal axis.
     pub x: Axis,
-    /// Up; begins at 0.
+    /// Vertical axis; starts at 0.
     pub y: Axis,
     /// At least one, each of at least two points.
     pub curves: Vec<Curve>,
@@ -50,16 +51,16 @@ const fn axis(label: &'static str, unit: &'static str) -> Axis {
     }
 }
 
-/// Points of a curve that is worked out.
+/// Number of points of a computed curve.
 const POINTS: u32 = 160;
-/// Commands measured at each depth.
+/// Number of commands measured at each depth.
 const COMMANDS: usize = 1_500;
 /// Deepest queue shown.
 const DEEPEST: u32 = 256;
-/// Longest command shown, sectors.
+/// Longest command shown, in sectors.
 const LARGEST: u32 = 1024;
 
-/// The curves that follow from parameters alone: those of a hard disk.
+/// Curves that follow from the parameters alone; only hard disks have them.
 pub fn curves(spec: &str) -> Result<Option<Vec<Plot>>, DeviceError> {
     let preset = read_preset(spec)?;
     if preset.kind != "hdd" {
@@ -69,7 +70,7 @@ pub fn curves(spec: &str) -> Result<Option<Vec<Plot>>, DeviceError> {
     plots.map(Some).map_err(|e| preset.locate(e, spec))
 }
 
-/// The curves of any device, measured.
+/// Measures the curves of any device.
 pub fn measured<D: Device>(device: D) -> Vec<Plot> {
     match device.facts().depth {
         1 => against_size(device),
@@ -81,7 +82,7 @@ fn disk(p: &HddParams) -> Result<Vec<Plot>, ParamError> {
     let forms = ClosedForms::new(p)?;
     let cylinders = forms.geometry().cylinders();
     let curve = SeekCurve::new(&p.seek, cylinders)?;
-    // Closer together where the curve bends: at short distances.
+    // Points are closer together at short distances, where the curve bends.
     let near = |i: u32| {
         let share = f64::from(i) / f64::from(POINTS);
         ((share * share * f64::from(cylinders - 1)) as u32).max(1)
@@ -116,10 +117,10 @@ fn disk(p: &HddParams) -> Result<Vec<Plot>, ParamError> {
     ])
 }
 
-/// One measurement of a sweep: where it stands on the axis, commands outstanding, their sectors.
+/// One measurement of a sweep: position on the axis, commands outstanding, sectors per command.
 type Step = (f64, u32, u32);
 
-/// Runs of random commands, one after the other on the same device.
+/// Runs random commands, one step after the other on the same device.
 fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)> {
     let capacity = c.device.facts().capacity.0;
     let mut rng = rng::stream(1, "picture");
@@ -131,7 +132,7 @@ fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)
             command(op, at, sectors)
         };
         out.push((x, c.run(COMMANDS, depth as usize, Nanos::ZERO, next)));
-        // What one step left behind is no burden of the next.
+        // Flush and pause, so that one step does not affect the next.
         c.one(command(Op::Flush, 0, 0));
         c.sleep(Nanos::from_secs(1));
     }
@@ -157,7 +158,7 @@ fn compared<D: Device>(device: D, x: (Axis, &[Step]), what: [Measure; 2]) -> Vec
     what.map(plot).into()
 }
 
-/// Title, axis, and how a run gives the value.
+/// Title, axis, and a function that takes the value from a run.
 type Measure = (&'static str, Axis, fn(&Run) -> f64);
 
 fn doubling(label: &'static str, unit: &'static str) -> Axis {

@@ -1,4 +1,4 @@
-//! Demos of arrays, controllers and guests: where a scheduler can act, and where it cannot.
+//! Demos of arrays, controllers and guests: where a scheduler has an effect, and where it has none.
 
 use super::{Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s};
 use seekwell_core::result::Record;
@@ -82,7 +82,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// A setup by device and scheduler ("cfq:slice_idle=0"), changed by `change`.
+/// Setup with a device and a scheduler ("cfq:slice_idle=0"), adjusted by `change`.
 fn on(
     device: &str,
     scheduler: &str,
@@ -109,7 +109,7 @@ fn on(
     Ok(record)
 }
 
-/// Random reads of 4 KiB anywhere, so many outstanding, for so many seconds.
+/// Random 4 KiB reads with `depth` outstanding, for `seconds` seconds.
 fn random(task: u32, end: u64, depth: u32, seconds: u64) -> Process {
     Process {
         pattern: Pattern::Random(Sector(0), Sector(end)),
@@ -160,7 +160,8 @@ fn backlog(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         }
     }
     for (depth, outstanding, gain) in gains {
-        // Beside what is inside, the driver holds one request that it has looked at.
+        // Besides the requests inside the device, the driver holds one request that it has peeked
+        // at.
         let words = format!("{outstanding} outstanding, room for {depth}: gain {gain:.2}");
         match outstanding <= depth {
             true => shown.check(format!("{words} (1.00)"), (gain - 1.0).abs() < 0.005),
@@ -411,7 +412,7 @@ fn idling_twice(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             ]);
         }
     }
-    // A guest that idles is what the host's idling can serve: one stream at a time.
+    // The host's idling can serve a guest that idles: it sees one stream at a time.
     let words = format!(
         "under a host that idles, idling in the guest too gives {:.1} against {:.1} MB/s: the host \
          alone cannot tell the guest's streams apart (1.5 times or more)",

@@ -1,5 +1,4 @@
-//! Demos of what cgroups are promised in front of a scheduler: `io.max`, `io.latency`,
-//! `io.cost`.
+//! Demos of cgroup controllers in front of a scheduler: `io.max`, `io.latency`, `io.cost`.
 
 use super::{Demo, DemoError, Lab, On, Shown, ios, latency_ms, run_told};
 use seekwell_core::result::Record;
@@ -40,12 +39,12 @@ const SSD: On = On {
     device: "ssd:sata3-256-2011",
     depth: None,
 };
-/// One that serves 8 commands side by side: 10,000 a second.
+/// Serves 8 commands in parallel: 10,000 per second.
 const SMALL: On = On {
     device: "constant:depth=8,service_us=800,servers=parallel",
     depth: None,
 };
-/// 4000 a second, one after the other.
+/// Serves 4,000 commands per second, one after the other.
 const SERIAL: On = On {
     device: "constant:depth=512,service_us=250,servers=serial",
     depth: None,
@@ -54,7 +53,7 @@ const FAST: CgroupId = CgroupId(1);
 const OTHER: CgroupId = CgroupId(2);
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// A random reader of 4 KiB in a cgroup.
+/// A process in a cgroup that reads 4 KiB at random.
 fn reader(cgroup: CgroupId, depth: u32) -> Process {
     Process {
         cgroup,
@@ -66,7 +65,7 @@ fn reader(cgroup: CgroupId, depth: u32) -> Process {
     }
 }
 
-/// Operations a second of a cgroup's reader.
+/// Operations per second of a cgroup's reader.
 fn rate(r: &Record, cgroup: CgroupId) -> f64 {
     ios(r, cgroup.0) / SECONDS as f64
 }
@@ -241,7 +240,7 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         let cells = rates.concat().into_iter().map(|n| format!("{n:.0}"));
         shown.row(std::iter::once(s.to_owned()).chain(cells).collect());
     }
-    // bfq has weights of its own, and no model to be told.
+    // bfq has its own weights and needs no device model.
     let own = [Control::Weight(FAST, first), Control::Weight(OTHER, second)];
     let mut cells = vec!["bfq, by its own".to_owned()];
     for way in [&own[..], &[]] {

@@ -1,8 +1,8 @@
-//! The behaviours that made schedulers famous, each with numbers.
+//! Demos of well-known scheduler behaviour, with numbers.
 //!
-//! A demo runs a few processes on a modelled device under several schedulers and states what it
-//! claims as checks on those numbers; a test runs every demo and wants every check to hold. A new
-//! demo is a function and a line in its file's list.
+//! A demo runs a few processes on a modelled device under several schedulers. It states its claims
+//! as checks on the resulting numbers; a test requires every check of every demo to hold. To add a
+//! demo, add a function and a line in its file's list.
 
 mod arrays;
 mod cgroups;
@@ -25,24 +25,24 @@ use thiserror::Error;
 pub struct Demo {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it shows, in a sentence.
+    /// The claim, in one sentence.
     pub claim: &'static str,
-    /// Of how many runs it is made.
+    /// Number of runs.
     pub runs: u64,
-    /// How many more each further scheduler beside its own takes; 0: it is about its own alone.
+    /// Runs per additional scheduler; 0 if the demo accepts no additional schedulers.
     pub each: u64,
-    /// Makes them.
+    /// Makes the runs.
     run: fn(&Lab<'_>) -> Result<Shown, DemoError>,
 }
 
 impl Demo {
-    /// Runs it, and tells after each of its runs how many are done. Stopped by `progress`, it
-    /// gives an error: half a demo shows nothing.
+    /// Runs the demo and reports the number of finished runs after each. If `progress` stops it, it
+    /// returns an error, because half a demo shows nothing.
     pub fn show(&self, seed: u64, progress: Progress<'_>) -> Result<Shown, DemoError> {
         self.show_beside(seed, &[], progress)
     }
-    /// The same with further schedulers ("sweep", "deadline:fifo_batch=1"), each a row below its own;
-    /// nothing is claimed of them. A demo whose `each` is 0 leaves them out.
+    /// Runs the demo with additional schedulers ("sweep", "deadline:fifo_batch=1"). Each gets a row
+    /// below the demo's own; no claim is made about it. A demo whose `each` is 0 ignores them.
     pub fn show_beside(
         &self,
         seed: u64,
@@ -63,10 +63,10 @@ impl Demo {
     }
 }
 
-/// What a demo works with: a seed, and whom to tell how far it is.
+/// The context of a demo: seed, additional schedulers, progress.
 struct Lab<'a> {
     seed: u64,
-    /// Schedulers beside those a demo is about.
+    /// Schedulers in addition to those of the demo.
     beside: &'a [String],
     done: Cell<u64>,
     runs: u64,
@@ -76,16 +76,16 @@ struct Lab<'a> {
 }
 
 impl Lab<'_> {
-    /// Those a demo is about, and behind them the others.
+    /// The demo's own schedulers, followed by the additional ones.
     fn schedulers(&self, own: &[&str]) -> Vec<String> {
         let own = own.iter().map(|s| (*s).to_owned());
         own.chain(self.beside.iter().cloned()).collect()
     }
-    /// Whether to go on.
+    /// Whether to continue.
     fn going(&self) -> bool {
         (self.progress.borrow_mut())(self.done.get(), self.runs)
     }
-    /// One more run is done.
+    /// Counts one finished run.
     fn count(&self, record: &Record) {
         let operations: u64 = record.operations.iter().map(|o| o.latency.count()).sum();
         let work = operations + record.read.ios + record.write.ios;
@@ -106,7 +106,7 @@ impl Lab<'_> {
     }
 }
 
-/// All demos, in the order they are listed.
+/// All demos, in listed order.
 pub fn demos() -> impl Iterator<Item = &'static Demo> {
     single_queue::DEMOS
         .iter()
@@ -118,20 +118,20 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
         .chain(cgroups::DEMOS)
 }
 
-/// What a demo found.
+/// Result of a demo.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// How the numbers came about: device, processes, duration.
+    /// How the numbers were produced: device, processes, duration.
     pub setting: String,
     /// Column titles; the first names the row.
     pub columns: Vec<String>,
-    /// Rows of text, as wide as the titles.
+    /// Rows of text, one cell per column.
     pub rows: Vec<Vec<String>>,
-    /// What is claimed: (in words with the numbers, does it hold).
+    /// Claims: (text with the numbers, whether it holds).
     pub checks: Vec<(String, bool)>,
-    /// Bios and operations of all its runs: what it costs, without a clock.
+    /// Bios and operations of all runs: a measure of cost that needs no clock.
     pub work: u64,
-    /// Of how many seeds it is.
+    /// Number of seeds.
     pub seeds: usize,
 }
 
@@ -151,54 +151,54 @@ impl Shown {
     fn check(&mut self, words: String, holds: bool) {
         self.checks.push((words, holds));
     }
-    /// Does everything claimed hold?
+    /// Whether every claim holds.
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|c| c.1)
     }
 }
 
-/// Why a demo gave nothing.
+/// Why a demo has no result.
 #[derive(Error, Debug)]
 pub enum DemoError {
-    /// The setup.
+    /// The setup is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The run.
+    /// A run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A simulated world.
+    /// A simulated world failed.
     #[error(transparent)]
     World(#[from] seekwell_sim::world::WorldError),
-    /// A script that came to no end.
+    /// A script did not finish.
     #[error("{0}")]
     Text(String),
 }
 
-/// Finds a demo.
+/// Finds a demo by name.
 pub fn find(name: &str) -> Option<&'static Demo> {
     demos().find(|d| d.name == name)
 }
 
-/// What to say behind "there is no demo NAME; ": the names that may be meant, or all.
+/// The end of the message "there is no demo NAME; ": similar names, or all names.
 pub fn unknown(name: &str) -> String {
     let known: Vec<_> = demos().map(|d| d.name).collect();
     suggest::remedy(name, &known, &[], "`seekwell demo`")
 }
 
-/// A device, and how deep the host may queue.
+/// A device with its queue depth.
 #[derive(Clone, Copy)]
 struct On {
     device: &'static str,
     depth: Option<u32>,
 }
 
-/// The laptop disk of the published comparisons, command queueing off.
+/// The laptop disk of the published comparisons, without command queueing.
 const DISK: On = On {
     device: "hdd:hitachi-7k200",
     depth: Some(1),
 };
 
-/// Name and tunables of "cfq" or "deadline:fifo_batch=1,read_expire=50".
+/// Splits "cfq" or "deadline:fifo_batch=1,read_expire=50" into name and tunables.
 fn scheduler_spec(text: &str) -> (String, Vec<(String, String)>) {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let pairs = rest.split(',').filter_map(|p| p.split_once('='));
@@ -217,7 +217,7 @@ fn run(
     let source = Processes::new(processes, lab.seed).with_weights(weights);
     run_source(on, scheduler, lab, source)
 }
-/// The same, of a queue that is told something first.
+/// Like [`run`], but sends controls to the queue first.
 fn run_told(
     on: On,
     scheduler: &str,
@@ -254,28 +254,28 @@ fn run_source(
     Ok(record)
 }
 
-/// Bytes of a task.
+/// Bytes moved by a task.
 fn bytes(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.bytes as f64)
 }
-/// Bios of a task.
+/// Number of bios of a task.
 fn ios(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.ios as f64)
 }
-/// Mean latency of a task, ms.
+/// Mean latency of a task, in ms.
 fn latency_ms(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.mean_latency_ns / 1e6)
 }
-/// Bytes a second in MB.
+/// Bytes per second of the run, in MB/s.
 fn mb_s(r: &Record, bytes: f64) -> f64 {
     r.rate(bytes) / 1e6
 }

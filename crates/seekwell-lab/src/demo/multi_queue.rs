@@ -60,17 +60,17 @@ pub(super) const DEMOS: &[Demo] = &[
 ];
 
 const SPAN: u64 = 80_000_000;
-/// A flash device that serves 32 commands side by side in 0.4 ms each.
+/// A flash device that serves 32 commands in parallel, in 0.4 ms each.
 const FLASH: On = On {
     device: "constant:depth=32,service_us=400,servers=parallel",
     depth: None,
 };
-/// A device with one server behind a deep queue: what is inside waits inside.
+/// A device with one server and a deep queue: commands wait inside the device.
 const SERIAL: On = On {
     device: "constant:depth=256,service_us=60",
     depth: None,
 };
-/// The disk with its command queueing.
+/// The disk with command queueing.
 const NCQ: On = On {
     device: "hdd:hitachi-7k200",
     depth: None,
@@ -385,8 +385,8 @@ fn adios_window(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// What a scheduler costs a fast device in throughput, whatever it is good for. CPU time would be
-/// another cost, and is not modelled.
+/// The throughput that each scheduler costs on a fast device. CPU time is another cost, which is
+/// not modelled.
 fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two random readers with 4 outstanding each, on a device that serves 32 side by side in \

@@ -1,25 +1,25 @@
-//! A demo over several seeds: the figures with what they may be, and claims that hold in each run.
+//! Runs a demo over several seeds: figures with intervals, and claims that hold in each run.
 
 use super::Shown;
 use crate::stats;
 use seekwell_core::numbers;
 
-/// Bios and operations that all seeds together do, unless their number is asked for: some seconds.
+/// Bios and operations of all seeds together, if no number of seeds is requested: a few seconds.
 const WORK: u64 = 1_500_000;
-/// Seeds at least and at most then.
+/// Smallest and largest number of seeds in this case.
 const SEEDS: (u64, u64) = (3, 10);
-/// Seeds from which a mean has an interval; below, the least and the most are all there is to say.
+/// Number of seeds needed for an interval; with fewer, the minimum and maximum are shown.
 const INTERVAL: usize = 5;
 
 impl Shown {
-    /// How many seeds are worth while, by what one of them did and never by a clock.
+    /// Suggested number of seeds. It depends on the work of one seed, never on a clock.
     pub fn worth(&self) -> u64 {
         (WORK / self.work.max(1)).clamp(SEEDS.0, SEEDS.1)
     }
 
-    /// What several runs with different seeds show: where a figure differs, its mean with its 95 %
-    /// interval, of fewer than five with the least and the most; a claim holds if it held in every
-    /// run. `None` without a run.
+    /// Merges runs with different seeds. A figure that differs becomes its mean with its 95 %
+    /// interval, or with minimum and maximum for fewer than five seeds. A claim holds if it held in
+    /// every run. `None` without a run.
     pub fn over(all: &[Shown]) -> Option<Shown> {
         let first = all.first()?;
         let n = all.len();
@@ -53,7 +53,7 @@ impl Shown {
     }
 }
 
-/// Texts that differ in numbers only, as one: `12.0 (11.0..13.0)`. Anything else: the first.
+/// Merges texts that differ in numbers only: `12.0 (11.0..13.0)`. Otherwise returns the first.
 fn merge(all: &[String]) -> String {
     let Some(first) = all.first() else {
         return String::new();
@@ -75,7 +75,7 @@ fn merge(all: &[String]) -> String {
         .join(" ")
 }
 
-/// `+5.1,` and `+6.3,` as `+5.7 (+5.1..+6.3),`, with the decimals they have.
+/// Merges `+5.1,` and `+6.3,` into `+5.7 (+5.1..+6.3),`, with the same number of decimals.
 fn numbers(words: &[&str]) -> Option<String> {
     let is_number = |c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '+';
     let parts: Vec<(&str, &str)> = words

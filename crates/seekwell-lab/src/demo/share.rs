@@ -1,10 +1,10 @@
-//! Readers against creators on an SSD: who gets the device when both want it.
+//! Readers against creators on an SSD: how they share the device.
 //!
-//! The published set-up in little (blogbench, 2012): many programs read files at random and use the
-//! CPU while those are cached, a few write new ones, which are read like the others. What is written
-//! soon outgrows the page cache, so that reads begin to miss. noop puts a miss behind the queue of
-//! written pages; CFQ sends none of them while a read is about, so that its creators are held back,
-//! and with them the growth that makes reads miss.
+//! A small version of the published setup (blogbench, 2012). Many programs read files at random,
+//! and use the CPU while the files are cached. A few programs write new files, which are then read
+//! like the others. The files soon outgrow the page cache, so that reads begin to miss. noop queues
+//! a miss behind the written pages. CFQ sends no written pages while a read is pending. That slows
+//! the creators, and also the growth that makes reads miss.
 
 use super::worlds::{SSD, play, put, world};
 use super::{Demo, DemoError, Lab, Shown};
@@ -25,20 +25,20 @@ pub(super) const DEMOS: &[Demo] = &[Demo {
 }];
 
 const FILE: u64 = 64 << 10;
-/// Files there at the start: 100 MiB.
+/// Files that exist at the start: 100 MiB.
 const OLD: u64 = 1600;
 const SPAN: Nanos = Nanos::from_secs(6);
 /// CPU time of a program between two files.
 const THINK: Nanos = Nanos::from_us(50);
 
-/// Twelve programs read 16 KiB of any file, four write new ones.
+/// Twelve programs read 16 KiB of any file; four write new files.
 async fn readers_and_creators(mut m: SimMachine) -> Outcome {
     for k in 0..OLD {
         put(&mut m, &format!("f{k}"), FILE).await?;
     }
     m.syncfs().await.doing(|| "sync")?;
     let end = m.now() + SPAN;
-    // Files that are whole, and that have a name.
+    // Number of complete files, and of files that have a name.
     let whole = Arc::new(AtomicU64::new(OLD));
     let named = Arc::new(AtomicU64::new(OLD));
     let mut joins = Vec::new();
@@ -48,8 +48,8 @@ async fn readers_and_creators(mut m: SimMachine) -> Outcome {
             while m.now() < end {
                 let n = whole.load(Ordering::Relaxed);
                 let k = m.rng().random_range(0..n);
-                // Of files begun side by side a later one may be whole before an earlier one is
-                // there.
+                // Of files that are written concurrently, a later one may be complete before an
+                // earlier one exists.
                 let Ok(f) = m.open(&format!("f{k}"), OpenFlags::RDONLY).await else {
                     continue;
                 };
@@ -86,7 +86,7 @@ async fn readers_and_creators(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// Operations of a kind in a run's whole seconds, from the first one on.
+/// Operations of a kind in each whole second of a run, from the first.
 fn seconds(r: &Ran, kind: &str) -> Vec<u64> {
     let all = r.record.operation(kind).map(|o| o.seconds.as_slice());
     let all = all.unwrap_or_default().iter().map(|s| s.ops);
@@ -142,7 +142,7 @@ fn async_share(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ),
         late[0] >= 1.7 * late[2] && late[1] >= 1.7 * late[2],
     );
-    // What the creators lose the readers get.
+    // The readers gain what the creators lose.
     shown.check(
         format!(
             "cfq reads {:.2} and {:.2} times as often as noop and deadline, at least 1.1",

@@ -87,7 +87,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// The end of the range that demos use: 40 GB.
+/// The end of the disk range that demos use: 40 GB.
 const SPAN: u64 = 80_000_000;
 
 fn two_readers() -> Vec<Process> {
@@ -368,7 +368,7 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             ..Process::reader(9, 0)
         });
         let r = run(DISK, &s, lab, list, &[])?;
-        // It never thinks, so its start-up time is the sum of its latencies.
+        // The process never thinks, so its start-up time is the sum of its latencies.
         let took = latency_ms(&r, 9) * ios(&r, 9) / 1e3;
         let rest: f64 = (1..5).map(|t| bytes(&r, t)).sum();
         times.push(took);

@@ -1,4 +1,4 @@
-//! Demos of what kernels put in front of a scheduler.
+//! Demos of the kernel's throttling in front of a scheduler.
 
 use super::worlds::{metric, more, workload, world};
 use super::{Demo, DemoError, Lab, Shown};
@@ -15,7 +15,7 @@ pub(super) const DEMOS: &[Demo] = &[Demo {
 const DISK: &str = "hdd:hitachi-7k200";
 const LOAD: &str = "interactive:seconds=30s,size=512m,bulk=128m";
 
-/// Mean of a read, ms, and what the writer gets, MB/s.
+/// Mean read latency in ms, and the writer's rate in MB/s.
 fn flooded(lab: &Lab<'_>, scheduler: &str) -> Result<(f64, f64), DemoError> {
     let ran = workload(&world(DISK, scheduler, "", lab)?, LOAD)?;
     Ok((metric(&ran), more(&ran, "bulk write")))

@@ -1,7 +1,8 @@
-//! Demos over the whole machine: page cache, file system, journal and flusher above the queue.
+//! Demos of the whole machine: page cache, file system, journal and flusher above the queue.
 //!
-//! Each shows an effect of published comparisons and the same run with its cause taken out, where
-//! the effect must be gone. They are small: the sign is claimed, not the published size.
+//! Each demo shows an effect of published comparisons, and the same run without the effect's cause.
+//! In the second run the effect must vanish. The demos are small: they claim the sign, not the
+//! size.
 
 use super::{Demo, DemoError, Lab, Shown, scheduler_spec};
 use rand::Rng;
@@ -52,7 +53,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// The machine of a run, and whom to tell of it.
+/// The machine of a run, and the receiver of its progress.
 pub(super) struct Stage<'s, 'p> {
     world: WorldSetup,
     lab: &'s Lab<'p>,
@@ -71,7 +72,7 @@ impl DerefMut for Stage<'_, '_> {
     }
 }
 
-/// A machine over a device under a scheduler ("cfq:slice_idle=0").
+/// A machine with a device and a scheduler ("cfq:slice_idle=0").
 pub(super) fn world<'s, 'p>(
     device: &str,
     scheduler: &str,
@@ -141,7 +142,7 @@ pub(super) const SSD: &str = "ssd:x25m-g2-160";
 const DISK: &str = "hdd:hitachi-7k200";
 const CREATE: OpenFlags = OpenFlags::CREATE;
 
-/// Writes a file by pieces of 64 KiB.
+/// Writes a file in pieces of 64 KiB.
 pub(super) async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
     let f = m.open(name, CREATE).await.doing(|| "open")?;
     let mut off = 0;
@@ -153,7 +154,7 @@ pub(super) async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
     m.close(f).await.doing(|| "close")
 }
 
-/// Makes files one behind the other, then dirties them all in an order, and times the sync.
+/// Creates files one after the other, dirties them in a given order, and times the sync.
 async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
     const FILES: usize = 3000;
     for k in 0..FILES {
@@ -167,7 +168,7 @@ async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
             order.swap(i, j);
         }
     }
-    // Every fourth: neighbours would be written as one.
+    // Only every fourth file: neighbours would be merged into one write.
     let start = m.now();
     for k in order.into_iter().filter(|k| k % 4 == 0) {
         put(&mut m, &format!("f{k}"), 16 << 10).await?;
@@ -224,7 +225,7 @@ fn sorted_writeback(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// Leaves dirty pages behind, then reads a cold file against the clock.
+/// Creates dirty pages, then measures the read of a cold file.
 async fn timed_read(mut m: SimMachine, sync: bool) -> Outcome {
     const MIB: u64 = 64;
     put(&mut m, "cold", MIB << 20).await?;
@@ -295,9 +296,9 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut tps = Vec::new();
     for s in lab.schedulers(&["noop", "deadline", "cfq"]) {
         let w = world("ssd:s3700-100", &s, "cores=8,memory=1750M", lab)?;
-        // As the 16 GB of the published comparison lie in 8 GB of memory, an eighth of everything.
-        // With whole pages in the log, 41 MB a second of them, the drive has no idle moment into
-        // which writeback could go, and what cfq gains is within 2 %.
+        // The published comparison had 16 GB of data and 8 GB of memory; this demo uses an eighth
+        // of both. With whole pages in the log (41 MB/s), the drive has no idle time for writeback.
+        // Then cfq gains at most 2 %.
         let pgbench = |clients: u32| {
             format!(
                 "pgbench:transactions=0,seconds=10s,scale=135,clients={clients},shared_buffers=128m,\
@@ -336,7 +337,7 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// A scan of a table that lies in pieces, and a program that reads 16 KiB elsewhere and thinks.
+/// A scan of a fragmented table, and a program that reads 16 KiB elsewhere and thinks.
 async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
     let end = m.now() + span;
     let intruder = async move |mut m: SimMachine| -> Outcome {
@@ -355,7 +356,7 @@ async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
     let d = m.open_device(OpenFlags::RDONLY | OpenFlags::DIRECT).await;
     let d = d.doing(|| "open")?;
     let (start, mut bytes) = (m.now(), 0u64);
-    // Pieces of 1 MiB, 40 KiB at a time, each asked for when the one before was looked at.
+    // Pieces of 1 MiB, read in 40 KiB steps; each step waits until the one before was processed.
     'table: for piece in 0u64.. {
         let at = (piece * 7919 % 13_000) << 20;
         for k in 0..26 {

@@ -1,18 +1,18 @@
-//! Gathers from a complete results folder.
+//! Builds details from a complete results folder.
 
 use super::Detail;
 use super::gather::{Gather, Told};
 use crate::results::{self, Layer, Results, StoreError};
 use std::path::Path;
 
-/// What is kept of each cell of a complete folder; of one that goes on, and of imports, nothing.
+/// The details of each cell of a complete folder; empty for an unfinished folder and for imports.
 ///
 /// # Errors
-/// A file is missing, damaged, or of somebody else.
+/// A file is missing, damaged, or belongs to other results.
 pub fn of_folder(dir: &Path, results: &Results) -> Result<Vec<Detail>, StoreError> {
     let mut gather = Gather::default();
     let key = |run: usize| results.runs.get(run).map(|r| r.key);
-    // Bytes are in the rows of the block layer.
+    // Only the rows of the block layer hold bytes.
     let mut bytes = vec![0u64; results.runs.len()];
     results::operations(dir, |run, o| {
         if let (Layer::Block, Some(sum)) = (o.layer, bytes.get_mut(run)) {
@@ -30,7 +30,7 @@ pub fn of_folder(dir: &Path, results: &Results) -> Result<Vec<Detail>, StoreErro
     })?;
     results::series(dir, |run, layer, kind, row| {
         if let Some(key) = key(run) {
-            // Of the block layer the last number counts writes.
+            // In the block layer the last number counts writes instead of squares.
             let mut row = row;
             if layer == Layer::Block {
                 row.5 = 0;

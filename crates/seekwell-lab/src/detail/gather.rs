@@ -1,4 +1,4 @@
-//! Gathers runs, from records or row by row from a folder.
+//! Collects runs, from records or row by row from a folder.
 
 use super::seconds::Course;
 use super::{Detail, Facts, Mark, MarkKind, Side, Traded};
@@ -8,12 +8,12 @@ use seekwell_core::result::{MarkAt, Metric, ProcessShare, Record};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Processes that are told apart; the bytes of the others are put together.
+/// Number of processes listed separately; the bytes of the others are added up.
 const PROCESSES: usize = 40;
-/// Marks of a run that are kept.
+/// Largest number of marks kept per run.
 const MARKS: usize = 4_000;
 
-/// What of a record is needed here: also what a folder keeps of it.
+/// The fields of a record that are needed here; a folder keeps them, too.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Told {
@@ -32,35 +32,35 @@ pub(super) struct Told {
     marks: Vec<MarkAt>,
 }
 
-/// A kind of operations: who counted, and its name.
+/// A kind of operations: the layer that counted them, and its name.
 type Kind = (Layer, String);
 
-/// One treatment of a cell.
+/// Data of one treatment of a cell.
 #[derive(Debug, Default)]
 struct Pile {
     runs: u32,
     operations: BTreeMap<Kind, (u64, BTreeMap<u64, u64>)>,
-    /// By run: 99th percentile of each kind.
+    /// 99th percentile of each kind, by run.
     p99: BTreeMap<Kind, Vec<f64>>,
     courses: BTreeMap<Kind, Course>,
     under_way: Option<(RunKey, Kind)>,
     marks: Vec<Mark>,
     shares: BTreeMap<String, u64>,
     sums: Facts,
-    /// Bytes a second, by run.
+    /// Bytes per second, by run.
     rates: Vec<f64>,
 }
 
-/// Gathers the runs of an experiment, in the order of their keys.
+/// Collects the runs of an experiment, in the order of their keys.
 #[derive(Debug, Default)]
 pub struct Gather {
     piles: BTreeMap<(usize, usize), Pile>,
-    /// What the metric of a cell counts.
+    /// The kind of operation that a cell's metric counts.
     named: BTreeMap<usize, String>,
 }
 
 impl Gather {
-    /// A run's whole record.
+    /// Adds a run's complete record.
     pub fn record(&mut self, key: RunKey, r: &Record) {
         let told = Told {
             metric: r.metric.clone(),
@@ -105,7 +105,7 @@ impl Gather {
         self.piles.entry((key.cell, key.treatment)).or_default()
     }
 
-    /// What a run's record says of itself; `bytes`: moved by the block layer.
+    /// Adds the fields of a run's record. `bytes` is the amount that the block layer moved.
     pub(super) fn told(&mut self, key: RunKey, duration_ns: u64, told: &Told, bytes: u64) {
         if let Some(m) = &told.metric
             && let Some(kind) = m.operation.split(", ").next().filter(|k| !k.is_empty())
@@ -148,7 +148,7 @@ impl Gather {
         let pile = self.pile(key);
         let kind = (kind.0, kind.1.to_owned());
         pile.operations.entry(kind.clone()).or_default().0 += count;
-        // A 99th percentile of fewer is the largest.
+        // With fewer operations the 99th percentile is the largest value.
         if count >= 1_000 {
             pile.p99.entry(kind).or_default().push(p99 as f64);
         }
@@ -175,7 +175,7 @@ impl Gather {
         }
     }
 
-    /// A second of a run; run by run, and kind by kind of each.
+    /// Adds one second of a run. Call it run by run, and kind by kind within a run.
     pub(super) fn second(&mut self, key: RunKey, layer: Layer, kind: &str, row: &SeriesRow) {
         let pile = self.pile(key);
         let now = (key, (layer, kind.to_owned()));
@@ -192,7 +192,7 @@ impl Gather {
         pile.courses.entry(now.1).or_default().add(row);
     }
 
-    /// What was gathered, by cell of the results.
+    /// Returns the details, by cell of the results.
     pub fn done(self, results: &Results) -> Vec<Detail> {
         let mut out: Vec<Detail> = results.cells.iter().map(|_| Detail::default()).collect();
         let mut kinds: BTreeMap<usize, Option<Kind>> = BTreeMap::new();
@@ -212,7 +212,7 @@ impl Gather {
         out
     }
 
-    /// Of which operations a cell's latencies and seconds are.
+    /// The kind of operations that a cell's latencies and seconds show.
     fn kind(&self, cell: usize) -> Option<Kind> {
         let mut counts: BTreeMap<&Kind, u64> = BTreeMap::new();
         for (_, pile) in self.piles.iter().filter(|p| p.0.0 == cell) {
@@ -244,7 +244,7 @@ impl Pile {
         }
         let latency = kind.and_then(|k| self.operations.remove(k));
         let latency: Buckets = latency.map_or(Vec::new(), |l| l.1.into_iter().collect());
-        // The block layer keeps one series of all directions.
+        // The block layer keeps one series for all directions.
         let of = |k: &Kind| match k.0 {
             Layer::Block => (Layer::Block, "all".to_owned()),
             Layer::Workload => k.clone(),
@@ -276,7 +276,7 @@ impl Pile {
     }
 }
 
-/// p50, p99, p99.9 and p99.99, each if ten operations lie beyond it.
+/// p50, p99, p99.9 and p99.99; each is `None` unless ten operations lie beyond it.
 fn percentiles(buckets: &[(u64, u64)]) -> [Option<u64>; 4] {
     let all: u64 = buckets.iter().map(|b| b.1).sum();
     [(1, 2), (99, 100), (999, 1_000), (9_999, 10_000)].map(|(part, of): (u64, u64)| {
@@ -321,7 +321,7 @@ fn shares(of: BTreeMap<String, u64>, runs: u32) -> Vec<(String, u64)> {
     all
 }
 
-/// Begins and ends put together.
+/// Joins the begin and end marks.
 fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
     let ms = |ns: u64| ns / 1_000_000;
     let mut out: Vec<Mark> = Vec::new();
@@ -354,7 +354,7 @@ fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
             to_ms: ms(at),
         });
     }
-    // What had not ended lasted to the end.
+    // A mark without an end lasts to the end of the run.
     out.extend(open.into_iter().map(|((what, _), from)| Mark {
         what,
         from_ms: ms(from),
@@ -363,7 +363,7 @@ fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
     joined(out)
 }
 
-/// Stretches of a kind that overlap are one: many tasks are throttled at once.
+/// Merges overlapping intervals of a kind, since many tasks can be throttled at once.
 fn joined(mut all: Vec<Mark>) -> Vec<Mark> {
     all.sort_by_key(|m| (m.what, m.from_ms, m.to_ms));
     let mut out: Vec<Mark> = Vec::new();

@@ -1,9 +1,9 @@
-//! What is shown of a cell when somebody looks closer: how long operations took, the course of
-//! time, what is traded for what, who got what, what the disk did.
+//! Details of a cell: how long operations took, the course over time, trade-offs, shares per
+//! process, and facts about the disk.
 //!
-//! All runs of a treatment are put together: latencies into one histogram, seconds into mean,
-//! lowest and highest over the runs, so that no spike of any run is lost. Left out: single runs'
-//! series, which are in the folder's own files.
+//! All runs of a treatment are merged. Latencies form one histogram; seconds become mean, lowest
+//! and highest over the runs, so that no spike is lost. The series of single runs are only in the
+//! folder's own files.
 
 mod folder;
 mod gather;
@@ -17,61 +17,62 @@ pub use seconds::Second;
 
 use crate::results::Buckets;
 
-/// A cell, closer.
+/// Details of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// Kind of the operations that latencies and seconds are of: what the metric counts, else the
-    /// most frequent; "read", "write" or "I/O" where the workload names none.
+    /// The kind of operations that latencies and seconds show: the one that the metric counts,
+    /// otherwise the most frequent. "read", "write" or "I/O" if the workload names none.
     pub operation: String,
-    /// Those of its treatments of which something was kept.
+    /// The cell's treatments that have data.
     pub sides: Vec<Side>,
 }
 
-/// A treatment of it.
+/// Details of one treatment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Which, by place in the results.
+    /// Treatment index in the results.
     pub treatment: usize,
-    /// Runs behind it.
+    /// Number of runs.
     pub runs: u32,
     /// Latencies of all runs.
     pub latency: Buckets,
-    /// Seconds since the runs began, ascending, none left out; empty: too short for a series.
+    /// Seconds since the start of the runs, ascending, without gaps; empty if too short for a
+    /// series.
     pub seconds: Vec<Second>,
-    /// What happened when, in the first run.
+    /// Events of the first run with their times.
     pub marks: Vec<Mark>,
-    /// Bytes a process got in the mean of the runs, by its name, the largest first.
+    /// Bytes per process, by name, as the mean over the runs; the largest first.
     pub shares: Vec<(String, u64)>,
-    /// What the disk did, means over the runs.
+    /// Facts about the disk, as means over the runs.
     pub facts: Option<Facts>,
-    /// Bytes a second and the 99th percentile of the operations, by run.
+    /// Bytes per second and the 99th percentile of the operations, over the runs.
     pub traded: Option<Traded>,
 }
 
-/// Something that took a part of the run's time.
+/// An event that lasted for some of the run's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What.
+    /// Its kind.
     pub what: MarkKind,
-    /// From when, ms since the run began.
+    /// Start, in ms since the run began.
     pub from_ms: u64,
-    /// Until when; the same for an instant.
+    /// End, in ms; equal to the start for an instant.
     pub to_ms: u64,
 }
 
-/// What is marked in the course of time.
+/// Kinds of marked events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
     /// A checkpoint of a database.
     Checkpoint,
     /// A flush that the workload marks.
     Flush,
-    /// Writers were held back.
+    /// Writers were throttled.
     Throttled,
 }
 
 impl MarkKind {
-    /// In a word.
+    /// Name of the kind in one word.
     pub const fn name(self) -> &'static str {
         match self {
             MarkKind::Checkpoint => "checkpoint",
@@ -81,36 +82,35 @@ impl MarkKind {
     }
 }
 
-/// What the disk did, means over the runs.
+/// Facts about the disk, as means over the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: f64,
     /// Requests to the device.
     pub requests: f64,
-    /// Bios merged into another's request, and requests joined.
+    /// Bios merged into requests, plus merges of two requests.
     pub merges: f64,
-    /// Mean distance from one request to the next, bytes.
+    /// Mean distance from one request to the next, in bytes.
     pub seek_bytes: f64,
-    /// Share of the time the device was busy.
+    /// Fraction of time that the device was busy.
     pub busy: f64,
     /// Mean number of requests in the device.
     pub depth: f64,
-    /// Mean number of bios that were submitted and not done.
+    /// Mean number of bios that were submitted but not completed.
     pub outstanding: f64,
-    /// Latency of the operations: p50, p99, p99.9 and p99.99, ns; `None`: fewer operations than
-    /// that needs.
+    /// Operation latency in ns: p50, p99, p99.9 and p99.99; `None` if there are too few operations.
     pub percentiles_ns: [Option<u64>; 4],
 }
 
-/// Two figures of which one is often had at the cost of the other.
+/// Two figures that often trade off against each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traded {
-    /// Bytes a second, mean of the runs.
+    /// Bytes per second, mean over the runs.
     pub bytes_per_s: f64,
     /// Its 95 % interval.
     pub bytes_95: Option<(f64, f64)>,
-    /// 99th percentile of latency, ns, mean of the runs.
+    /// 99th percentile of latency in ns, mean over the runs.
     pub p99_ns: f64,
     /// Its 95 % interval.
     pub p99_95: Option<(f64, f64)>,

@@ -1,36 +1,36 @@
-//! Seconds of several runs put together.
+//! Merges the seconds of several runs.
 
 use crate::results::SeriesRow;
 
-/// A second over the runs that lasted so long.
+/// One second, merged over the runs that reached it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Runs that lasted so long.
+    /// Runs that reached this second.
     pub runs: u32,
-    /// Operations of all of them that ended in it.
+    /// Operations of all runs that ended in this second.
     pub ops: u64,
-    /// Fewest of a run.
+    /// Fewest operations in a run.
     pub low: u64,
-    /// Most of a run.
+    /// Most operations in a run.
     pub high: u64,
-    /// Sum of their latencies, ns.
+    /// Sum of the operations' latencies, in ns.
     pub latency_sum_ns: u64,
-    /// Longest of them, ns.
+    /// Longest latency, in ns.
     pub latency_max_ns: u64,
-    /// Sum of their squares, square microseconds; 0 where it was not kept.
+    /// Sum of the squared latencies, in square microseconds; 0 if it was not kept.
     pub square_us2: u64,
 }
 
 impl Second {
-    /// Operations of a run in the mean, thousandths.
+    /// Mean number of operations per run, in thousandths.
     pub fn mean_milli(&self) -> u64 {
         self.ops.saturating_mul(1000) / u64::from(self.runs.max(1))
     }
-    /// Mean latency, ns; 0 where nothing ended.
+    /// Mean latency in ns; 0 if no operation ended.
     pub fn latency_ns(&self) -> u64 {
         self.latency_sum_ns / self.ops.max(1)
     }
-    /// Standard deviation of the latencies, ns; 0 for fewer than two.
+    /// Standard deviation of the latencies in ns; 0 for fewer than two.
     pub fn deviation_ns(&self) -> u64 {
         if self.ops < 2 || self.square_us2 == 0 {
             return 0;
@@ -40,7 +40,7 @@ impl Second {
         let variance = (self.square_us2 as f64 - n * mean_us * mean_us) / (n - 1.0);
         (libm::sqrt(variance.max(0.0)) * 1e3) as u64
     }
-    /// With the next one: a coarser step, in which what is lowest and highest stays.
+    /// Merges with the next second into a coarser step; the lowest and highest values are kept.
     #[must_use]
     pub fn with(self, other: &Second) -> Self {
         Second {
@@ -55,19 +55,19 @@ impl Second {
     }
 }
 
-/// Puts runs together, one after the other.
+/// Merges runs, one after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Course {
     seconds: Vec<Second>,
-    /// Of the run under way: operations by second.
+    /// The current run: operations by second.
     own: Vec<u64>,
 }
 
-/// Seconds of a run that are kept: a day. A pause of years costs nothing.
+/// Largest number of seconds kept per run: one day. So a pause of years needs no memory.
 const LONGEST_S: u64 = 86_400;
 
 impl Course {
-    /// A second of the run under way.
+    /// Adds one second of the current run.
     pub fn add(&mut self, row: &SeriesRow) {
         let SeriesRow(at, ops, _, sum, max, square) = *row;
         if at >= LONGEST_S {
@@ -87,7 +87,7 @@ impl Course {
         s.latency_max_ns = s.latency_max_ns.max(max);
         s.square_us2 = s.square_us2.saturating_add(square);
     }
-    /// The run is over: its seconds count, also those in which nothing ended.
+    /// Ends the current run. All its seconds count, including those without any operation.
     pub fn end_run(&mut self) {
         for (s, ops) in self.seconds.iter_mut().zip(self.own.drain(..)) {
             s.low = if s.runs == 0 { ops } else { s.low.min(ops) };

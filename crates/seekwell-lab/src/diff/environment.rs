@@ -1,17 +1,17 @@
-//! What a results folder says of the machine, as names with values: compared line by line.
+//! A results folder's record of the machine, as names and values that can be compared line by line.
 
 use crate::results::Environment;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Bytes of an environment record; a host has some kilobytes.
+/// Largest size of an environment record in bytes; a host's record has some kilobytes.
 const BYTES_MAX: u64 = 8 << 20;
-/// Names at most.
+/// Largest number of names.
 const NAMES_MAX: usize = 1_000;
 
-/// Of a folder; empty where it has no record that can be read. The clock's times are left out: they
-/// always differ.
+/// The environment of a folder; empty without a readable record. Clock times are left out, because
+/// they always differ.
 pub fn environment(folder: &Path) -> BTreeMap<String, String> {
     let text = seekwell_files::read_text(&folder.join("environment.json"), BYTES_MAX);
     let record: Environment = match text {

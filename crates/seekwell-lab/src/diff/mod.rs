@@ -1,15 +1,15 @@
-//! Two results of one experiment: two kernels, two versions of a program, two days. What changed,
-//! beyond day effects as far as that can be known.
+//! Compares two results of one experiment: two kernels, two versions of a program, or two days. It
+//! reports what changed, beyond effects of the day as far as those are known.
 //!
-//! - Simulations are paired by seed, exactly; with other seeds they are two sittings without a
-//!   sitting's effect.
-//! - On a host a sitting moves everything, so what is compared are log ratios to a control that is
-//!   in both, with an allowance for how a sitting moves one scheduler against another: assumed, or
-//!   taken from five and more earlier sittings.
-//! - Without a control the absolute change is told, and that it may be the day.
+//! - Simulations are paired by seed, exactly. With different seeds they are two samples without a
+//!   session effect.
+//! - On a host, the session affects everything. So the comparison uses log ratios to a control that
+//!   is in both results. It allows for the effect of a session on the ratio of two schedulers. That
+//!   effect is assumed, or estimated from at least five earlier sessions.
+//! - Without a control the absolute change is reported, with a note that the day may explain it.
 //!
-//! A cell got worse when the one-sided 95 % bound says so and the estimate is beyond the margin.
-//! With five earlier sittings absolute changes can be judged, too ([`Options::absolute`]).
+//! A cell got worse if its one-sided 95 % bound excludes "not worse" and the estimate exceeds the
+//! margin. With five earlier sessions absolute changes can be judged, too ([`Options::absolute`]).
 
 mod environment;
 mod side;
@@ -25,28 +25,28 @@ use side::{absolute, by_seed, log_ratio};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Earlier sittings from which their own spread is taken.
+/// Earlier sessions needed to estimate the spread between sessions.
 pub const HISTORY_MIN: usize = 5;
 
-/// Results with the record of where they were made.
+/// The results of one session, with the record of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Sitting<'a> {
     /// The numbers.
     pub results: &'a Results,
-    /// What the machine was, by name ("kernel" -> "6.8.0").
+    /// Properties of the machine by name ("kernel" -> "6.8.0").
     pub environment: &'a BTreeMap<String, String>,
 }
 
 /// How two results are compared.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Label of the control; `None`: each cell's reference.
+    /// Label of the control; `None` means each cell's reference.
     pub control: Option<String>,
     /// Judge absolute changes against the history.
     pub absolute: bool,
     /// Correct for the number of comparisons.
     pub strict_family: bool,
-    /// SD of how a sitting moves one scheduler against another, on the log scale.
+    /// Standard deviation of a session's effect on the ratio of two schedulers, on the log scale.
     pub sigma: f64,
     /// Relative difference that matters.
     pub margin: f64,
@@ -67,13 +67,13 @@ impl Default for Options {
 /// Why two results cannot be compared.
 #[derive(Error, Clone, Debug, PartialEq, Eq)]
 pub enum DiffError {
-    /// No cell and treatment is in both.
+    /// The results have no cell and treatment in common.
     #[error(
         "the two have no cell and scheduler in common: the first has {0}; the second has {1}. Only \
          the same workload on the same device can be compared"
     )]
     Nothing(String, String),
-    /// The control is not there.
+    /// The control is not in both results.
     #[error("no treatment is called `{0}` in both; there are {1}")]
     Control(String, String),
     /// Absolute changes cannot be judged without a history.
@@ -84,88 +84,89 @@ pub enum DiffError {
     NoHistory(usize),
 }
 
-/// What a change was found by.
+/// The data that a change is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Runs of the same seeds in simulation: exact.
+    /// Simulation runs with the same seeds: exact.
     Seeds,
-    /// Other seeds: two samples.
+    /// Different seeds: two samples.
     OtherSeeds,
-    /// Log ratios to a control in both.
+    /// Log ratios to a control in both results.
     Control,
-    /// The same, against earlier sittings.
+    /// Log ratios to a control, judged by earlier sessions.
     History,
-    /// Absolute, against earlier sittings.
+    /// Absolute change, judged by earlier sessions.
     AbsoluteHistory,
-    /// Absolute: may be the day.
+    /// Absolute change, which the day may explain.
     Day,
 }
 
-/// A treatment in a cell, then and now.
+/// Change of a treatment in a cell, from old to new results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// Cell.
     pub cell: String,
     /// Treatment.
     pub treatment: String,
-    /// What the ratio is relative to; `None`: absolute.
+    /// The control that the ratio is relative to; `None` for an absolute change.
     pub control: Option<String>,
     /// Metric.
     pub metric: MetricInfo,
-    /// How it was found.
+    /// The data that it is based on.
     pub basis: Basis,
-    /// Runs or pairs, then and now.
+    /// Number of runs or pairs, old and new.
     pub n: (usize, usize),
-    /// Equal in every pair, to the last bit.
+    /// Bit-identical in every pair.
     pub identical: bool,
-    /// Now over then.
+    /// New value divided by old value.
     pub ratio: f64,
-    /// 95 % interval of it; `None` for a single run.
+    /// 95 % interval of `ratio`; `None` for a single run.
     pub ratio95: Option<(f64, f64)>,
-    /// One-sided p of "not worse"; `None` where it is exact, or nothing is known of the spread.
+    /// One-sided p value of "not worse". `None` if the change is exact, or if the spread is
+    /// unknown.
     pub p_worse: Option<f64>,
-    /// After Holm over all that are judged.
+    /// `p_worse` after Holm's correction over all judged changes.
     pub p_adjusted: Option<f64>,
-    /// Worse by more than the margin, as far as can be known.
+    /// Worse by more than the margin, judged by the data available.
     pub worse: bool,
-    /// Better, the same way.
+    /// Better by more than the margin, judged by the data available.
     pub better: bool,
-    /// In words.
+    /// Description in words.
     pub words: String,
 }
 
 /// A part of the environment that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Differing {
-    /// What.
+    /// Name of the property.
     pub name: String,
-    /// Then; empty: not there.
+    /// Old value; empty if absent.
     pub old: String,
-    /// Now.
+    /// New value; empty if absent.
     pub new: String,
 }
 
-/// What changed.
+/// The differences between two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diff {
-    /// What of machine and settings is not the same.
+    /// Properties of machine and settings that differ.
     pub environment: Vec<Differing>,
     /// Every cell and treatment in both.
     pub changes: Vec<Change>,
-    /// What only the first has.
+    /// Cells and treatments that only the old results have.
     pub only_old: Vec<String>,
-    /// What only the second has.
+    /// Cells and treatments that only the new results have.
     pub only_new: Vec<String>,
-    /// What to keep in mind.
+    /// Notes for the reader.
     pub notes: Vec<String>,
-    /// How many got worse.
+    /// Number of changes for the worse.
     pub worse: usize,
-    /// How many got better.
+    /// Number of changes for the better.
     pub better: usize,
 }
 
-/// What two cells must share.
+/// The properties that two matching cells must share.
 fn key(cell: &Cell) -> (String, String, String, String, String) {
     let axes: Vec<String> = cell.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
     (
@@ -177,7 +178,7 @@ fn key(cell: &Cell) -> (String, String, String, String, String) {
     )
 }
 
-/// A cell of both, by place.
+/// A cell that both results have, by index.
 struct Both<'a> {
     old: &'a Results,
     new: &'a Results,
@@ -224,7 +225,7 @@ fn settings(results: &Results) -> BTreeMap<String, String> {
     out
 }
 
-/// Compares two results; `history` are earlier sittings of the same experiment.
+/// Compares two results; `history` holds earlier sessions of the same experiment.
 pub fn diff(
     old: Sitting<'_>,
     new: Sitting<'_>,
@@ -296,7 +297,7 @@ pub fn diff(
     Ok(out)
 }
 
-/// Verdicts, once all are there.
+/// Sets the verdicts, once all changes are known.
 fn judge(out: &mut Diff, options: &Options) {
     let p: Vec<Option<f64>> = out.changes.iter().map(|c| c.p_worse).collect();
     let opposite: Vec<Option<f64>> = p.iter().map(|p| p.map(|p| 1.0 - p)).collect();
@@ -311,7 +312,7 @@ fn judge(out: &mut Diff, options: &Options) {
             true => (adjusted[i], adjusted_better[i]),
             false => (p[i], opposite[i]),
         };
-        // What is exact needs no test.
+        // Exact changes need no test.
         let says = |p: Option<f64>| p.map_or(c.basis == Basis::Seeds, |p| p < 0.05);
         c.worse = judged && gain < -mu && says(down);
         c.better = judged && gain > mu && says(up);
@@ -368,7 +369,7 @@ impl Both<'_> {
         }
     }
 
-    /// The control of this cell, in both; `None` for itself.
+    /// The control of this cell in both results; `None` if `name` is the control itself.
     fn control(&self, name: &str) -> Option<(String, usize, usize)> {
         let now = self.cells().1;
         let reference = self
@@ -483,7 +484,7 @@ impl Both<'_> {
         Some(out)
     }
 
-    /// Values of earlier sittings of the same cell.
+    /// Values of the same cell in earlier sessions.
     fn past(&self, value: impl Fn(&Results, usize) -> Option<f64>) -> Vec<f64> {
         let here = key(self.cells().1);
         let of = |r: &&Results| {
@@ -493,7 +494,8 @@ impl Both<'_> {
         self.history.iter().filter_map(of).collect()
     }
 
-    /// The same seeds: differences are exact, and say nothing of other seeds but by their number.
+    /// Compares runs with the same seeds. The differences are exact; only their number supports a
+    /// statement about other seeds.
     fn seeds(&self, name: &str, pairs: &[(f64, f64)]) -> Option<Change> {
         let identical = pairs.iter().all(|(a, b)| a.to_bits() == b.to_bits());
         if !identical && pairs.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0) {

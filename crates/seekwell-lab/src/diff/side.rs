@@ -1,21 +1,21 @@
-//! What one sitting says of a treatment: the mean of its logs, or of its log ratios to a control.
+//! Estimates of a treatment from one session: the mean of its logs, or of log ratios to a control.
 
 use crate::results::{Results, Summary};
 use crate::stats::{self, satterthwaite};
 use std::collections::BTreeMap;
 
-/// An estimate on the log scale, and how much stands behind it.
+/// An estimate on the log scale, with its uncertainty.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Mean.
     pub mean: f64,
-    /// Variance of it; 0 where runs do not differ, or where only one is known.
+    /// Variance of the mean; 0 if runs do not differ, or if only one is known.
     pub variance: f64,
-    /// Degrees of freedom; `None`: no spread.
+    /// Degrees of freedom; `None` without spread.
     pub df: Option<f64>,
-    /// Runs or pairs.
+    /// Number of runs or pairs.
     pub n: usize,
-    /// Two or more runs, or a published error.
+    /// There are two or more runs, or a published error.
     pub measured: bool,
 }
 
@@ -68,7 +68,7 @@ fn published(r: &Results, cell: usize, treatment: usize, metric: &str) -> Option
     })
 }
 
-/// Mean of the logs; `None` without values, or with one that has no log.
+/// Mean of the logs; `None` without values, or if a value has no log.
 pub fn absolute(r: &Results, cell: usize, treatment: usize, metric: &str) -> Option<Known> {
     let values: Vec<f64> = by_block(r, cell, treatment, metric).into_values().collect();
     match values.is_empty() {
@@ -77,7 +77,7 @@ pub fn absolute(r: &Results, cell: usize, treatment: usize, metric: &str) -> Opt
     }
 }
 
-/// Mean log ratio to the control: within blocks where they are known, else of two samples.
+/// Mean log ratio to the control: within blocks if they are known, otherwise of two samples.
 pub fn log_ratio(
     r: &Results,
     cell: usize,
@@ -108,10 +108,10 @@ pub fn log_ratio(
     })
 }
 
-/// Where a cell is.
+/// Results and the index of a cell.
 type At<'a> = (&'a Results, usize);
 
-/// Values of the runs that have the same seed in both, then and now.
+/// Values of the runs with the same seed in both results, old and new.
 pub fn by_seed(
     (old, old_cell): At<'_>,
     (new, new_cell): At<'_>,

@@ -1,48 +1,49 @@
-//! What is asked for: the levels of each factor.
+//! An experiment as requested: the levels of each factor.
 
 use crate::results::Method;
 use seekwell::words::{TypedMachine, TypedScheduler};
 use seekwell::{BesideSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::BTreeMap;
 
-/// An experiment as it is asked for: factors with their levels, grids already spread.
+/// An experiment as requested: factors with their levels; grids are already expanded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Design {
-    /// Its name; results are found by it.
+    /// Name; results are found by it.
     pub name: String,
-    /// In a sentence.
+    /// Description in one sentence.
     pub description: String,
     /// How runs are repeated and judged.
     pub method: Method,
-    /// On what; at least one.
+    /// Devices; at least one.
     pub devices: Vec<Level<DeviceSpec>>,
-    /// Under what: the treatments; at least one.
+    /// Schedulers (the treatments); at least one.
     pub schedulers: Vec<Level<SchedulerSpec>>,
-    /// What runs; at least one.
+    /// Workloads; at least one.
     pub workloads: Vec<Level<Work>>,
-    /// The machines over the queue; none: the usual one. A trace runs below all of them.
+    /// Machines above the queue; empty for the default one. A trace does not use a machine.
     pub machines: Vec<Level<TypedMachine>>,
-    /// Settings of the queue; none: the usual ones.
+    /// Settings of the queue; empty for the defaults.
     pub queues: Vec<Level<QueueSpec>>,
-    /// The treatment that the others are compared with, by its label or its scheduler's name;
-    /// `None`: the kernel's default for that device, if it is among them, else the first.
+    /// The treatment that the others are compared with, by its label or its scheduler's name.
+    /// `None` means the kernel's default for the device if it is a treatment, otherwise the first
+    /// treatment.
     pub reference: Option<String>,
-    /// Only what one of these picks is run; empty: everything.
+    /// If not empty, only runs that match one of these picks are made.
     pub only: Vec<Pick>,
-    /// What one of these picks is left out.
+    /// Runs that match one of these picks are left out.
     pub exclude: Vec<Pick>,
-    /// What was made of the kernels that were named.
+    /// Notes on how named kernels were interpreted.
     pub notes: Vec<String>,
 }
 
 /// A level of a factor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Level<T> {
-    /// What tables call it; `None`: what it is, as short as is clear.
+    /// Name in tables; `None` means a short description of `spec`.
     pub name: Option<String>,
-    /// What it is.
+    /// The specification.
     pub spec: T,
-    /// Values that a grid gave it, by parameter.
+    /// Parameter values that a grid set.
     pub axes: BTreeMap<String, String>,
 }
 
@@ -57,20 +58,21 @@ impl<T> Level<T> {
     }
 }
 
-/// What runs, and what of it decides.
+/// A workload, and the metric of it that decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The workload that is measured.
+    /// The measured workload.
     pub spec: WorkloadSpec,
-    /// What decides, as [`super::Primary::parse`] reads it; `None`: the workload's own metric.
+    /// The deciding metric, in the syntax of [`super::Primary::parse`]; `None` means the workload's
+    /// own.
     pub metric: Option<String>,
-    /// Stop a run after so much of its own time, seconds; `None`: what the machine says.
+    /// Stop a run after this many seconds of its own time; `None` means the machine's limit.
     pub limit_s: Option<u64>,
-    /// What runs at the same time on the same machine and is not measured.
+    /// Workloads that run at the same time on the same machine and are not measured.
     pub beside: Vec<BesideSpec>,
 }
 
-/// Picks runs by the labels of their levels; `*` stands for any letters.
+/// Selects runs by the labels of their levels; `*` matches any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pick {
     /// Device.
@@ -95,7 +97,7 @@ impl From<WorkloadSpec> for Level<Work> {
 }
 
 impl From<TypedScheduler> for Level<SchedulerSpec> {
-    /// Tables call it as it was typed.
+    /// The label is the text as typed.
     fn from(typed: TypedScheduler) -> Self {
         Level {
             name: Some(typed.text),
@@ -122,8 +124,8 @@ impl From<QueueSpec> for Level<QueueSpec> {
     }
 }
 
-/// Does `text` match a pattern in which `*` stands for any letters, none included? Takes time in
-/// proportion to the two lengths' product at most.
+/// Whether `text` matches a pattern in which `*` stands for any characters, or none. The time is at
+/// most proportional to the product of the two lengths.
 fn matches(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j, mut star) = (0, 0, None);
@@ -135,7 +137,7 @@ fn matches(pattern: &str, text: &str) -> bool {
             }
             Some(c) if *c == t[j] => (i, j) = (i + 1, j + 1),
             _ => match star {
-                // The last star takes one letter more.
+                // Backtrack: the last star matches one character more.
                 Some((at, from)) => {
                     star = Some((at, from + 1));
                     (i, j) = (at + 1, from + 1);
@@ -166,7 +168,7 @@ impl Pick {
             ("machine", &self.machine),
         ]
     }
-    /// Does it pick this run?
+    /// Whether it selects this run.
     pub(super) fn picks(&self, run: Labels<'_>) -> bool {
         let texts = [run.device, run.scheduler, run.workload, run.machine];
         let mut all = self.conditions().into_iter().zip(texts);
@@ -200,7 +202,7 @@ mod tests {
         ] {
             assert!(!matches(p, t), "{p} {t}");
         }
-        // No star multiplies the work of those before it.
+        // Earlier stars do not multiply the work: the time stays quadratic.
         assert!(!matches(&"*a".repeat(200), &"b".repeat(2000)));
     }
 }

@@ -1,9 +1,9 @@
-//! From what was asked for to cells, treatments and runs, all of them checked.
+//! Expands a requested experiment into cells, treatments and runs, and checks all of them.
 //!
-//! A cell is a device, a workload, a machine and a queue; in it every scheduler that is not excluded
-//! is a treatment. What can be wrong with two factors together (a tunable of a member's scheduler, a
-//! trace on a machine) is found here; what is wrong with one of them, too, for those who bring a
-//! [`Design`] of their own.
+//! A cell is one device, workload, machine and queue. In it, every scheduler that is not excluded
+//! is a treatment. This module finds faults that involve two factors (a tunable of a member's
+//! scheduler, a trace on a machine). It also finds faults of single factors, for callers that pass
+//! a [`Design`] of their own.
 
 mod cells;
 
@@ -15,16 +15,16 @@ use cells::Factors;
 use seekwell::words::TypedMachine;
 use seekwell::{QueueSpec, RunSpec};
 
-/// Cells of an experiment, at most.
+/// Largest number of cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
-/// Treatments of an experiment, at most.
+/// Largest number of treatments of an experiment.
 pub const TREATMENTS_MAX: usize = 1_000;
-/// Treatments of all cells together, at most: each is a specification in memory.
+/// Largest number of treatments over all cells together: each is a specification in memory.
 pub const PLANS_MAX: usize = 100_000;
-/// Blocks of a cell, at most.
+/// Largest number of blocks of a cell.
 pub const REPEATS_MAX: u32 = 100_000;
 
-/// Where the levels of each factor stand in the file; empty: in none.
+/// Positions of each factor's levels in the file; empty if there is no file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     pub top: Place,
@@ -43,11 +43,11 @@ fn at(places: &[Place], i: usize) -> Place {
 }
 
 impl Experiment {
-    /// An experiment of what was asked for, on a command line or by a program: expanded, every run
-    /// checked, runs of a cell with the same largest request.
+    /// Builds an experiment from a design, given on a command line or by a program. All factors are
+    /// expanded and every run is checked. All runs of a cell get the same largest request size.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults of the design.
     pub fn from_specs(design: Design) -> Result<Experiment, Faults> {
         expand(design, &Places::default(), "")
     }
@@ -76,8 +76,8 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
     size(&whole, places, &mut faults);
     std::mem::take(&mut faults).or(())?;
     for w in &mut whole.workloads {
-        // All parameters are stated: labels and the first metric depend on them. What is wrong is
-        // told below.
+        // Fill in all parameters, because labels and the first metric depend on them. Faults are
+        // reported below.
         let of = RunSpec::new(Default::default(), Default::default(), w.spec.spec.clone());
         if let Ok(spec) = seekwell_sim::spec::workload::checked(&of.workload) {
             w.spec.spec = spec;
@@ -113,7 +113,7 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
     })
 }
 
-/// How runs are repeated and judged, within its ranges?
+/// Checks that the settings for repetition and judgement are within their ranges.
 fn method(m: &Method, places: &Places, faults: &mut Faults) {
     let mut bad = |field: &str, what: String| {
         faults.push(places.top, format!("experiment.{field}"), what);
@@ -164,7 +164,7 @@ fn method(m: &Method, places: &Places, faults: &mut Faults) {
     }
 }
 
-/// Few enough to be made? The product is shown where it is too large.
+/// Checks that the number of runs is feasible; if it is not, reports the product.
 fn size(d: &Design, places: &Places, faults: &mut Faults) {
     let parts = [
         (d.devices.len(), "devices"),

@@ -1,12 +1,12 @@
-//! What is wrong with an experiment: all of it at once, each with its place in the file.
+//! All faults of an experiment at once, each with its position in the file.
 
 use seekwell::{SpecError, SpecErrors};
 use std::fmt;
 
-/// Where in a text something stands.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Line, from 1; 0: it stands in no file.
+    /// Line, from 1; 0 means that there is no file.
     pub line: usize,
     /// Column, from 1, in characters.
     pub column: usize,
@@ -15,13 +15,13 @@ pub struct Place {
 /// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where it stands.
+    /// Its position.
     pub at: Place,
-    /// The field, from the top: `experiment.margin`, `scheduler[2].fifo_batch`.
+    /// The field's path from the top: `experiment.margin`, `scheduler[2].fifo_batch`.
     pub field: String,
-    /// The fault and the remedy.
+    /// The fault and how to fix it.
     pub what: String,
-    /// The word that was probably meant, for programs: the remedy names it.
+    /// The word that was probably meant, for programs; `what` names it, too.
     pub nearest: Option<String>,
 }
 
@@ -39,12 +39,12 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Everything that is wrong with an experiment, in the order of the file; never empty as an error.
+/// All faults of an experiment, in file order; as an error it is never empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// One fault that stands in no file.
+    /// A single fault without a file.
     pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = Faults::default();
         all.push(Place::default(), field, what);
@@ -61,7 +61,7 @@ impl Faults {
             },
         );
     }
-    /// Adds a fault of a part, once.
+    /// Adds a fault of a part, if it is not already present.
     pub fn add(&mut self, at: Place, e: SpecError) {
         let fault = Fault {
             at,
@@ -73,7 +73,7 @@ impl Faults {
             self.0.push(fault);
         }
     }
-    /// Adds those of a part, whose fields stand under `prefix`.
+    /// Adds the faults of a part; `prefix` is put in front of their fields.
     pub fn under(&mut self, at: Place, prefix: &str, part: SpecErrors) {
         let mut all = SpecErrors::default();
         all.under(prefix, part);
@@ -81,13 +81,13 @@ impl Faults {
             self.add(at, e);
         }
     }
-    /// Adds a word that is none of the known ones; see [`SpecErrors::unknown`].
+    /// Adds a fault for an unknown word; see [`SpecErrors::unknown`].
     pub fn unknown(&mut self, at: Place, field: &str, what: &str, word: &str, known: &[&str]) {
         let mut all = SpecErrors::default();
         all.unknown(field, what, word, known);
         self.under(at, "", all);
     }
-    /// Keeps a value, or the faults of what should have been one.
+    /// Returns the value, or records its faults.
     pub fn take<T>(&mut self, at: Place, prefix: &str, result: Result<T, SpecErrors>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -97,10 +97,10 @@ impl Faults {
             }
         }
     }
-    /// `value`, if nothing is wrong; the faults in the order of the file.
+    /// Returns `value` if there are no faults; otherwise the faults, in file order.
     ///
     /// # Errors
-    /// All of them.
+    /// All recorded faults.
     pub fn or<T>(mut self, value: T) -> Result<T, Faults> {
         if self.0.is_empty() {
             return Ok(value);
@@ -111,7 +111,7 @@ impl Faults {
 }
 
 impl fmt::Display for Faults {
-    /// One line each.
+    /// Writes one line per fault.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, e) in self.0.iter().enumerate() {
             write!(f, "{}{e}", if i > 0 { "\n" } else { "" })?;

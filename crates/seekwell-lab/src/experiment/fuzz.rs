@@ -1,20 +1,20 @@
-//! The entry point of every fuzzer: any bytes as an experiment file end in an experiment that its own
-//! file gives again, or in faults with words.
+//! Entry point for all fuzzers. Any bytes, read as an experiment file, must give faults with
+//! messages, or an experiment whose own file gives the same experiment again.
 //!
-//! Called by a short deterministic run in the tests and by the target under `fuzz/`.
+//! A short deterministic run in the tests calls it, and so does the target under `fuzz/`.
 
 use super::Experiment;
 use std::path::Path;
 
-/// A folder that is not there: a fuzzer finds no files of the host.
+/// A folder that does not exist, so that a fuzzer cannot find files of the host.
 const NOWHERE: &str = "/nowhere/at/all";
 
-/// Reads `bytes` as an experiment file. Panics if a promise is broken.
+/// Reads `bytes` as an experiment file. Panics if a property is violated.
 pub fn fuzz_one(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    // Whole paths lead out of that folder.
+    // Absolute paths would leave that folder.
     if text.contains('/') {
         return;
     }

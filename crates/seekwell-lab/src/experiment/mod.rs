@@ -1,11 +1,11 @@
-//! Experiments: devices x schedulers x workloads x machines, with what is compared, how often it is
-//! repeated and how it is judged, as one value. A file (TOML) gives one, and so do the words of a
-//! command line; what runs them ([`crate::conduct`]) does not know which it was.
+//! Experiments: devices x schedulers x workloads x machines, with the comparison, the repetition
+//! and the judgement, as one value. An experiment comes from a TOML file or from command-line
+//! arguments. [`crate::conduct`] runs it and does not depend on its origin.
 //!
-//! A [`Design`] is what was asked for: a list of levels for each factor, grids already spread. It is
-//! written to a file and read from one without loss ([`Experiment::to_toml`],
-//! [`Experiment::from_toml`]). [`Experiment::from_specs`] expands it to cells and treatments and
-//! checks every run; what is left out here is running, and judging.
+//! A [`Design`] is the request: a list of levels for each factor, with grids already expanded. It
+//! can be written to a file and read back without loss ([`Experiment::to_toml`],
+//! [`Experiment::from_toml`]). [`Experiment::from_specs`] expands it into cells and treatments and
+//! checks every run. Running and judging are in other modules.
 
 mod design;
 mod expand;
@@ -32,9 +32,9 @@ pub use template::{Start, template};
 use crate::results::{About, Cell, Treatment};
 use seekwell::RunSpec;
 
-/// An experiment, expanded and checked: nothing in it can still be wrong.
+/// An experiment, expanded and checked: it contains no faults.
 ///
-/// A file, or a [`Design`] in its place, becomes runs, and runs become verdicts:
+/// A file or a [`Design`] is expanded into runs; the runs give verdicts:
 ///
 /// ```
 /// use seekwell_lab::analysis::analyse;
@@ -66,27 +66,27 @@ use seekwell::RunSpec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What it is, and how it is judged.
+    /// Its name, and how it is judged.
     pub about: About,
-    /// Where treatments are compared.
+    /// The cells, in which treatments are compared.
     pub cells: Vec<CellPlan>,
-    /// What is compared.
+    /// The treatments.
     pub treatments: Vec<Treatment>,
-    /// The file it came from, as written; empty: from the words of a command line.
+    /// The file it came from, as written; empty for command-line arguments.
     pub text: String,
-    /// What was asked for, before it was expanded.
+    /// The request, before expansion.
     pub design: Design,
 }
 
 /// A cell with its runs.
 #[derive(Clone, Debug)]
 pub struct CellPlan {
-    /// As results have it; [`Cell::treatments`] are the treatments of `specs`. The name of
-    /// [`Cell::primary`] is empty where only the first run can tell it (a workload from outside).
+    /// The cell as results contain it; [`Cell::treatments`] matches `specs`. The name of
+    /// [`Cell::primary`] is empty if only the first run can determine it (an external workload).
     pub cell: Cell,
-    /// What decides, and how a record tells it.
+    /// The deciding figures, and how to read them from a record.
     pub deciding: Deciding,
-    /// The run of each treatment, in the order of [`Cell::treatments`], checked, all on the same
-    /// queue; `repeat` is 0, and the block becomes the repeat ([`RunSpec::run_seed`]).
+    /// The checked run of each treatment, in the order of [`Cell::treatments`], all on the same
+    /// queue. `repeat` is 0; the block becomes the repeat number ([`RunSpec::run_seed`]).
     pub specs: Vec<RunSpec>,
 }

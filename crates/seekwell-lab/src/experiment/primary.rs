@@ -1,5 +1,5 @@
-//! The number that decides: the workload's own metric, another that it gives, what one of its
-//! operations took, or what the block layer below it did.
+//! The deciding figure: the workload's own metric, another of its metrics, the latency of one of
+//! its operations, or a figure of the block layer below it.
 
 use crate::results::{MetricInfo, PaceOf, Paced, Value};
 use seekwell::{SpecErrors, WorkloadSpec};
@@ -10,61 +10,61 @@ use seekwell_workload::fio::{JobFile, Kind};
 use seekwell_workload::params::parse_time;
 use std::sync::Arc;
 
-/// What is said of latencies.
+/// A statistic of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// How many a second.
+    /// Operations per second.
     Rate,
-    /// Their mean.
+    /// Mean latency.
     Mean,
-    /// A percentile of 0 to 100.
+    /// A percentile, from 0 to 100.
     Percentile(f64),
-    /// The largest.
+    /// Largest latency.
     Max,
 }
 
-/// Whose latencies below the workload.
+/// Direction of the bios whose latencies are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bios {
-    /// Of reads and writes.
+    /// Reads and writes.
     All,
-    /// Of reads.
+    /// Reads only.
     Reads,
-    /// Of writes.
+    /// Writes only.
     Writes,
 }
 
-/// The number that decides.
+/// The deciding figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Primary {
-    /// The first metric that the workload gives.
+    /// The first metric that the workload reports.
     #[default]
     Own,
-    /// The metric of that name.
+    /// The metric with this name.
     Metric(String),
-    /// A figure of the workload's operations of a kind.
+    /// A statistic of one kind of the workload's operations.
     Operation(String, Statistic),
-    /// A figure of bios.
+    /// A statistic of bios.
     Block(Bios, Statistic),
-    /// MiB a second that bios moved.
+    /// MiB per second moved by bios.
     Throughput,
-    /// Seconds from the start of the workload's clock to its stop.
+    /// Seconds from the start to the stop of the workload's clock.
     Duration,
 }
 
-/// All that decides: each figure is judged as a row of its own.
+/// All deciding figures; each is judged as a row of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deciding {
-    /// The first, which also tells when there are enough repeats.
+    /// The first figure; it also determines when there are enough repeats.
     pub primary: Primary,
     /// The others.
     pub rows: Vec<Primary>,
-    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs.
+    /// Metrics without a row that must agree before the analysis says that nothing differs.
     pub checks: Vec<String>,
 }
 
 impl Deciding {
-    /// What decides when nothing is asked for.
+    /// The deciding figures if none are requested.
     pub fn usual(of: &WorkloadSpec) -> Self {
         Deciding {
             primary: Primary::usual(of),
@@ -72,7 +72,7 @@ impl Deciding {
             checks: checks(of),
         }
     }
-    /// One figure, which was asked for.
+    /// A single figure, as requested.
     pub fn alone(primary: Primary) -> Self {
         Deciding {
             primary,
@@ -85,7 +85,7 @@ impl Deciding {
     }
 }
 
-/// What can decide below every workload.
+/// Block-layer figures, available for every workload.
 pub(super) const BELOW: &[&str] = &[
     "duration",
     "block throughput",
@@ -95,7 +95,7 @@ pub(super) const BELOW: &[&str] = &[
     "block write max",
 ];
 
-/// Words that a statistic is asked for with.
+/// Names of the statistics.
 const STATISTICS: &str = "rate, mean, max, p50, p90, p95, p99, p99.9";
 
 impl Statistic {
@@ -122,7 +122,7 @@ impl Statistic {
             Statistic::Percentile(p) => format!("p{p}"),
         }
     }
-    /// Of latencies, ms; a rate is not of theirs.
+    /// The statistic of these latencies, in ms; not for a rate.
     fn of(self, latency: &Latency) -> f64 {
         let ms = |ns: f64| ns / 1e6;
         match self {
@@ -158,12 +158,13 @@ impl Bios {
 }
 
 impl Primary {
-    /// Reads what decides, of a workload: `transactions` (a metric it gives), `fsync p99` (its
-    /// operations: rate, mean, max or a percentile), `duration`, or, below any workload, `block
-    /// throughput`, `block io rate`, `block read p99`, `block write mean`.
+    /// Parses a deciding figure of a workload. `transactions` is a metric of the workload. `fsync
+    /// p99` is a statistic of its operations: rate, mean, max or a percentile. Every workload has
+    /// `duration`, `block throughput`, `block io rate`, `block read p99`, `block write mean` and
+    /// similar.
     ///
     /// # Errors
-    /// What the workload gives nothing of, as far as that can be known before it ran.
+    /// The workload does not report the figure, as far as this is known before a run.
     pub fn parse(text: &str, of: &WorkloadSpec) -> Result<Primary, SpecErrors> {
         let text = text.trim();
         let split = text
@@ -207,7 +208,7 @@ impl Primary {
                 Ok(Primary::Operation(kind.to_owned(), s))
             }
             (_, Some(g)) => Err(unknown(text, split, of, g)),
-            // A workload from outside: its own word is taken.
+            // The operations of an external workload are not known, so the name is accepted.
             (Some((kind, s)), None) => Ok(Primary::Operation(kind.to_owned(), s)),
             (None, None) if text.is_empty() => Err(SpecErrors::one(
                 "",
@@ -226,9 +227,9 @@ impl Primary {
         }
     }
 
-    /// What decides when nothing is said: the workload's own metric; of a trace, which has none,
-    /// the time for the same work where its records do not wait for their times, else the mean
-    /// latency.
+    /// The deciding figure if none is requested: the workload's own metric. A trace has none. Its
+    /// figure is the time for the same work if its records ignore their timestamps, otherwise the
+    /// mean latency.
     pub fn usual(of: &WorkloadSpec) -> Primary {
         match of {
             WorkloadSpec::Trace { mode, .. } => match mode.as_str() {
@@ -239,8 +240,8 @@ impl Primary {
         }
     }
 
-    /// What decides beside [`Primary::usual`]: the other figures that a user of the workload cares
-    /// about. Each is judged as a row of its own.
+    /// Further deciding figures besides [`Primary::usual`] that matter to a user of the workload.
+    /// Each is judged as a row of its own.
     fn also(of: &WorkloadSpec) -> Vec<Primary> {
         if let Some(file) = job_file(of) {
             let others = file.figures().into_iter().skip(1);
@@ -251,7 +252,7 @@ impl Primary {
         let WorkloadSpec::Script { name, params } = of else {
             return Vec::new();
         };
-        // A parameter chose one of the metrics.
+        // A parameter selected one of the metrics.
         let chosen = gives(of).and_then(|g| params.get(g.named_by?));
         if chosen.is_some_and(|c| c != "all") {
             return Vec::new();
@@ -261,8 +262,8 @@ impl Primary {
             .collect()
     }
 
-    /// Name, unit and direction, as far as they are known before a run; the name is empty where
-    /// they are not.
+    /// Name, unit and direction, as far as they are known before a run; the name is empty if
+    /// unknown.
     pub fn info(&self, of: &WorkloadSpec) -> MetricInfo {
         let given = gives(of);
         let known = |name: &str| given.and_then(|g| g.metrics.iter().find(|m| m.name == name));
@@ -294,7 +295,7 @@ impl Primary {
                     higher_is_better: m.higher_is_better,
                     step: m.step,
                 },
-                // Unit and direction come with the first run.
+                // The first run determines unit and direction.
                 None => MetricInfo::default(),
             },
             Primary::Operation(kind, s) => s.info(format!("{kind} {}", s.word()), kind),
@@ -317,8 +318,8 @@ impl Primary {
         }
     }
 
-    /// Where the seconds of its value are, of a workload that goes on for a given time; `None`: of
-    /// no other, and of nothing that has no seconds (a percentile).
+    /// The source of its value per second, for a workload with a fixed duration. `None` for other
+    /// workloads and for figures without values per second (a percentile).
     pub fn paced(&self, of: &WorkloadSpec) -> Option<Paced> {
         let WorkloadSpec::Script { params, .. } = of else {
             return None;
@@ -344,13 +345,13 @@ impl Primary {
             Primary::Operation(kind, s) => (by(*s)?, vec![kind.clone()]),
             Primary::Block(Bios::All, s) => (by(*s)?, Vec::new()),
             Primary::Throughput => (PaceOf::Mib, Vec::new()),
-            // Their latencies are not told apart by the second.
+            // Bio latencies are not recorded per second.
             Primary::Block(..) | Primary::Duration => return None,
         };
         Some(Paced { of, kinds, time_ns })
     }
 
-    /// Its value in a record; `None`: the run did nothing of the kind.
+    /// Its value in a record; `None` if the run has no such operations.
     pub fn value(&self, record: &Record, of: &WorkloadSpec) -> Option<Value> {
         let own = |m: &Metric| {
             let known = Primary::Metric(m.name.clone()).info(of);
@@ -410,7 +411,7 @@ impl Primary {
     }
 }
 
-/// What a workload is known to give.
+/// The figures that a workload is known to report.
 fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
     match of {
         WorkloadSpec::Script { name, .. } => declared(name),
@@ -418,7 +419,7 @@ fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
     }
 }
 
-/// Of a job file: rate and mean latency of every section and direction, where they are no rows.
+/// For a job file: rate and mean latency of every section and direction that is not a row.
 fn checks(of: &WorkloadSpec) -> Vec<String> {
     let Some(file) = job_file(of) else {
         return Vec::new();
@@ -430,7 +431,7 @@ fn checks(of: &WorkloadSpec) -> Vec<String> {
     checked.map(|f| f.name.into_owned()).collect()
 }
 
-/// The job file of a workload that is one.
+/// The job file, if the workload is one.
 fn job_file(of: &WorkloadSpec) -> Option<JobFile> {
     let WorkloadSpec::Fio { .. } = of else {
         return None;
@@ -441,7 +442,7 @@ fn job_file(of: &WorkloadSpec) -> Option<JobFile> {
         .cloned()
 }
 
-/// All sections of a job file together.
+/// Figures of all sections of a job file together.
 const POOLED: [(&str, &str); 2] = [("IOPS", "I/Os/s"), ("bandwidth", "MiB/s")];
 
 fn pooled(of: &Primary) -> MetricInfo {
@@ -457,7 +458,7 @@ fn pooled(of: &Primary) -> MetricInfo {
     })
 }
 
-/// A figure of a job file: of a section, of all together, or of its operations.
+/// Parses a figure of a job file: of a section, of all sections, or of its operations.
 fn parse_of_job_file(
     text: &str,
     statistic: Option<(&str, Statistic)>,
@@ -492,7 +493,7 @@ fn parse_of_job_file(
     }
 }
 
-/// The metric that comes first, with these parameters (all of them stated).
+/// The metric that comes first with these parameters (all filled in).
 fn first(g: &'static Declared, of: &WorkloadSpec) -> Option<&'static str> {
     let usual = g.metrics.first().map(|m| m.name);
     let (Some(param), WorkloadSpec::Script { params, .. }) = (g.named_by, of) else {
@@ -504,7 +505,7 @@ fn first(g: &'static Declared, of: &WorkloadSpec) -> Option<&'static str> {
     }
 }
 
-/// Neither a metric nor an operation of that workload.
+/// The error for a name that is neither a metric nor an operation of the workload.
 fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Declared) -> SpecErrors {
     let mut errors = SpecErrors::default();
     if let Some((kind, word)) = split
@@ -515,7 +516,7 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
         return errors;
     }
     let metrics = g.metrics.iter().map(|m| m.name.to_owned());
-    // With the statistic that was asked for, or one that could have been.
+    // Suggest with the requested statistic, or with a valid one.
     let word = split.map_or("p99", |s| s.1);
     let word = Statistic::parse(word).map_or("p99", |_| word);
     let operations = g.operations.iter().map(|o| format!("{o} {word}"));

@@ -1,16 +1,16 @@
-//! Which treatment the others are compared with when nobody says so: the kernel's default for that
-//! class of device, if it is among them.
+//! Chooses the default reference: the kernel's default scheduler for the class of device, if it is
+//! among the treatments.
 //!
-//! Single-queue kernels from 2.6.18 on took CFQ for every disk; blk-mq takes mq-deadline where the
-//! device has one hardware queue, and none where it has several (block/elevator.c,
-//! `elevator_get_default`). What distributions set by udev rules is left out.
+//! Single-queue kernels from 2.6.18 on use CFQ for every disk. blk-mq kernels use mq-deadline for
+//! devices with one hardware queue, and `none` for devices with several (block/elevator.c,
+//! `elevator_get_default`). Choices that distributions make by udev rules are ignored.
 
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, words};
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use seekwell_device::{describe, with_files};
 
-/// Has the device several hardware queues?
+/// Whether the device has several hardware queues.
 pub(super) fn several_queues(device: &DeviceSpec) -> bool {
     let preset = with_files(&device.files, || describe(&device.spec));
     preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
@@ -19,14 +19,14 @@ pub(super) fn several_queues(device: &DeviceSpec) -> bool {
 /// A treatment of a cell: label and scheduler.
 pub(super) type Candidate<'a> = (&'a str, &'a SchedulerSpec);
 
-/// The one that kernels take by themselves, else the first: by place in `all`.
+/// Index in `all` of the kernel's default scheduler, otherwise of the first.
 pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
     let blk_mq = if several_queues {
         "none"
     } else {
         "mq-deadline"
     };
-    // The newest layer that is compared decides: its default is what somebody has today.
+    // The newest layer among the treatments decides, because its default is in use today.
     let order = [blk_mq, "cfq"];
     for name in order {
         let version = |s: &SchedulerSpec| {
@@ -45,14 +45,15 @@ pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
     0
 }
 
-/// The scheduler that a kernel chooses for the device of these runs, else the first: by place.
+/// Index of the scheduler that a kernel chooses for the device of these runs, otherwise of the
+/// first.
 pub fn kernels_choice(specs: &[RunSpec]) -> usize {
     let Some(first) = specs.first() else { return 0 };
     let all: Vec<Candidate<'_>> = specs.iter().map(|s| ("", &s.scheduler)).collect();
     usual(&all, several_queues(&first.device))
 }
 
-/// The one that was named: by its label, else by its scheduler's name if that means one only.
+/// The treatment with this label, or the only treatment with this scheduler name.
 pub(super) fn named(all: &[Candidate<'_>], name: &str) -> Option<usize> {
     if let Some(at) = all.iter().position(|c| c.0 == name) {
         return Some(at);
@@ -69,7 +70,7 @@ pub(super) fn named(all: &[Candidate<'_>], name: &str) -> Option<usize> {
     }
 }
 
-/// What to say where nothing is called so.
+/// The message for a name that no treatment has.
 pub(super) fn unknown(all: &[Candidate<'_>], name: &str) -> (String, Option<String>) {
     let labels: Vec<&str> = all.iter().map(|c| c.0).collect();
     let near = suggest::nearest(name, labels.iter().copied(), &[]);

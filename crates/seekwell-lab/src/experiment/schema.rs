@@ -1,8 +1,8 @@
-//! The JSON Schema of experiment files, for editors: made from the registries that the reader reads,
-//! so that it knows every scheduler with its tunables and every workload with its parameters.
+//! The JSON Schema of experiment files, for editors. It is built from the reader's own registries,
+//! so it contains every scheduler with its tunables and every workload with its parameters.
 //!
-//! Draft 7, which the tools for TOML understand. It sees a file, not what stands behind it: whether
-//! a preset's file is there, whether two values go together, only the reader knows.
+//! It uses Draft 7, which TOML tools support. A schema sees only the file's text. It cannot check
+//! that a preset's file exists or that two values are compatible; only the reader can.
 
 mod host;
 mod values;
@@ -17,7 +17,7 @@ use seekwell_workload::workloads;
 use serde_json::{Map, Value, json};
 use values::{grid, of_kind, of_param, of_tunable, scalar, texts, told, words};
 
-/// The schema, as JSON.
+/// Returns the schema as JSON.
 pub fn schema() -> Value {
     let factor = |name: &str| {
         let one = json!({ "$ref": format!("#/definitions/{name}") });
@@ -80,7 +80,7 @@ pub fn schema() -> Value {
     shown.insert("experiment".to_owned(), experiment);
     let place = "On this machine: where, and what is the same for all schedulers.";
     shown.insert("host".to_owned(), json!({ "description": place }));
-    // With [host] the schedulers are the kernel's, and workloads may be programs.
+    // With [host] the schedulers are the kernel's, and workloads can be programs.
     let named = json!({ "required": ["host"] });
     let mut schema = json!({
         "type": "object",
@@ -106,12 +106,12 @@ pub fn schema() -> Value {
     schema
 }
 
-/// A table with these keys and no others.
+/// A table with exactly these keys.
 fn closed(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The same keys with any value: theirs is told already.
+/// The same keys with any value; their types are checked elsewhere.
 fn anything(keys: &Map<String, Value>) -> Map<String, Value> {
     keys.keys().map(|k| (k.clone(), json!(true))).collect()
 }
@@ -166,7 +166,7 @@ fn any(names: impl Iterator<Item = impl AsRef<str>>) -> String {
     quoted.join("|")
 }
 
-/// What every table of a factor has.
+/// The keys that every factor's table has.
 fn common(about: &str) -> Map<String, Value> {
     let mut all = Map::new();
     let name = told(json!({ "type": "string" }), about);
@@ -186,7 +186,7 @@ fn device() -> Value {
     let plain = seekwell_device::kinds()
         .iter()
         .filter(|k| k.plain.is_some());
-    // `raid5:members=4`: a level takes the place of the kind.
+    // In `raid5:members=4` a RAID level stands in place of the kind.
     let levels = seekwell_device::raid::LEVELS.iter();
     let open = any(plain.map(|k| k.name).chain(levels.copied()));
     let names = any(full.iter().copied().chain(bare));
@@ -246,7 +246,7 @@ fn scheduler() -> Value {
                     .or_insert_with(|| told(grid(scalar()), &about));
             }
         }
-        // Its versions by name: `bfq` is not the beginning of `bfq-sq`.
+        // List the versions by name: `bfq` must not match as a prefix of `bfq-sq`.
         let versions = any(s.versions.iter().map(|v| v.0));
         let name = values::quoted(s.name);
         let of = format!("^ *{name}(-({versions}))?(:[^,]*)? *$");
@@ -264,7 +264,7 @@ fn scheduler() -> Value {
     json!({ "anyOf": [text, table] })
 }
 
-/// Keys of a table with what they are; values by name.
+/// Keys of a table with descriptions, and a value schema by name.
 fn keys(of: &[(&str, &str)], value: impl Fn(&str) -> Value) -> Map<String, Value> {
     of.iter()
         .map(|(name, about)| ((*name).to_owned(), told(value(name), about)))
@@ -346,7 +346,7 @@ fn workload() -> Value {
             let about = format!("{} ({}; default {})", p.summary, p.kind, p.default);
             exact.insert(p.name.to_owned(), told(grid(of_param(p)), &about));
         }
-        // For those who complete a key before the workload is named.
+        // For completion of a key before the workload is named.
         for (k, v) in exact.iter().filter(|(_, v)| v.is_object()) {
             let about = v["description"].as_str().unwrap_or_default();
             let known = || told(grid(scalar()), &format!("{}: {about}", w.name));
@@ -367,7 +367,7 @@ fn workload() -> Value {
     ] {
         own.push(json!({ "if": { "required": [kind] }, "then": exact }));
     }
-    // A parameter of a workload may have such a name, too (`mode`).
+    // A workload's parameter may have the same name (`mode`).
     for (k, v) in fio.into_iter().chain(trace) {
         union.entry(k).or_insert(v);
     }
@@ -399,7 +399,7 @@ fn machine() -> Value {
     json!({ "anyOf": [text, closed(keys)] })
 }
 
-/// A word for a kernel.
+/// The name of a kernel.
 fn kernel() -> Value {
     json!({ "anyOf": [
         { "const": "here" },

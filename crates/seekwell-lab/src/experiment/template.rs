@@ -1,5 +1,5 @@
-//! A commented experiment file to begin with: it runs as it is, in seconds, and every line of it is
-//! true, those that are commented out included.
+//! A commented experiment file as a starting point. It runs unchanged within seconds. Its
+//! commented-out lines are valid, too.
 
 use super::read::is_job;
 use crate::usual::TODAY;
@@ -8,7 +8,7 @@ use seekwell_workload::{Kind, workload};
 use std::fmt::Write as _;
 use toml::Value;
 
-/// What a new file begins with.
+/// The contents of a new file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Name of the experiment.
@@ -17,13 +17,13 @@ pub struct Start {
     pub devices: Vec<String>,
     /// Schedulers, as typed.
     pub schedulers: Vec<String>,
-    /// Workloads, as typed: with parameters behind a colon, or fio job files.
+    /// Workloads, as typed: names with parameters after a colon, or fio job files.
     pub workloads: Vec<String>,
 }
 
 impl Default for Start {
-    /// The usual schedulers and workloads of today, on the usual devices but the NVMe drive, which
-    /// takes longest to simulate.
+    /// Today's default schedulers and workloads on the default devices, except for the NVMe drive,
+    /// which takes longest to simulate.
     fn default() -> Self {
         let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect();
         Start {
@@ -35,12 +35,12 @@ impl Default for Start {
     }
 }
 
-/// A text in TOML.
+/// A string in TOML.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
 
-/// A text in TOML that could be a number: those need no quotes.
+/// A string in TOML; numbers stay without quotes.
 fn value(text: &str) -> String {
     match text.parse::<i64>() {
         Ok(n) if n.to_string() == text => text.to_owned(),
@@ -99,7 +99,7 @@ const TAIL: &str = r#"
 #[[exclude]]
 "#;
 
-/// The text of a new file.
+/// Builds the text of a new file.
 pub fn template(start: &Start) -> String {
     let mut out = HEAD.to_owned();
     // Writing to a string cannot fail.
@@ -146,7 +146,7 @@ pub fn template(start: &Start) -> String {
     out
 }
 
-/// A grid of a tunable whose default is a number, commented out.
+/// A commented-out grid for a tunable whose default is a number.
 fn tunable(scheduler: &str) -> Option<String> {
     let typed = words::scheduler(scheduler).ok()?;
     let found = words::named(&typed.spec.versioned()).ok()?;
@@ -165,7 +165,7 @@ fn tunable(scheduler: &str) -> Option<String> {
     })
 }
 
-/// What the first workload's label begins with.
+/// The beginning of the first workload's label.
 fn name_of(workloads: &[String]) -> &str {
     let first = workloads.first().map_or("", String::as_str);
     let first = first.rsplit('/').next().unwrap_or(first);
@@ -173,7 +173,7 @@ fn name_of(workloads: &[String]) -> &str {
     &first[..end]
 }
 
-/// One workload: its parameters as given, the others commented out with their defaults.
+/// One workload: its given parameters, and the others commented out with their defaults.
 fn work(text: &str, explain: bool) -> String {
     if is_job(text) {
         return format!("[[workload]]\nfio = {}\n", quoted(text));
@@ -200,7 +200,7 @@ fn work(text: &str, explain: bool) -> String {
         .iter()
         .filter(|p| given.iter().all(|g| g.0.trim() != p.name));
     for p in others {
-        // Numbers need no quotes, times and sizes do.
+        // Numbers need no quotes; times and sizes do.
         let default = match p.kind {
             Kind::Count(..) => value(p.default),
             _ => quoted(p.default),

@@ -1,5 +1,6 @@
-//! An experiment as a file that reads back as the same experiment: nothing is left to the folder it
-//! lies in. Texts of presets and job files are in it; traces are named by their whole path and hash.
+//! Writes an experiment as a file that reads back as the same experiment, independent of its
+//! folder. The file contains the texts of presets and job files. Traces are named by absolute path
+//! and hash.
 
 use super::Experiment;
 use super::design::{Design, Level, Pick, Work};
@@ -14,14 +15,14 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 impl Experiment {
-    /// The experiment as a file, complete in itself; [`Experiment::from_toml`] of it gives the same
-    /// cells, treatments and runs.
+    /// The experiment as a self-contained file; reading it with [`Experiment::from_toml`] gives the
+    /// same cells, treatments and runs.
     pub fn to_toml(&self) -> String {
         self.design.to_toml()
     }
 
-    /// What a results folder keeps: the file as it was written, with its comments, where it is
-    /// complete in itself; else [`Experiment::to_toml`].
+    /// The text that a results folder keeps: the original file with its comments if it is
+    /// self-contained, otherwise [`Experiment::to_toml`].
     pub fn stored(&self) -> String {
         let d = &self.design;
         let script = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Script { .. });
@@ -36,7 +37,7 @@ impl Experiment {
 }
 
 impl Design {
-    /// As a file; see [`Experiment::to_toml`].
+    /// The design as a file; see [`Experiment::to_toml`].
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         section(&mut out, "[experiment]", experiment(self));
@@ -64,7 +65,7 @@ impl Design {
     }
 }
 
-/// A table: its values, then the tables in it, which stand in braces.
+/// Writes a table: first its values, then its nested tables, inline in braces.
 fn section(out: &mut String, heading: &str, table: Table) {
     if !out.is_empty() {
         out.push('\n');
@@ -72,7 +73,7 @@ fn section(out: &mut String, heading: &str, table: Table) {
     out.push_str(heading);
     out.push('\n');
     for (key, value) in table {
-        // A key that is no bare word stands in quotes.
+        // A key that is not a bare word needs quotes.
         let bare = !key.is_empty()
             && key
                 .chars()
@@ -90,7 +91,7 @@ fn text(s: impl Into<String>) -> Value {
 }
 
 fn whole(n: u64) -> Value {
-    // Larger ones were refused.
+    // Larger values were rejected.
     Value::Integer(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
@@ -140,7 +141,7 @@ fn experiment(d: &Design) -> Table {
     t
 }
 
-/// With its name and the values that a grid gave it, so that tables and axes are the same.
+/// Adds the level's name and its grid values, so that tables and axes stay the same.
 fn named<T>(level: &Level<T>, mut table: Table) -> Table {
     if let Some(name) = &level.name {
         table.insert("name".into(), text(name));
@@ -170,7 +171,7 @@ fn scheduler(s: &SchedulerSpec) -> Table {
     t
 }
 
-/// Parameters that are not what the workload, with its profile, has anyway.
+/// Parameters that differ from the defaults of the workload and its profile.
 fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let profile = params.get("profile");
     let given = profile.map(|p| ("profile".to_owned(), p.clone()));
@@ -188,7 +189,7 @@ fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, St
     all
 }
 
-/// What runs beside, in one word; a job file by its whole path.
+/// A background workload in one word; a job file by its absolute path.
 fn in_a_word(b: &BesideSpec) -> String {
     let again = if b.again { words::LOOP } else { "" };
     let word = match &b.workload {

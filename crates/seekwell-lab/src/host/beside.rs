@@ -1,4 +1,5 @@
-//! What runs beside the measured workload: begun before it, at work when it begins, ended with it.
+//! Background programs for a measured workload. They start before it and end with it; they must be
+//! running when it starts.
 
 use super::runner::{Doing, once};
 use seekwell::BesideSpec;
@@ -8,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// Longest that they may take to prepare.
+/// Time limit for their preparations.
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(20);
 
 type Part = Result<BesidePart, String>;
 
-/// All of them.
+/// All background programs of a run.
 pub struct Neighbours<'scope> {
     handles: Vec<ScopedJoinHandle<'scope, Part>>,
     began: Vec<Arc<AtomicBool>>,
@@ -22,7 +23,7 @@ pub struct Neighbours<'scope> {
 }
 
 impl<'scope> Neighbours<'scope> {
-    /// Begins them.
+    /// Starts them.
     pub fn begin<'env>(
         scope: &'scope Scope<'scope, 'env>,
         all: &'env [BesideSpec],
@@ -44,7 +45,7 @@ impl<'scope> Neighbours<'scope> {
         Ok(neighbours)
     }
 
-    /// Until all of them are past their preparations.
+    /// Waits until all of them have finished their preparations.
     pub fn wait(&self, doing: &Doing<'_>) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -65,7 +66,7 @@ impl<'scope> Neighbours<'scope> {
         }
     }
 
-    /// Ends them; one that failed by itself makes the run worth nothing.
+    /// Ends them; if one failed by itself, the run is invalid.
     pub fn end(self) -> Result<Vec<BesidePart>, String> {
         self.stop.store(true, Ordering::Release);
         let mut parts = Vec::new();
@@ -113,7 +114,7 @@ fn again_and_again(
         let over = stop.load(Ordering::Acquire) || doing.stop.load(Ordering::Acquire);
         match ran {
             Ok(record) => take(&mut part, record, b.again),
-            // Ended by us.
+            // This code ended it.
             Err(_) if over => {}
             Err(why) => return Err(why),
         }
@@ -127,7 +128,7 @@ fn again_and_again(
     }
 }
 
-/// What a round gave.
+/// Adds the result of one pass.
 fn take(part: &mut BesidePart, record: Record, again: bool) {
     part.params = record.params;
     part.operations = record.operations;

@@ -1,4 +1,4 @@
-//! From what was asked for to cells, treatments and runs on this machine.
+//! Expands a requested experiment into cells, treatments and runs on this machine.
 
 use super::runner::DeviceOf;
 use super::words::{What, what};
@@ -14,10 +14,10 @@ use seekwell_sched::{WBT_LAT_USEC, wbt};
 use std::collections::BTreeMap;
 
 impl HostDesign {
-    /// The experiment on that place, every run checked: programs, schedulers, tunables.
+    /// The experiment on this place; programs, schedulers and tunables of every run are checked.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All faults.
     pub fn experiment(&self, on: &DeviceOf) -> Result<Experiment, Faults> {
         let mut faults = Faults::default();
         let wanted = self.schedulers(on, &mut faults);
@@ -62,7 +62,7 @@ impl HostDesign {
         })
     }
 
-    /// What runs can be made under. Without the right to set one: what is in force.
+    /// The schedulers that runs can use. Without the right to set one, only the active one.
     fn schedulers(&self, on: &DeviceOf, faults: &mut Faults) -> Vec<Wanted> {
         let mut all = Vec::new();
         if !on.may_set() {
@@ -92,7 +92,7 @@ impl HostDesign {
         for (label, spec) in asked {
             let mut set = spec.tunables.clone();
             for (name, value) in &self.equal {
-                // Under none it would leave hidden state behind.
+                // With `none` it would leave hidden state behind.
                 let hidden = name == "nr_requests" && spec.name == "none";
                 if on.has(name) && !hidden {
                     set.entry(name.clone()).or_insert_with(|| value.clone());
@@ -208,7 +208,7 @@ impl HostDesign {
         }
     }
 
-    /// The one asked for; else what was in force; else the first.
+    /// Index of the requested reference, otherwise of the active scheduler, otherwise of the first.
     fn reference(&self, on: &DeviceOf, wanted: &[Wanted]) -> usize {
         let named = self.design.reference.clone();
         let named = named.unwrap_or_else(|| on.in_force());
@@ -217,7 +217,7 @@ impl HostDesign {
     }
 }
 
-/// A queue whose writeback throttling is not what the kernel begins with.
+/// Reports a queue whose writeback throttling differs from the kernel's default.
 fn unusual_throttle(d: &Device) -> Option<String> {
     let reads = u64::try_from(d.wbt_lat_usec?).ok()?;
     let scheduler = d.scheduler.active()?;
@@ -236,7 +236,7 @@ struct Wanted {
     label: String,
     name: String,
     own: BTreeMap<String, String>,
-    /// With what is the same for all.
+    /// The tunables, including attributes that are the same for all runs.
     set: BTreeMap<String, String>,
 }
 
@@ -255,7 +255,7 @@ fn label(s: &SchedulerSpec) -> String {
     text
 }
 
-/// What decides, and what is known of it before a run; programs that are missing are told.
+/// The deciding figures, and their properties known before a run; missing programs are errors.
 pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
     let (what_runs, _) = what(&w.spec)?;
     for b in &w.beside {
@@ -294,11 +294,10 @@ pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecError
     Ok((deciding, info))
 }
 
-/// Names of schedulers as a command line has them: `bfq:low_latency=0,none`, spelt as the kernel
-/// spells them.
+/// Parses schedulers as on a command line: `bfq:low_latency=0,none`, in the kernel's spelling.
 ///
 /// # Errors
-/// What cannot be read.
+/// The text cannot be parsed.
 pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, String> {
     let mut all = Vec::new();
     for one in text.split(',').map(str::trim).filter(|s| !s.is_empty()) {
@@ -313,7 +312,7 @@ pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, Str
             once.map_err(|what| format!("{one}: {what}"))?;
             tunables.insert(k.to_owned(), v.to_owned());
         }
-        // A word of another version is a word of the simulator's.
+        // A name with a version exists only in the simulator.
         if let Some((known, _)) = name.rsplit_once('-')
             && names::tunables_of(known).is_some()
             && names::tunables_of(name).is_none()

@@ -1,5 +1,6 @@
-//! Experiment files with a table `[host]`: where the runs are made, and what is made equal there.
-//! Everything else is as in any experiment file, but workloads may be programs.
+//! Experiment files with a table `[host]`: it names where the runs are made, and which settings are
+//! the same for all runs. The rest is as in any experiment file, except that workloads can be
+//! programs.
 
 use super::words::{self, HostWork};
 use super::{EQUAL, HostDesign, expand};
@@ -14,28 +15,28 @@ use toml::{Table, Value};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Host {
-    /// A directory, from the file's own folder on.
+    /// A directory, relative to the file's folder.
     path: PathBuf,
-    /// The device's name: it is meant.
+    /// The device's name, as a confirmation.
     #[serde(default)]
     device: Option<String>,
     /// "kernel", or attributes with values.
     #[serde(default)]
     equal: Option<Value>,
-    /// "500ms", "2s".
+    /// A pause such as "500ms" or "2s".
     #[serde(default)]
     settle: Option<String>,
 }
 
-/// Is it an experiment on this machine?
+/// Whether the text is an experiment on this machine.
 pub fn is_host(text: &str) -> bool {
     text.parse::<Table>().is_ok_and(|t| t.contains_key("host"))
 }
 
-/// Reads one; paths in it begin at `dir`.
+/// Reads such a file; relative paths in it start at `dir`.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All faults.
 pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
     let mut table: Table = text
         .parse()
@@ -81,7 +82,7 @@ pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
         let what = "is of modelled machines: on a host the running kernel is measured";
         faults.push(Place::default(), "experiment.kernel", what);
     }
-    // What is left is [experiment], which is read as everywhere.
+    // The rest is [experiment], which is read as in any file.
     let rest = Design::from_toml(&table.to_string(), dir).map_err(|mut f| {
         for fault in &mut f.0 {
             fault.at = Place::default();
@@ -137,7 +138,7 @@ fn bad(what: impl Into<String>) -> SpecErrors {
     SpecErrors::one("", what)
 }
 
-/// `2s`, `500ms`, `1m`.
+/// Parses `2s`, `500ms`, `1m`.
 fn seconds(text: &str) -> Result<f64, SpecErrors> {
     let text = text.trim();
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -222,7 +223,7 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
         (Some(used), None) => words::work(&at(&used, dir), &params)?,
         (None, Some(line)) => {
             let mut params = params;
-            // The label of what is found, which `name` is of the workload.
+            // `name` is the workload's; the metric's label is given as `metric_name`.
             if let Some(label) = params.remove("metric_name") {
                 params.insert("name".to_owned(), label);
             }
@@ -243,7 +244,7 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
     Ok(w)
 }
 
-/// A path of a recipe or job file begins at the experiment's folder.
+/// Resolves the path of a recipe or job file against the experiment's folder.
 fn at(text: &str, dir: &Path) -> String {
     let file = [".toml", ".fio", ".ini", ".job"]
         .iter()
@@ -255,7 +256,7 @@ fn at(text: &str, dir: &Path) -> String {
 }
 
 impl HostDesign {
-    /// As a file that says the same: what words of a command line asked for.
+    /// Writes the request of a command line as an equivalent file.
     pub fn to_toml(&self) -> String {
         let text = |s: &str| Value::String(s.to_owned()).to_string();
         let absolute = |p: &Path| {
@@ -286,10 +287,10 @@ impl HostDesign {
     }
 }
 
-/// Names of schedulers from a command line.
+/// Parses schedulers of a command line.
 ///
 /// # Errors
-/// What cannot be read.
+/// The text cannot be parsed.
 pub fn schedulers(text: &str) -> Result<Vec<Level<seekwell::SchedulerSpec>>, Faults> {
     let all = expand::schedulers(text).map_err(|why| Faults::one("--schedulers", why))?;
     let level = |(name, spec)| Level {

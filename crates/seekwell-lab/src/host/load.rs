@@ -1,7 +1,8 @@
-//! What else took the processors while a run went on: time stolen by a hypervisor, and other
-//! processes where all work of the run is this process's own.
+//! Processor time that something else took during a run. It counts time stolen by a hypervisor. If
+//! this process does all of the run's work, it also counts other processes.
 //!
-//! Programs leave servers behind that are not our children, so of them only stolen time is known.
+//! Programs start servers that are not children of this process; for them only stolen time is
+//! known.
 
 use std::fs::read_to_string;
 
@@ -13,7 +14,8 @@ struct Ticks {
     steal: u64,
 }
 
-/// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal, ...
+/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal,
+/// ...
 fn parsed(stat: &str) -> Option<Ticks> {
     let line = stat.lines().find(|l| l.starts_with("cpu "))?;
     let numbers = line.split_whitespace().skip(1).take(8);
@@ -27,8 +29,8 @@ fn parsed(stat: &str) -> Option<Ticks> {
     })
 }
 
-/// Ticks of this process and of children that it has waited for: fields 14 to 17 of
-/// `/proc/self/stat`, behind the name in brackets.
+/// Ticks of this process and of the children it has waited for: fields 14 to 17 of
+/// `/proc/self/stat`, after the name in parentheses.
 fn own(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -36,14 +38,14 @@ fn own(stat: &str) -> Option<u64> {
     part.iter().map(|w| w.parse::<u64>().ok()).sum()
 }
 
-/// Counters at one moment.
+/// The counters at one instant.
 pub(super) struct Load {
     ticks: Option<Ticks>,
     own: Option<u64>,
 }
 
 impl Load {
-    /// Now.
+    /// Reads the counters.
     pub fn now() -> Self {
         let read = |file| read_to_string(file).unwrap_or_default();
         Load {
@@ -52,8 +54,9 @@ impl Load {
         }
     }
 
-    /// Share of all processors' time since then that was stolen, or, where `alone` says that the
-    /// run's work is all this process's, that others took; 0 to 1. `None`: nothing is known.
+    /// Share of all processors' time since then that was stolen, from 0 to 1. With `alone`, all of
+    /// the run's work is in this process; the share then includes other processes. `None` if
+    /// unknown.
     pub fn others(&self, alone: bool) -> Option<f64> {
         let now = Load::now();
         share(
@@ -82,7 +85,7 @@ mod tests {
         let after = parsed("cpu  300 10 140 1200 100 5 5 40 0 0\n").expect("a line");
         assert_eq!((before.all, before.busy, before.steal), (1_000, 150, 0));
         assert_eq!((after.all, after.busy, after.steal), (1_800, 460, 40));
-        // Of 800 ticks 310 were busy, 250 of them ours, and 40 stolen.
+        // Of 800 ticks 310 were busy (250 of them in this process) and 40 were stolen.
         assert_eq!(share(before, after, Some((1_000, 1_250))), Some(0.125));
         assert_eq!(
             share(before, after, None),

@@ -1,13 +1,13 @@
-//! The substrate `host`: an experiment on a directory of this machine, with the kernel's own
+//! The substrate `host`: an experiment in a directory of this machine, with the kernel's own
 //! schedulers and real programs.
 //!
-//! What is wanted ([`HostDesign`]) comes from a command line or from an experiment file with a table
-//! `[host]` ([`file`]); it is expanded to the same [`Experiment`] that a simulation is, so that
-//! results, statistics and reports are the same. [`Bench`] makes the runs: one at a time, each
-//! with the scheduler set and read back, and what differs for a bad reason made equal.
+//! The request ([`HostDesign`]) comes from a command line or from an experiment file with a table
+//! `[host]` ([`file`]). It expands to the same [`Experiment`] type as a simulation, so results,
+//! statistics and reports work the same way. [`Bench`] makes the runs, one at a time. It sets the
+//! scheduler and reads it back, and sets disturbing attributes to the same values for all runs.
 //!
-//! Without the right to set anything there is one treatment: what is in force. Left out: several
-//! directories in one experiment, and devices without a file system.
+//! Without the right to set anything there is one treatment: the active scheduler. Not supported:
+//! several directories in one experiment, and devices without a file system.
 
 mod beside;
 mod expand;
@@ -23,31 +23,31 @@ pub use words::HostWork;
 use crate::experiment::Design;
 use std::path::PathBuf;
 
-/// What is set for every run: without counted requests kyber has nothing to go by. Writeback
-/// throttling is left to the kernel, which switches it off under bfq only ([`seekwell_sched::wbt`]).
+/// Attributes set for every run: without counted requests kyber has no input. Writeback throttling
+/// is left to the kernel, which disables it under bfq only ([`seekwell_sched::wbt`]).
 pub const EQUAL: &[(&str, &str)] = &[("iostats", "1")];
 
-/// An experiment on this machine, as it is asked for.
+/// A requested experiment on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct HostDesign {
     /// Name, method, schedulers, reference; its devices and workloads are not used.
     pub design: Design,
-    /// Where it runs: a directory.
+    /// The directory in which it runs.
     pub path: PathBuf,
-    /// The device that is meant, by name: a confirmation.
+    /// The expected device, by name, as a confirmation.
     pub device: Option<String>,
-    /// Attributes of the queue that are the same in all runs, with their values.
+    /// Queue attributes that are the same in all runs, with their values.
     pub equal: Vec<(String, String)>,
-    /// Pause after the switch and before the run, seconds.
+    /// Pause between the scheduler switch and the run, in seconds.
     pub settle_s: f64,
-    /// What runs.
+    /// The workloads.
     pub work: Vec<HostWork>,
-    /// The experiment file.
+    /// Text of the experiment file.
     pub text: String,
 }
 
 impl HostDesign {
-    /// As usual, in a directory.
+    /// A design with default settings in a directory.
     pub fn new(path: PathBuf) -> Self {
         HostDesign {
             path,

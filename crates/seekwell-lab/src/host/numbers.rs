@@ -1,5 +1,5 @@
-//! What fio says of itself, in its JSON: the figures that its job file is judged by, under the names
-//! that our own reading of the file gives them, and sums over all jobs.
+//! Reads fio's JSON report. It returns the figures that its job file is judged by, under the names
+//! that Seekwell's own reader uses, and sums over all jobs.
 
 use seekwell_core::result::{Latency, Metric};
 use seekwell_workload::fio::{Dir, Figure, JobFile, Kind};
@@ -29,7 +29,7 @@ fn sum(jobs: &[&Value], side: &str, name: &str) -> f64 {
     values.sum()
 }
 
-/// Latencies of all clones together, from the buckets that `json+` prints.
+/// Latencies of all clones together, from the buckets of a `json+` report.
 fn latencies<'a>(all: impl Iterator<Item = &'a Value>) -> Latency {
     let mut latency = Latency::default();
     for bins in all.filter_map(|of| of["bins"].as_object()) {
@@ -42,7 +42,7 @@ fn latencies<'a>(all: impl Iterator<Item = &'a Value>) -> Latency {
     latency
 }
 
-/// The value of a figure; `None`: fio did nothing of the kind.
+/// The value of a figure; `None` if fio did no such operations.
 fn value(kind: Kind, jobs: &[&Value]) -> Option<f64> {
     let of_side = |dir: Dir, name: &str| {
         let n = sum(jobs, side(dir), "total_ios");
@@ -62,17 +62,17 @@ fn value(kind: Kind, jobs: &[&Value]) -> Option<f64> {
             Some(weighted.sum::<f64>() / n / 1e6)
         }
         Kind::P99(dir) => p99(latencies(jobs.iter().map(|j| &j[side(dir)]["clat_ns"]))),
-        // fio keeps fsync and fdatasync of a job together.
+        // fio combines a job's fsync and fdatasync latencies.
         Kind::FsyncP99 | Kind::FdatasyncP99 => {
             p99(latencies(jobs.iter().map(|j| &j["sync"]["lat_ns"])))
         }
     }
 }
 
-/// Metrics of a job file's sections, those that decide first, and all operations a second.
+/// Metrics of a job file's sections, the deciding ones first, and the total operations per second.
 ///
 /// # Errors
-/// What is not as fio writes it, or the error that a job had.
+/// The text is not a fio report, or a job failed.
 pub fn fio(printed: &str, file: &JobFile) -> Result<Vec<Metric>, String> {
     let from = printed.find('{').ok_or("fio printed no JSON")?;
     let doc: Value =
@@ -107,7 +107,7 @@ pub fn fio(printed: &str, file: &JobFile) -> Result<Vec<Metric>, String> {
     Ok(all)
 }
 
-/// fio's entries of a section: one for each clone, in the order of the file.
+/// fio's entries for a section: one per clone, in file order.
 fn clones<'a>(jobs: &'a [Value], file: &JobFile, figure: &Figure) -> Vec<&'a Value> {
     let count = |j: &seekwell_workload::fio::Job| j.numjobs as usize;
     let before: usize = file.jobs[..figure.section].iter().map(count).sum();
@@ -115,8 +115,8 @@ fn clones<'a>(jobs: &'a [Value], file: &JobFile, figure: &Figure) -> Vec<&'a Val
     jobs.iter().skip(before).take(own).collect()
 }
 
-/// A job file for fio whose report has an entry for each job: without `group_reporting`, which only
-/// changes the report.
+/// A job file for fio with one report entry per job: `group_reporting` is removed, which only
+/// affects the report.
 pub fn reported_by_job(text: &str) -> String {
     let kept = text.lines().filter(|line| {
         let key = line.split('=').next().unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The place of an experiment on this machine, and what makes its runs there.
+//! The place of an experiment on this machine, and the runner that makes its runs there.
 
 use super::beside::Neighbours;
 use super::load::Load;
@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often a pause looks whether it is over.
+/// Interval at which a pause checks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A directory and the devices whose schedulers decide under it.
+/// A directory and the devices below it whose schedulers decide.
 #[derive(Clone, Debug)]
 pub struct DeviceOf {
     tree: Tree,
@@ -34,10 +34,10 @@ pub struct DeviceOf {
 }
 
 impl DeviceOf {
-    /// Of a directory of this machine.
+    /// The devices of a directory of this machine.
     ///
     /// # Errors
-    /// It is not there, is none, or is not ours to write.
+    /// The path does not exist, is not a directory, or is not writable.
     pub fn find(path: &Path) -> Result<DeviceOf, String> {
         seekwell_host::place::usable(path).map_err(|e| e.to_string().replace("--dir", "--host"))?;
         let tree = Tree::default();
@@ -64,23 +64,23 @@ impl DeviceOf {
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Where its file system is mounted; empty where that is not known.
+    /// Mount point of its file system; empty if unknown.
     pub fn mount_point(&self) -> &Path {
         self.under.mount_point.as_deref().unwrap_or(Path::new(""))
     }
-    /// Where the kernel's files are.
+    /// Location of the kernel's files.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
-    /// Devices that decide.
+    /// The devices whose schedulers decide.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
-    /// May their schedulers be set?
+    /// Whether their schedulers may be set.
     pub fn may_set(&self) -> bool {
         self.may_set
     }
-    /// Does / lie on one of them?
+    /// Whether the root file system is on one of them.
     pub fn carries_root(&self) -> bool {
         self.root
     }
@@ -89,7 +89,7 @@ impl DeviceOf {
         let all: Vec<&str> = self.devices.iter().map(|d| d.name.as_str()).collect();
         all.join(",")
     }
-    /// What tables call it.
+    /// Label in tables.
     pub fn label(&self) -> String {
         let path = clean(&self.path.to_string_lossy());
         match self.devices.is_empty() {
@@ -97,7 +97,7 @@ impl DeviceOf {
             false => format!("{path} on {}", self.names()),
         }
     }
-    /// The same with what it is.
+    /// Label with details of the device.
     pub fn said(&self) -> String {
         let fs = self.under.filesystem.as_deref().unwrap_or("?");
         let path = clean(&self.path.to_string_lossy());
@@ -111,14 +111,14 @@ impl DeviceOf {
             false => format!("{fs} at {path} on {}", all.join(", ")),
         }
     }
-    /// In force now, of the first.
+    /// The active scheduler of the first device.
     pub fn in_force(&self) -> String {
         let first = self.devices.first();
         let queue = first.map(|d| Queue::new(self.tree.queue(&d.name)));
         let now = queue.and_then(|q| q.scheduler().ok());
         now.unwrap_or_else(|| "none in sight".to_owned())
     }
-    /// Schedulers that all of them offer.
+    /// Schedulers that all devices offer.
     pub fn offered(&self) -> Vec<String> {
         let Some((first, rest)) = self.devices.split_first() else {
             return Vec::new();
@@ -127,7 +127,7 @@ impl DeviceOf {
         let everywhere = |s: &&String| rest.iter().all(|d| d.scheduler.offered().contains(s));
         all.filter(everywhere).cloned().collect()
     }
-    /// Has every queue this attribute?
+    /// Whether every queue has this attribute.
     pub fn has(&self, attribute: &str) -> bool {
         let of = |d: &Device| {
             Queue::new(self.tree.queue(&d.name))
@@ -136,7 +136,7 @@ impl DeviceOf {
         };
         !self.devices.is_empty() && self.devices.iter().all(of)
     }
-    /// What to keep in mind.
+    /// Warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.under.again.is_empty() {
@@ -147,7 +147,7 @@ impl DeviceOf {
         }
         all
     }
-    /// Why runs there make no sense any more.
+    /// The reason why further runs make no sense.
     fn gone(&self) -> Option<String> {
         if !self.path.is_dir() {
             return Some(format!("{}: the directory is gone", self.path.display()));
@@ -178,25 +178,25 @@ pub struct Bench {
     over: Mutex<Option<String>>,
 }
 
-/// What of a run is told at once: from the measured program, or from those beside it.
+/// The context of a running program: the measured one or a background one.
 pub(super) struct Doing<'a> {
     pub on: &'a DeviceOf,
     pub mark: &'a str,
     pub seed: u64,
     pub limit_s: Option<u64>,
-    /// Set from outside.
+    /// Set by the caller to stop the program.
     pub stop: Arc<AtomicBool>,
-    /// Set when what counts begins.
+    /// Set when the measured part begins.
     pub began: Arc<AtomicBool>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What it holds is whole between any two statements.
+    // The data is consistent after every statement, so a poisoned lock is safe to use.
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Bench {
-    /// On that place. `switched` holds the devices; none: they are left as they are.
+    /// A bench on this place. `switched` holds the devices; without it they stay unchanged.
     pub fn new(on: DeviceOf, switched: Option<Switched>, settle_s: f64, mark: &str) -> Bench {
         Bench {
             on,
@@ -207,24 +207,24 @@ impl Bench {
             over: Mutex::new(None),
         }
     }
-    /// Where it is.
+    /// The place of the runs.
     pub fn on(&self) -> &DeviceOf {
         &self.on
     }
-    /// Does it set schedulers?
+    /// Whether it sets schedulers.
     pub fn sets(&self) -> bool {
         locked(&self.switched).is_some()
     }
-    /// What holds the devices, to be put back; afterwards nothing is set any more.
+    /// Takes the device settings that must be restored; after this the bench sets nothing.
     pub fn take_switched(&self) -> Option<Switched> {
         locked(&self.switched).take()
     }
-    /// Why there are no more runs, if a device or directory went away.
+    /// The reason why there are no more runs, if a device or directory disappeared.
     pub fn over(&self) -> Option<String> {
         locked(&self.over).clone()
     }
 
-    /// Sets what a run is to have, and reads it back.
+    /// Sets the requested scheduler and attributes, and reads them back.
     fn set(&self, spec: &RunSpec) -> Result<(), String> {
         let mut switched = locked(&self.switched);
         let Some(switched) = switched.as_mut() else {
@@ -248,7 +248,7 @@ impl Bench {
         switched.again(&wishes).map_err(|e| e.to_string())
     }
 
-    /// What somebody else has set meanwhile: about the scheduler, and other things.
+    /// Changes that someone else made during the run: of the scheduler, and of other settings.
     fn meddled(&self, spec: &RunSpec) -> (Option<String>, Vec<String>) {
         let notes = locked(&self.switched)
             .as_ref()
@@ -276,7 +276,7 @@ impl Bench {
         all
     }
 
-    /// Limits of the first device's queue, as read.
+    /// Queue limits of the first device, as read.
     fn limits(&self) -> Option<QueueUsed> {
         let name = &self.on.devices.first()?.name;
         let d = self.on.tree.device(name)?;
@@ -310,7 +310,7 @@ impl Bench {
         let mark = format!("{}/{n}", self.mark);
         let over = AtomicBool::new(false);
         let ran = std::thread::scope(|s| {
-            // The token and the programs' own flags are of different floors.
+            // Programs watch their own stop flag, so this thread copies the cancel token to it.
             let watch = s.spawn(|| {
                 while !over.load(Ordering::Acquire) {
                     if cancel.is_set() {
@@ -339,7 +339,7 @@ impl Bench {
     }
 }
 
-/// The measured one, with the others around it.
+/// Runs the measured program with its background programs.
 fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> {
     if spec.beside.is_empty() {
         return once(&spec.workload, doing);
@@ -357,7 +357,7 @@ fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> 
     })
 }
 
-/// Runs a workload once, where its place among processes is.
+/// Runs a workload once, with its priority and cgroup settings.
 pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Result<Record, String> {
     let (what, placing) = what(workload).map_err(|e| e.to_string())?;
     let numbers: Vec<(u32, u32)> = doing.on.devices.iter().filter_map(|d| d.numbers).collect();
@@ -396,7 +396,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
     }
 }
 
-/// fio itself on a job file.
+/// A recipe that runs fio itself on a job file.
 pub(super) fn fio() -> Recipe {
     let mut r = Recipe::command("fio --output-format=json+ job.fio", None);
     r.name = "fio".to_owned();
@@ -459,7 +459,7 @@ fn program(
     program::run(recipe, params, &at).map_err(|e: ProgramError| e.to_string())
 }
 
-/// A script of ours on real files, on a thread that is placed for it.
+/// Runs a built-in script on real files, on a thread with the requested priority.
 fn script(
     plan: &Plan,
     doing: &Doing<'_>,
@@ -499,7 +499,7 @@ fn script(
         counted.fill(&mut record);
     }
     match ran.stopped {
-        // A limit is one of its ends; else it failed, or was stopped.
+        // A time limit is a normal end; any other reason is a failure or a stop.
         Some(why) if !why.contains("time limit") => Err(why),
         _ => Ok(record),
     }
@@ -526,10 +526,10 @@ impl Runner for Bench {
         let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
         let load = Load::now();
         let made = self.make(job, cancel);
-        // Threads of ours do all that a script does; what runs beside it is a program's.
+        // A script runs in threads of this process; background workloads may be other programs.
         let script = matches!(job.spec.workload, seekwell::WorkloadSpec::Script { .. });
         let others = load.others(script && job.spec.beside.is_empty());
-        // What went away explains whatever else went wrong.
+        // A missing device or directory explains any other error.
         if let Some(why) = self.on.gone() {
             return Err(over(why));
         }

@@ -1,5 +1,5 @@
-//! What runs on a host, from words: a recipe, a script of ours on real files, a fio job file, or any
-//! command line; and where it stands among processes.
+//! Parses workloads for a host: a recipe, a built-in script on real files, a fio job file, or a
+//! command line, with the priority and cgroup settings of the process.
 
 use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
 use seekwell_core::once::twice;
@@ -8,36 +8,36 @@ use seekwell_workload::{Needs, Plan};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What begins a script of ours where a program has its name.
+/// Prefix for a built-in script that has the same name as a program.
 pub const SCRIPT: &str = "script:";
-/// What begins a command line.
+/// Prefix of a command line.
 pub const COMMAND: &str = "cmd:";
-/// What the names of programs begin with in specifications: a script of ours has none like it.
+/// Prefix of program names in specifications; no built-in script has it.
 const PROGRAM: &str = "program/";
 /// The parameter that holds a recipe's text.
 pub(super) const RECIPE: &str = "recipe";
-/// Parameters of any workload: its place among processes.
+/// Parameters of every workload: priorities and cgroup settings.
 pub const PLACING: &[&str] = &["ionice", "nice", "weight", "rbps", "wbps", "riops", "wiops"];
 
-/// What is measured, with what runs beside it.
+/// A measured workload with its background workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostWork {
-    /// What tables call it.
+    /// Label in tables.
     pub label: String,
-    /// For specifications. Of a recipe the text is among the parameters.
+    /// The specification. For a recipe, the text is one of the parameters.
     pub spec: WorkloadSpec,
-    /// What decides, by name, if not its own first number.
+    /// Name of the deciding metric, if it is not the workload's first one.
     pub metric: Option<String>,
-    /// Ends a run, seconds.
+    /// Time limit of a run, in seconds.
     pub limit_s: Option<u64>,
-    /// What runs at the same time.
+    /// Workloads that run at the same time.
     pub beside: Vec<BesideSpec>,
-    /// As it was asked for, and what runs beside it.
+    /// The text as typed, and the texts of the background workloads.
     pub asked: (String, Vec<String>),
 }
 
 impl HostWork {
-    /// Alone.
+    /// A workload without background workloads.
     pub fn of(label: String, spec: WorkloadSpec) -> Self {
         HostWork {
             label,
@@ -49,10 +49,10 @@ impl HostWork {
         }
     }
 
-    /// Judged by that figure alone, if it gives it.
+    /// Requests that this figure alone decides.
     ///
     /// # Errors
-    /// The figures that it gives.
+    /// The workload does not report it; the error lists the figures that it reports.
     pub fn judged_by(&mut self, metric: &str) -> Result<(), SpecErrors> {
         let before = self.metric.replace(metric.to_owned());
         super::expand::deciding(self)
@@ -60,7 +60,7 @@ impl HostWork {
             .inspect_err(|_| self.metric = before)
     }
 
-    /// Is the program here? Scripts are.
+    /// Whether the program is installed; always true for scripts.
     pub fn is_here(&self) -> bool {
         match what(&self.spec) {
             Ok((What::Program(recipe, _), _)) => recipe.check().is_ok(),
@@ -68,7 +68,7 @@ impl HostWork {
         }
     }
 
-    /// The commands of its programs, and of those beside it. Scripts of ours are none.
+    /// The commands of its programs and background programs. Built-in scripts have no commands.
     pub fn commands(&self) -> Vec<Commands> {
         let beside = self.beside.iter().map(|b| &b.workload);
         let all = std::iter::once(&self.spec).chain(beside);
@@ -80,10 +80,10 @@ impl HostWork {
         .collect()
     }
 
-    /// Adds what runs beside it, as [`beside`] reads it.
+    /// Adds a background workload, as [`beside`] parses it.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All faults.
     pub fn with(mut self, text: &str) -> Result<Self, SpecErrors> {
         self.beside.push(beside(text)?);
         self.asked.1.push(text.to_owned());
@@ -91,12 +91,12 @@ impl HostWork {
     }
 }
 
-/// What a program's recipe has the shell do.
+/// The shell commands of a program's recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
     /// The recipe's name.
     pub name: String,
-    /// Who runs it, when root asks; none: root.
+    /// The user that runs them when started by root; empty for root.
     pub user: Option<String>,
     /// Variables of the scripts.
     pub params: BTreeMap<String, String>,
@@ -124,17 +124,17 @@ impl Commands {
     }
 }
 
-/// Where a process stands.
+/// Priorities and cgroup settings of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Placing {
-    /// Class and level of its I/O.
+    /// I/O priority class and level.
     pub ioprio: Option<(u8, u8)>,
     pub nice: Option<i32>,
-    /// Weight and limits of its control group.
+    /// Weight and limits of its cgroup.
     pub share: Share,
 }
 
-/// `idle`, `be:7`, `rt`.
+/// Parses `idle`, `be:7`, `rt`.
 fn ioprio(text: &str) -> Result<(u8, u8), String> {
     let (class, level) = text.split_once(':').unwrap_or((text, "4"));
     let level: u8 = level.parse().ok().filter(|l| *l < 8).ok_or_else(|| {
@@ -150,7 +150,7 @@ fn ioprio(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
-/// `1000`, or bytes as `8m`.
+/// Parses a limit: `1000`, or bytes such as `8m`.
 fn most(name: &str, text: &str) -> Result<u64, String> {
     let bytes = name.ends_with("bps");
     let units = [('k', 10), ('m', 20), ('g', 30)];
@@ -167,7 +167,7 @@ fn most(name: &str, text: &str) -> Result<u64, String> {
 }
 
 impl Placing {
-    /// Takes its parameters out of others.
+    /// Removes the placement parameters from the others.
     pub fn take(params: &mut BTreeMap<String, String>) -> Result<Placing, String> {
         let mut p = Placing::default();
         if let Some(text) = params.remove("ionice") {
@@ -190,13 +190,13 @@ impl Placing {
     }
 }
 
-/// What a specification's workload is on a host.
+/// How a specification's workload runs on a host.
 pub(super) enum What {
     /// A program, with its parameters.
     Program(Box<Recipe>, BTreeMap<String, String>),
-    /// A script of ours.
+    /// A built-in script.
     Script(Box<Plan>),
-    /// A job file: for fio itself if it is here, else for us.
+    /// A job file: run by fio if it is installed, otherwise by Seekwell.
     Fio(Box<Plan>, String),
 }
 
@@ -204,7 +204,7 @@ fn one(what: impl Into<String>) -> SpecErrors {
     SpecErrors::one("", what)
 }
 
-/// What is to be done for a workload.
+/// Determines how a workload runs.
 pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
@@ -246,7 +246,7 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     }
 }
 
-/// A job that names files elsewhere is not run: only our own files are written.
+/// Rejects job files that name files elsewhere: only Seekwell's own files are written.
 fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     let named = text.lines().find(|l| {
         let Some((key, value)) = l.split_once('=') else {
@@ -295,7 +295,7 @@ fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<Metric
     Ok(Some(metric))
 }
 
-/// A command line.
+/// Parses a command line.
 pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let mut params = params;
     params.insert(COMMAND.to_owned(), line.to_owned());
@@ -307,7 +307,7 @@ pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork,
     Ok(HostWork::of(line.to_owned(), spec))
 }
 
-/// A recipe of a user's, or one of ours, with parameters.
+/// Parses a user's or built-in recipe with parameters.
 fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let recipe = Recipe::parse(from, text).map_err(|e| one(e.to_string()))?;
     let said: Vec<String> = given.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -325,11 +325,12 @@ fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<Hos
     Ok(HostWork::of(label, spec))
 }
 
-/// Reads a workload for a host: the name of a recipe, else of a script of ours, with parameters;
-/// the path of a recipe (NAME.toml) or of a fio job file; `cmd:` and a command line.
+/// Parses a workload for a host. The text has one of three forms: the name of a recipe or built-in
+/// script with parameters; the path of a recipe (NAME.toml) or fio job file; `cmd:` and a command
+/// line.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn work(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let mut work = read(text, more)?;
     work.asked.0 = text.to_owned();
@@ -391,7 +392,7 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     Ok(HostWork::of(text.to_owned(), spec))
 }
 
-/// With the recipes among the words that may have been meant.
+/// Adds the recipes to the suggested names.
 fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     let recipes = program::recipes();
     let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
@@ -404,10 +405,11 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     }
 }
 
-/// What runs beside: a workload as [`work`] reads it, `loop:` before it to begin it again and again.
+/// Parses a background workload, in the syntax of [`work`]; the prefix `loop:` restarts it each
+/// time.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     let (again, rest) = match text.strip_prefix(words::LOOP) {
         Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! From what files said to results: cells, treatments, runs in the order they were read in.
+//! Converts imported files to results: cells, treatments and runs, in reading order.
 
 use super::harvest::{From, Harvest, Item, Of, short};
 use super::input::base;
@@ -12,20 +12,20 @@ use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is printed where nobody knows the device.
+/// Printed if the device is unknown.
 const DEVICE_UNKNOWN: &str = "device not told";
 
-/// Where a figure was measured, after names were taken apart.
+/// Where a figure was measured, after names were parsed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Where {
     device: String,
     machine: String,
     test: String,
-    /// What a file's name tells beside.
+    /// Other information in the file's name.
     file: String,
 }
 
-/// Takes names apart as the options and the file's format have it.
+/// Parses names according to the options and the file's format.
 fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
     let renamed = |name: &str| -> String {
         let mut all = options.renamed.iter();
@@ -55,7 +55,7 @@ fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
                 same if same == file_name => names::of_file(&from.file),
                 told => names::of_system(&told),
             };
-            // Commands under one scheduler are themselves what is compared.
+            // The commands are compared if they all ran under one scheduler.
             if name.scheduler.is_empty() && !system.is_empty() && by.is_none() {
                 file = std::mem::take(&mut name.label);
                 name = names::of_system(&system);
@@ -110,14 +110,14 @@ fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
 #[derive(Default)]
 struct Building {
     results: Results,
-    /// (place, metric) of each cell.
+    /// Place and metric of each cell.
     keys: Vec<(Where, String)>,
-    /// Places of cells by that, so that many figures stay cheap.
+    /// Cell index by place and metric, so that many figures stay cheap.
     index: BTreeMap<(Where, String), usize>,
     labels: BTreeMap<String, usize>,
-    /// Runs of a cell and treatment so far.
+    /// Number of runs so far, by cell and treatment.
     counts: BTreeMap<(usize, usize), u32>,
-    /// Blocks that are taken.
+    /// Keys in use.
     taken: BTreeSet<RunKey>,
     told: usize,
 }
@@ -171,14 +171,14 @@ impl Building {
     }
 }
 
-/// Tests whose figures are coarser than their digits: PostMark divides its transactions (25,000 in
-/// the test profile) by whole seconds, so a figure stands for all that end in the same second.
+/// Tests whose figures are coarser than their digits. PostMark divides its transactions (25,000 in
+/// the test profile) by whole seconds, so all runs that end within the same second give one figure.
 fn known_step(test: &str, metric: &MetricInfo, value: f64) -> Option<f64> {
     let postmark = test.to_lowercase().starts_with("postmark") && metric.higher_is_better;
     (postmark && value > 0.0).then(|| value * value / 25_000.0)
 }
 
-/// Makes results of what was read.
+/// Builds results from the imported data.
 pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportError> {
     let mut b = Building::default();
     let mut figures: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -281,7 +281,7 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
     Ok(results)
 }
 
-/// Blocks from 0 without gaps, in their order: numbers that people gave may be of any size.
+/// Renumbers blocks from 0 without gaps, in order: numbers in files can have any size.
 fn number_blocks(runs: &mut [Run]) {
     let told: BTreeSet<u32> = runs.iter().map(|r| r.key.block).collect();
     let rank: BTreeMap<u32, u32> = told.into_iter().zip(0..).collect();
@@ -315,7 +315,7 @@ fn about(files: &[From], title: String, description: String, paired: bool) -> Ab
     }
 }
 
-/// The treatment that was asked for.
+/// The requested reference treatment.
 fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, ImportError> {
     let Some(asked) = &options.reference else {
         return Ok(None);
@@ -338,7 +338,7 @@ fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, Impo
     }
 }
 
-/// Names that are unique: as short as they can be.
+/// Gives cells unique names that are as short as possible.
 fn name_cells(cells: &mut [Cell]) {
     let several = |pick: fn(&Cell) -> &str, cells: &[Cell]| {
         let all: BTreeSet<&str> = cells.iter().map(pick).collect();

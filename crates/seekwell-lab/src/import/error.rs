@@ -1,12 +1,12 @@
-//! What is wrong with a file, where in it, and what to do.
+//! Import errors: the fault, its position in the file, and the remedy.
 
 use std::fmt;
 use thiserror::Error;
 
-/// Where in a file.
+/// A position in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// All of it.
+    /// The whole file.
     File,
     /// A line, from 1.
     Line(usize),
@@ -28,16 +28,16 @@ impl fmt::Display for Place {
 #[derive(Error, Clone, Debug, PartialEq, Eq)]
 #[error("{}{place}{}{what}", .file, if .file.is_empty() { "" } else { ": " })]
 pub struct ImportError {
-    /// Which file; empty: what was asked for.
+    /// The file; empty if the options are wrong.
     pub file: String,
-    /// Where in it.
+    /// Position in the file.
     pub place: Place,
-    /// What is wrong, and the remedy.
+    /// The fault and the remedy.
     pub what: String,
 }
 
 impl ImportError {
-    /// About no file in particular.
+    /// An error that concerns no particular file.
     pub fn general(what: &str) -> Self {
         ImportError {
             file: String::new(),

@@ -1,8 +1,9 @@
-//! fio's JSON and JSON+: a file is a run, a job (all of one name together) a workload.
+//! fio's JSON and JSON+: a file is a run; all jobs of one name form a workload.
 //!
-//! Source: fio 3.42's source and manual; versions before 3.0, which counted in microseconds under
-//! other names, are read, too. Jobs of one name run at the same time: rates add up, latencies are
-//! joined where JSON+ gives their bins, and left out where only quantiles of each are known.
+//! Source: source code and manual of fio 3.42. Versions before 3.0, which used microseconds and
+//! other names, are supported, too. Jobs of one name run at the same time, so their rates are
+//! added. Their latencies are merged if JSON+ gives bins, and left out if only the quantiles of
+//! each are known.
 
 use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
 use super::json::{first, mentions, text};
@@ -23,13 +24,13 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Quantiles that become metrics, as fio spells them.
+/// Quantiles that become metrics, in fio's spelling.
 const QUANTILES: &[(&str, &str, f64)] = &[
     ("p50", "50.000000", 0.5),
     ("p99", "99.000000", 0.99),
     ("p99.9", "99.900000", 0.999),
 ];
-/// Kinds of latency, the completion's first: it is what a program waits for.
+/// Kinds of latency. Completion latency comes first, because programs wait for it.
 const LATENCIES: &[&str] = &["clat", "lat"];
 
 /// One direction of all jobs of a name.
@@ -38,12 +39,12 @@ struct Direction {
     ios: u64,
     iops: f64,
     bytes_per_s: f64,
-    /// Sum of latencies, ns, and how many.
+    /// Sum of latencies in ns, and their number.
     sum_ns: f64,
     n: u64,
-    /// ns -> operations, where every job has bins.
+    /// Operations by ns, if every job has bins.
     bins: Option<BTreeMap<u64, u64>>,
-    /// Quantiles as told, where there is one job.
+    /// Reported quantiles, if there is only one job.
     told: Vec<(&'static str, f64)>,
     jobs: u32,
 }
@@ -57,7 +58,7 @@ struct Job {
     began_ms: Option<u64>,
 }
 
-/// A member that is a number, 0 where it is missing.
+/// A numeric member; 0 if it is missing.
 fn num(v: &Value, name: &str) -> Result<f64, String> {
     match v.get(name) {
         None => Ok(0.0),
@@ -74,7 +75,7 @@ fn num(v: &Value, name: &str) -> Result<f64, String> {
     }
 }
 
-/// The latency object and how many ns its unit has.
+/// The latency object, and its unit in ns.
 fn latency(direction: &Value) -> Option<(&Value, f64)> {
     LATENCIES.iter().find_map(|name| {
         let ns = direction.get(format!("{name}_ns")).map(|l| (l, 1.0));
@@ -102,12 +103,12 @@ fn bins(l: &Value, unit_ns: f64) -> Result<Option<BTreeMap<u64, u64>>, String> {
 }
 
 impl Direction {
-    /// Adds a job's, with the name that it has in fio's object.
+    /// Adds one direction of a job.
     fn add(&mut self, v: &Value) -> Result<(), String> {
         self.jobs += 1;
         self.ios = self.ios.saturating_add(num(v, "total_ios")? as u64);
         self.iops += num(v, "iops")?;
-        // bw_bytes came with 3.0; bw is in KiB/s.
+        // bw_bytes exists since 3.0; bw is in KiB/s.
         self.bytes_per_s += match v.get("bw_bytes") {
             Some(_) => num(v, "bw_bytes")?,
             None => num(v, "bw")? * 1024.0,
@@ -146,7 +147,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Quantiles: from the bins, else as they were told.
+    /// Quantiles from the bins, otherwise as reported.
     fn quantiles(&self) -> Vec<(&'static str, f64)> {
         let Some(bins) = &self.bins else {
             return self.told.clone();
@@ -217,7 +218,7 @@ impl Job {
         Ok(())
     }
 
-    /// The primary metric first: operations a second.
+    /// The values; the primary metric, operations per second, comes first.
     fn values(&self) -> Vec<Measured> {
         let mut out = Vec::new();
         let moving: Vec<_> = self.directions.iter().filter(|d| *d.0 != "sync").collect();
@@ -236,7 +237,7 @@ impl Job {
     }
 }
 
-/// The disk that fio took statistics of, if it was one.
+/// The disk in fio's statistics, if there is exactly one.
 fn disk(document: &Value) -> String {
     let all = document.get("disk_util").and_then(Value::as_array);
     match all.map(Vec::as_slice) {
@@ -260,7 +261,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
         let mut all: Vec<Job> = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let name = short(text(job, "jobname"));
-            // The sum that a server writes under its clients' would count them twice.
+            // A server's sum over its clients would count them twice.
             if name == "All clients" {
                 continue;
             }

@@ -1,14 +1,14 @@
-//! The entry point of every fuzzer: any bytes, read as any format, must end in results that keep
-//! their promises, or in an error that names the file.
+//! Entry point for all fuzzers. Any bytes, read as any format, must give valid results or an error
+//! that names the file.
 //!
-//! Called by a short deterministic run in the tests and by the targets under `fuzz/`.
+//! A short deterministic run in the tests calls it, and so do the targets under `fuzz/`.
 
 use super::{Input, Options, find_format, import};
 use crate::analysis::analyse;
 use crate::results::Results;
 
-/// Reads `bytes` as the format of that name (`None`: as detected), and judges what comes out.
-/// Panics if a promise is broken.
+/// Reads `bytes` as the format with this name (`None`: detect it) and checks the result. Panics if
+/// a property is violated.
 pub fn fuzz_one(format: Option<&str>, bytes: &[u8]) {
     let input = match Input::of_bytes("fuzz", bytes.to_vec()) {
         Ok(input) => input,
@@ -30,7 +30,7 @@ pub fn fuzz_one(format: Option<&str>, bytes: &[u8]) {
     }
 }
 
-/// What every import keeps.
+/// Checks the properties of every import.
 fn check(r: &Results) {
     assert!(!r.cells.is_empty() && !r.treatments.is_empty());
     for cell in &r.cells {

@@ -1,23 +1,23 @@
-//! What readers bring in: runs and published figures under the names that files gave them.
+//! Data from the readers: runs and published figures, under the names in the files.
 
 use super::{Format, ImportError, NameFrom, Place};
 use crate::results::{MetricInfo, Outcome, Value};
 
-/// Runs and figures at most.
+/// Largest number of runs and figures.
 const FIGURES_MAX: usize = 1_000_000;
-/// Characters of a name that are kept.
+/// Length limit for names, in characters.
 const NAME_CHARS_MAX: usize = 200;
-/// Largest magnitude that is taken for a measurement, and the reverse of the least.
+/// Largest accepted magnitude of a measurement; its reciprocal is the smallest.
 const MAGNITUDE_MAX: f64 = 1e18;
 
-/// Whose figure it is, as the file names it.
+/// Origin of a figure, as the file names it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Of {
     /// Column, system or configuration.
     pub system: String,
-    /// Scheduler, where the file has a place for it.
+    /// Scheduler, if the format has a field for it.
     pub scheduler: String,
-    /// Scheduler that the record of the system names; taken where the name says nothing.
+    /// Scheduler in the system's record; used if the name contains none.
     pub recorded: String,
     /// Device.
     pub device: String,
@@ -30,38 +30,38 @@ pub struct Of {
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HarvestRun {
-    /// Whose.
+    /// Its origin.
     pub of: Of,
-    /// Block, where it is told.
+    /// Block, if the file gives it.
     pub block: Option<u32>,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it measured, the primary metric first.
+    /// Its values, the primary metric first.
     pub values: Vec<Value>,
-    /// When it began, ns since 1970.
+    /// Start time in ns since 1970.
     pub began_unix_ns: Option<u64>,
-    /// How long it took, ns.
+    /// Duration in ns.
     pub duration_ns: u64,
 }
 
 /// A published figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HarvestFigure {
-    /// Whose.
+    /// Its origin.
     pub of: Of,
-    /// Which metric.
+    /// The metric.
     pub metric: MetricInfo,
     /// Mean, with the unit of its last digit.
     pub mean: Number,
     /// Standard error.
     pub se: Option<Number>,
-    /// Standard deviation of runs.
+    /// Standard deviation of the runs.
     pub sd: Option<Number>,
-    /// Runs.
+    /// Number of runs.
     pub n: Option<u32>,
 }
 
-/// One of the two, with the file it is from.
+/// A run or a figure.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A run.
@@ -70,45 +70,45 @@ pub enum Item {
     Figure(HarvestFigure),
 }
 
-/// A number with the unit of the last digit it was written with.
+/// A number and the unit of its last written digit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Number {
-    /// Its value: finite, and no larger than anything measured.
+    /// Its value: finite and of a plausible magnitude.
     pub value: f64,
     /// Unit of its last digit; `None` in exponent notation.
     pub step: Option<f64>,
 }
 
-/// Which file.
+/// A source file.
 #[derive(Clone, Debug)]
 pub struct From {
-    /// Its format's name.
+    /// Name of its format.
     pub format: &'static str,
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// Where its scheduler stands unless told otherwise.
+    /// Where its scheduler is named unless the options say otherwise.
     pub scheduler_from: NameFrom,
 }
 
-/// What was read of all files.
+/// The contents of all files.
 #[derive(Debug, Default)]
 pub struct Harvest {
-    /// Files, in the order they were read in.
+    /// Files, in reading order.
     pub files: Vec<From>,
-    /// Runs and figures, each with its file.
+    /// Runs and figures, each with the index of its file.
     pub items: Vec<(usize, Item)>,
-    /// Name of the whole.
+    /// Title of the results.
     pub title: String,
-    /// In a sentence.
+    /// Description in one sentence.
     pub description: String,
-    /// What to keep in mind.
+    /// Notes for the reader.
     pub notes: Vec<String>,
-    /// Names of a table's columns, where its text lost them and somebody told.
+    /// Column names that the user supplied for a table that lost them.
     pub columns: Vec<String>,
 }
 
 impl Harvest {
-    /// What follows is from this file.
+    /// Starts a file; the following items belong to it.
     pub fn begin(&mut self, format: &Format, file: &str) {
         self.files.push(From {
             format: format.name,
@@ -130,7 +130,7 @@ impl Harvest {
         Ok(())
     }
 
-    /// Adds a run; one without values is a failed one.
+    /// Adds a run; a run without values is a failed run.
     pub fn run(&mut self, run: HarvestRun) -> Result<(), ImportError> {
         self.add(Item::Run(run))
     }
@@ -140,7 +140,7 @@ impl Harvest {
         self.add(Item::Figure(figure))
     }
 
-    /// Adds a note, once.
+    /// Adds a note, unless it is already present.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) && self.notes.len() < 100 {
@@ -148,7 +148,8 @@ impl Harvest {
         }
     }
 
-    /// Single runs of one metric as a tool lists them: what is no number is a run that failed.
+    /// Adds single runs of one metric as a tool lists them; a value that is no number is a failed
+    /// run.
     pub fn runs_of(
         &mut self,
         of: &Of,
@@ -187,12 +188,12 @@ pub fn value(metric: MetricInfo, value: f64, n: u64) -> Value {
     }
 }
 
-/// The metric of a run that failed: says which one it would have been.
+/// A placeholder that names the metric of a failed run.
 fn empty(metric: MetricInfo) -> Value {
     value(metric, 0.0, 0)
 }
 
-/// A metric.
+/// Builds a metric.
 pub fn metric(name: &str, unit: &str, higher_is_better: bool) -> MetricInfo {
     MetricInfo {
         name: short(name),
@@ -202,7 +203,7 @@ pub fn metric(name: &str, unit: &str, higher_is_better: bool) -> MetricInfo {
     }
 }
 
-/// Is a number a measurement? Says in words why not.
+/// Checks that a number is a plausible measurement; otherwise returns the reason.
 pub fn measured(x: f64) -> Result<f64, String> {
     if x.is_nan() {
         Err("not a number (nan)".to_owned())
@@ -217,7 +218,7 @@ pub fn measured(x: f64) -> Result<f64, String> {
     }
 }
 
-/// A number as people write them.
+/// Parses a number as people write it.
 pub fn number(text: &str) -> Result<Number, String> {
     let t = text.trim();
     let value: f64 = t.parse().map_err(|_| {
@@ -241,7 +242,7 @@ pub fn number(text: &str) -> Result<Number, String> {
     })
 }
 
-/// A name that can be printed: no control characters, not without end.
+/// Makes a name printable: removes control characters and limits its length.
 pub fn short(name: &str) -> String {
     let printable = |c: char| {
         if seekwell_core::foreign::acts(c) {
@@ -258,8 +259,8 @@ pub fn short(name: &str) -> String {
     }
 }
 
-/// Which direction is better, by a unit or a metric's name: times, latencies and sizes are better
-/// low. `None` where nothing tells.
+/// Whether higher is better, from a unit or a metric's name: times, latencies and sizes are better
+/// low. `None` if the name does not show it.
 pub fn better_by_words(unit: &str) -> Option<bool> {
     let unit = unit.trim().to_lowercase();
     let times = [

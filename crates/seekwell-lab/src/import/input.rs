@@ -1,18 +1,18 @@
-//! Reading a file of which nothing is known yet: how much, of what encoding.
+//! Reads a file of unknown format, with checks of its size and encoding.
 
 use super::{ImportError, Place};
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes of a file at most: a pgbench log of some million transactions.
+/// Size limit in bytes: a pgbench log of some million transactions.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// A file's name with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// As it was given.
+    /// Name as given.
     pub name: String,
-    /// What is in it, without a byte order mark.
+    /// Its text, without a byte order mark.
     pub text: String,
 }
 
@@ -40,7 +40,7 @@ impl Input {
         Input::of_bytes(&name, bytes)
     }
 
-    /// Takes bytes for UTF-8, and says what they are where they are not.
+    /// Decodes UTF-8; the error for other data says what the data is.
     pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, ImportError> {
         let failed = |place: Place, what: String| ImportError {
             file: name.to_owned(),
@@ -88,7 +88,7 @@ impl Input {
         }
     }
 
-    /// What is wrong with it.
+    /// An error at a position in this file.
     pub(super) fn error(&self, place: Place, what: impl Into<String>) -> ImportError {
         ImportError {
             file: self.name.clone(),

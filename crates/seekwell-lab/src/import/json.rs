@@ -1,13 +1,13 @@
-//! JSON of strangers: bounded, and read by path without panics.
+//! JSON from untrusted files: bounded, and read by path without panics.
 
 use super::{ImportError, Input, Place};
 use serde_json::Value;
 
-/// Bytes of a JSON document; as a tree it takes several times that.
+/// Size limit of a JSON document in bytes; the parsed tree takes several times as much.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The first document of a text, and what comes behind it. Lines before the first that begins with
-/// a brace are warnings of the tool.
+/// The first JSON document of a text, and the text after it. Lines before the first line that
+/// starts with a brace are warnings of the tool.
 pub fn first(input: &Input) -> Result<(Value, &str), ImportError> {
     let text = input.text.as_str();
     let start = start(text).ok_or_else(|| input.error(Place::File, "holds no JSON document"))?;
@@ -32,7 +32,7 @@ pub fn first(input: &Input) -> Result<(Value, &str), ImportError> {
     Ok((value, &text[documents.byte_offset()..]))
 }
 
-/// Where the first line begins that begins with a brace.
+/// Offset of the first line that starts with a brace.
 pub fn start(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -45,7 +45,7 @@ pub fn start(text: &str) -> Option<usize> {
     None
 }
 
-/// Does a text hold a JSON document with this word near its beginning?
+/// Whether a text holds a JSON document with one of these words near its beginning.
 pub fn mentions(text: &str, words: &[&str]) -> bool {
     start(text).is_some_and(|at| {
         let head: String = text[at..].chars().take(1 << 16).collect();
@@ -53,7 +53,7 @@ pub fn mentions(text: &str, words: &[&str]) -> bool {
     })
 }
 
-/// A string member, or nothing.
+/// A string member, or an empty string.
 pub fn text<'a>(v: &'a Value, name: &str) -> &'a str {
     v.get(name).and_then(Value::as_str).unwrap_or("")
 }

@@ -1,13 +1,13 @@
-//! Results made elsewhere, read into [`crate::results::Results`]: nothing in a file is executed,
-//! and nothing of it is believed without bounds.
+//! Imports results made elsewhere into [`crate::results::Results`]. Nothing in a file is executed,
+//! and all values are checked against bounds.
 //!
-//! A format is a file here and a line in [`formats`]. Its reader turns a text into runs and
-//! published figures with the names they had ([`Harvest`]); [`names`] finds schedulers and devices
-//! in those names, and [`assemble`] makes results of them, which are judged without blocks
-//! ([`crate::analysis::unpaired`]): the order of foreign runs is not known.
+//! Each format has a file here and an entry in [`formats`]. Its reader converts a text into runs
+//! and published figures with their original names ([`Harvest`]). [`names`] finds schedulers and
+//! devices in those names. [`assemble`] builds results from them. These are judged without blocks
+//! ([`crate::analysis::unpaired`]), because the order of imported runs is not known.
 //!
-//! Left out: series inside a run (fio's `*_lat.log`, pgbench's progress lines), and histograms
-//! beyond the quantiles that a run is compared by.
+//! Not imported: series within a run (fio's `*_lat.log`, pgbench's progress lines), and histograms
+//! beyond the quantiles that runs are compared by.
 
 mod assemble;
 mod error;
@@ -37,29 +37,29 @@ use crate::results::Results;
 use harvest::Harvest;
 use seekwell_core::suggest;
 
-/// Reads the texts of one measurement (one, but for logs that come a file a thread).
+/// Reads the texts of one measurement (usually one; some logs have one file per thread).
 type Read = fn(&[Input], &mut Harvest) -> Result<(), ImportError>;
 
-/// What the registry knows of a format.
+/// Registry entry of a format.
 pub struct Format {
-    /// Name to ask for it by.
+    /// Name of the format.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// What becomes device, scheduler and workload.
+    /// Which parts become device, scheduler and workload.
     pub becomes: &'static str,
-    /// Runs, or only means with their errors.
+    /// Whether it gives runs, or only means with their errors.
     pub gives: &'static str,
-    /// Where the scheduler's name stands unless somebody says otherwise.
+    /// Where the scheduler is named, unless the options say otherwise.
     pub scheduler_from: NameFrom,
-    /// Does the text look like it?
+    /// Whether a text looks like this format.
     known: fn(&str) -> bool,
-    /// Files of the same key are parts of one measurement; `None`: each is one.
+    /// Files with the same key are parts of one measurement; `None` if each file is a measurement.
     part_of: Option<fn(&str) -> String>,
     read: Read,
 }
 
-/// All formats, in the order in which they are tried.
+/// All formats, in the order of detection.
 pub fn formats() -> &'static [Format] {
     const ALL: &[Format] = &[
         pts_xml::FORMAT,
@@ -77,7 +77,7 @@ pub fn formats() -> &'static [Format] {
     ALL
 }
 
-/// The format of that name, or the names that may be meant.
+/// The format with this name; the error lists similar names.
 pub fn find_format(name: &str) -> Result<&'static Format, String> {
     let known: Vec<_> = formats().iter().map(|f| f.name).collect();
     let named = formats().iter().find(|f| f.name == name);
@@ -87,26 +87,26 @@ pub fn find_format(name: &str) -> Result<&'static Format, String> {
     })
 }
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Format of all of them; `None`: each by its content.
+    /// Format of all files; `None` detects each by its content.
     pub format: Option<String>,
-    /// Where schedulers are named; `None`: as the format has it.
+    /// Where schedulers are named; `None` uses the format's default.
     pub scheduler_from: Option<NameFrom>,
-    /// Names of the files (systems, tests, file names), and what to read in their place.
+    /// Names in the files (systems, tests, file names) and their replacements.
     pub renamed: Vec<(String, String)>,
-    /// Names of a table's columns in their order, where the file's text lost them.
+    /// Names of a table's columns in order, if the file's text lost them.
     pub columns: Vec<String>,
-    /// Name of the device, where files do not tell it or tell it badly.
+    /// Name of the device, if files do not give it or give it badly.
     pub device: Option<String>,
-    /// Label or scheduler that the others are compared with; `None`: the first.
+    /// Label or scheduler of the reference; `None` for the first treatment.
     pub reference: Option<String>,
     /// Relative difference that matters.
     pub margin: Option<f64>,
 }
 
-/// Format of a text, by its content.
+/// Detects the format of a text by its content.
 pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
     let all = formats();
     all.iter().find(|f| (f.known)(&input.text)).ok_or_else(|| {
@@ -124,7 +124,7 @@ pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
     })
 }
 
-/// Reads files into results.
+/// Imports files.
 pub fn import(inputs: &[Input], options: &Options) -> Result<Results, ImportError> {
     let forced = options.format.as_deref().map(find_format).transpose();
     let forced = forced.map_err(|what| ImportError::general(&what))?;

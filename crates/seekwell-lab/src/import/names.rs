@@ -1,8 +1,9 @@
-//! Schedulers and devices in the names that people gave systems, tests and files.
+//! Finds schedulers and devices in the names of systems, tests and files.
 //!
-//! "Penryn + HDD: CFQ" is a machine and a scheduler, "MQ Deadline" one scheduler, "BFQ low_latency"
-//! one with what was set, `laptop-mq-deadline-run3.json` a device, a scheduler and a number that
-//! says nothing. What names no scheduler that is known is a treatment under its own name.
+//! "Penryn + HDD: CFQ" is a machine and a scheduler. "MQ Deadline" is one scheduler; "BFQ
+//! low_latency" is a scheduler with a setting. `laptop-mq-deadline-run3.json` is a device, a
+//! scheduler and a number without meaning. A name without a known scheduler becomes a treatment of
+//! its own.
 
 use super::harvest::short;
 use super::input::base;
@@ -16,24 +17,24 @@ pub enum NameFrom {
     System,
     /// In the name of the test.
     Test,
-    /// In the name of the file, or of the folder it lies in.
+    /// In the name of the file, or of its folder.
     File,
 }
 
-/// A name taken apart.
+/// The parts of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// What tables call the treatment.
+    /// Label of the treatment in tables.
     pub label: String,
-    /// The kernel's name of the scheduler; empty: none that is known.
+    /// The kernel's name of the scheduler; empty if none is known.
     pub scheduler: String,
     /// Version, if the name has one.
     pub version: String,
-    /// The part of the name that is not the treatment's.
+    /// The part of the name that does not belong to the treatment.
     pub rest: String,
 }
 
-/// Names of schedulers as publications spell them, beside the registry's own.
+/// Spellings of schedulers in publications, besides the registry's own.
 const SPELT: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("no-op", "noop"),
@@ -49,7 +50,7 @@ const SPELT: &[(&str, &str)] = &[
     ("v(r)", "vr"),
 ];
 
-/// Words of tools and runs that say nothing about device or treatment.
+/// Words of tools and runs that describe neither device nor treatment.
 const EMPTY_WORDS: &[&str] = &[
     "run",
     "rep",
@@ -73,10 +74,10 @@ const EMPTY_WORDS: &[&str] = &[
     "xml",
 ];
 
-/// A scheduler's name in the kernel, and its version if one was named.
+/// A scheduler's kernel name, and its version if the name has one.
 type Found = (&'static str, String);
 
-/// Name and version of a scheduler that is spelt like this.
+/// Name and version of the scheduler with this spelling.
 pub fn known(word: &str) -> Option<Found> {
     let mut name: String = word.trim().to_lowercase().replace([' ', '_'], "-");
     for ending in ["-iosched", "-i/o-scheduler", "-io-scheduler", "-scheduler"] {
@@ -107,7 +108,7 @@ fn treatment((scheduler, version): Found, label: &str) -> Named {
     }
 }
 
-/// Letters, digits, dots and what joins them to one word; the byte ranges of such words.
+/// Byte ranges of words: letters, digits, dots and the characters that join them.
 fn words(name: &str) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     let mut start = None;
@@ -126,14 +127,14 @@ fn words(name: &str) -> Vec<(usize, usize)> {
     out
 }
 
-/// The first and longest run of words that is a scheduler; where it is.
+/// The first and longest sequence of words that names a scheduler, with its position.
 fn inside(name: &str) -> Option<(Found, (usize, usize))> {
     let words = words(name);
     for long in (1..=3).rev() {
         for w in words.windows(long) {
             let (from, to) = (w.first()?.0, w.last()?.1);
             let text = &name[from..to];
-            // "as" inside a name is English.
+            // Within a name, "as" is the English word.
             if let Some(found) = known(text).filter(|_| !text.eq_ignore_ascii_case("as")) {
                 return Some((found, (from, to)));
             }
@@ -142,7 +143,7 @@ fn inside(name: &str) -> Option<(Found, (usize, usize))> {
     None
 }
 
-/// A system's name: "MACHINE: TREATMENT", or a treatment.
+/// Parses a system's name: "MACHINE: TREATMENT", or a treatment.
 pub fn of_system(name: &str) -> Named {
     if let Some(found) = known(name) {
         return treatment(found, "");
@@ -180,7 +181,7 @@ pub fn of_system(name: &str) -> Named {
     }
 }
 
-/// A test's name, of which the scheduler is taken out.
+/// Parses a test's name and removes the scheduler from it.
 pub fn of_test(name: &str) -> Named {
     let Some((found, (from, to))) = inside(name) else {
         return Named {
@@ -204,7 +205,7 @@ pub fn of_test(name: &str) -> Named {
     }
 }
 
-/// A file's name, or else that of its folder.
+/// Parses a file's name, otherwise its folder's name.
 pub fn of_file(path: &str) -> Named {
     let file = base(path);
     let folder = path.rsplit('/').nth(1).unwrap_or("");
@@ -228,7 +229,7 @@ pub fn of_file(path: &str) -> Named {
     }
 }
 
-/// What of a part of a file's name tells something: not numbers of runs, not names of tools.
+/// The informative words of a part of a file name: no run numbers, no names of tools.
 fn told(part: &str) -> String {
     let tells = |w: &&str| {
         let lower = w.to_lowercase();

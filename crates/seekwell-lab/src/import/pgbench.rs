@@ -1,7 +1,7 @@
-//! What pgbench prints: transactions a second and the mean latency, one run or several in a file.
+//! pgbench's report: transactions per second and mean latency, for one or several runs per file.
 //!
-//! Checked against the output of PostgreSQL 15; the words of older versions ("excluding
-//! connections establishing", "latency average:") are taken, too.
+//! Checked against the output of PostgreSQL 15. The wording of older versions ("excluding
+//! connections establishing", "latency average:") is accepted, too.
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
@@ -29,7 +29,7 @@ struct Report {
     scale: String,
     clients: String,
     tps: Option<Number>,
-    /// Its words say that connecting is not in it.
+    /// The report says that the time excludes connecting.
     tps_without: bool,
     latency_ms: Option<Number>,
     transactions: u64,

@@ -1,5 +1,5 @@
-//! pgbench's logs (`-l`): a line a transaction, or (`--aggregate-interval`) a line an interval.
-//! The files of one run's threads (`PREFIX.PID`, `PREFIX.PID.1` ...) are read together.
+//! pgbench's logs (`-l`): one line per transaction, or with `--aggregate-interval` one line per
+//! interval. The files of one run's threads (`PREFIX.PID`, `PREFIX.PID.1` ...) are read together.
 //!
 //! Checked against logs of PostgreSQL 15, with and without `--rate`.
 
@@ -25,14 +25,14 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// What a line is of.
+/// The unit that a line describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Transaction,
     Interval,
 }
 
-/// Epoch seconds from 2000 to 2100.
+/// Whether the text is a time in epoch seconds from 2000 to 2100.
 fn is_epoch(t: &str) -> bool {
     t.parse::<u64>()
         .is_ok_and(|s| (946_684_800..4_102_444_800).contains(&s))
@@ -52,7 +52,7 @@ fn kind(line: &str) -> Option<Kind> {
     }
 }
 
-/// A log's name without its thread: `PREFIX.PID`.
+/// A log's name without the thread number: `PREFIX.PID`.
 fn process(name: &str) -> String {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     match name.rsplit_once('.') {
@@ -65,7 +65,7 @@ fn process(name: &str) -> String {
     }
 }
 
-/// Latencies of transactions with the time they span, microseconds.
+/// Latencies of transactions and the time span they cover, in microseconds.
 #[derive(Default)]
 struct Transactions {
     latencies_us: Vec<f64>,
@@ -75,10 +75,10 @@ struct Transactions {
     failed: u64,
 }
 
-/// Sums of intervals by the second they begin in.
+/// Sums per interval, by the second in which it begins.
 #[derive(Default)]
 struct Intervals {
-    /// Start -> transactions, sum of latencies in us.
+    /// Start -> number of transactions, sum of latencies in us.
     by_start: BTreeMap<u64, (f64, f64)>,
 }
 
@@ -136,8 +136,8 @@ impl Intervals {
         Ok(())
     }
 
-    /// Transactions a second and the mean latency, us, with how many stand behind it. The first
-    /// and the last interval are cut by the run's ends and left out where there are others.
+    /// Transactions per second, mean latency in us, and the number of transactions. The run's start
+    /// and end cut the first and last interval, so these are left out if there are others.
     fn rate(&self) -> Option<(f64, f64, u64)> {
         let starts: Vec<u64> = self.by_start.keys().copied().collect();
         let step = starts.windows(2).map(|w| w[1] - w[0]).min()?;
@@ -146,7 +146,8 @@ impl Intervals {
             0..=2 => &whole[..],
             n => &whole[1..n - 1],
         };
-        // An interval without transactions may have no line: time is from start to start.
+        // An interval without transactions may have no line, so time is measured from start to
+        // start.
         let seconds = match starts.len() {
             2 => 2 * step,
             n => starts[n - 1] - starts[1],

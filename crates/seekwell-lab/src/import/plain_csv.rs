@@ -1,7 +1,7 @@
-//! A CSV with named columns, a line a run or a line a published mean: what anybody can write.
+//! A simple CSV with named columns: one line per run, or one line per published mean.
 //!
-//! Separated by commas, semicolons or tabs, whichever the line of names shows. Names of columns
-//! have the synonyms of [`COLUMNS`]; columns that are none of them are passed over and told.
+//! Commas, semicolons or tabs separate the fields; the header line shows which. Column names have
+//! the synonyms in [`COLUMNS`]; other columns are ignored with a note.
 
 use super::harvest::{
     Harvest, HarvestFigure, HarvestRun, Number, Of, better_by_words, metric, number, short, value,
@@ -26,7 +26,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// What a column is.
+/// The meaning of a column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Column {
     Device,
@@ -46,7 +46,7 @@ enum Column {
     N,
 }
 
-/// Names that columns have, the first as documented.
+/// Names of columns; the first of each is the documented one.
 const COLUMNS: &[(Column, &[&str])] = &[
     (Column::Device, &["device", "disk", "drive"]),
     (Column::Machine, &["machine", "system", "host"]),
@@ -78,7 +78,7 @@ fn column(name: &str) -> Option<Column> {
     found.map(|c| c.0)
 }
 
-/// The separator that the line of names has most of.
+/// The most frequent separator of the header line.
 fn delimiter(line: &str) -> u8 {
     let count = |c: u8| line.bytes().filter(|b| *b == c).count();
     [b',', b';', b'\t']
@@ -92,7 +92,7 @@ fn split(line: &str, by: u8) -> impl Iterator<Item = &str> {
     line.split(char::from(by))
 }
 
-/// A line's cells by column.
+/// The cells of a line, by column.
 struct Row<'a> {
     record: &'a csv::StringRecord,
     at: &'a BTreeMap<Column, usize>,
@@ -103,7 +103,7 @@ impl Row<'_> {
         let found = self.at.get(&c).and_then(|i| self.record.get(*i));
         found.unwrap_or("").trim()
     }
-    /// A number, `None` for an empty cell.
+    /// A number; `None` for an empty cell.
     fn number(&self, c: Column) -> Result<Option<Number>, String> {
         match self.get(c) {
             "" => Ok(None),
@@ -151,7 +151,7 @@ fn better(row: &Row, harvest: &mut Harvest) -> Result<bool, String> {
     }
 }
 
-/// The errors of a published mean: standard error and standard deviation.
+/// Standard error and standard deviation of a published mean.
 fn errors(row: &Row) -> Result<(Option<Number>, Option<Number>), String> {
     let (mut se, mut sd) = (row.number(Column::Se)?, row.number(Column::Sd)?);
     if let Some(error) = row.number(Column::Error)? {
@@ -248,7 +248,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             if record.iter().all(|c| c.trim().is_empty()) {
                 continue;
             }
-            // Fields that no column has a name for are amiss; missing ones at the end are empty.
+            // More fields than columns are an error; missing fields at the end count as empty.
             if record.len() > columns {
                 let what = format!(
                     "has {} fields where there are {columns} columns: quote what contains the \

@@ -1,5 +1,5 @@
-//! CSV of OpenBenchmarking.org and of the client's `result-file-to-csv`: means without errors, and
-//! the raw one with all runs. Fields are not quoted consistently in either.
+//! CSV from OpenBenchmarking.org and from the client's `result-file-to-csv`: one form with means
+//! without errors, and a raw form with all runs. Neither quotes fields consistently.
 
 use super::harvest::{Harvest, Of, short};
 use super::pts_names::{metric_of, test_of};
@@ -44,7 +44,7 @@ fn direction_line(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Fields of a line that may or may not be quoted.
+/// Splits a line into fields, which may or may not be quoted.
 fn fields(line: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut quoted = false;
@@ -57,7 +57,7 @@ fn fields(line: &str) -> Vec<String> {
                 out[last].push('"');
             }
             '"' if quoted => quoted = false,
-            // A quote in the middle of a bare field is a letter.
+            // A quote within an unquoted field is an ordinary character.
             '"' if out[last].trim().is_empty() => quoted = true,
             ',' if !quoted => out.push(String::new()),
             c => out[last].push(c),
@@ -66,7 +66,7 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// "TITLE - DESCRIPTION (UNIT)": the test, and the unit.
+/// Parses "TITLE - DESCRIPTION (UNIT)" into the test and the unit.
 fn title_of(text: &str) -> (String, String) {
     let text = text.trim();
     let unit = text.strip_suffix(')').and_then(|t| t.rsplit_once('('));
@@ -96,7 +96,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 continue;
             }
             if cell(0) == "Disk" && cell(1).is_empty() && f.len() >= 3 {
-                // Bare values with commas of their own cannot be told apart.
+                // Unquoted values that contain commas cannot be separated.
                 let whole = f.len() - 2 == systems.len();
                 disks = if whole {
                     f[2..].iter().map(|d| short(d)).collect()
@@ -159,7 +159,7 @@ fn read_raw(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> 
                 .collect();
             let system = short(&f[0]);
             match &current {
-                // A line with a name alone is the title of the next result.
+                // A line with only a name is the title of the next result.
                 _ if runs.is_empty() => before = f[0].clone(),
                 None => {
                     let what = "runs before the first title and `Higher Results Are Better`";

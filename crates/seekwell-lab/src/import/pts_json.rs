@@ -1,5 +1,6 @@
-//! Results of the Phoronix Test Suite and of OpenBenchmarking.org as JSON: that of today
-//! (`systems`, `results` by hash), and that of clients until about 2021 (a list of results).
+//! JSON results of the Phoronix Test Suite and of OpenBenchmarking.org. There are two forms: the
+//! current one (`systems`, `results` by hash), and that of clients until about 2021 (a list of
+//! results).
 
 use super::harvest::{Harvest, Of, short};
 use super::json::{first, mentions, text};
@@ -24,7 +25,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// A number or a text with one, as a text.
+/// A number, or a string with a number, as text.
 fn scalar(v: &Value) -> String {
     match v {
         Value::String(s) => s.clone(),
@@ -33,7 +34,7 @@ fn scalar(v: &Value) -> String {
     }
 }
 
-/// Single runs: a list, or a text with colons.
+/// Single runs: a list, or a string with colons.
 fn runs(entry: &Value) -> Vec<String> {
     let named = ["raw_values", "all_results", "raw"];
     let Some(raw) = named.iter().find_map(|n| entry.get(n)) else {

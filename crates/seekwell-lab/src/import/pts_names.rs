@@ -1,9 +1,9 @@
-//! What all forms of a Phoronix Test Suite result share: directions, names of tests, hardware.
+//! Common parts of all Phoronix Test Suite formats: directions, test names, hardware.
 
 use super::harvest::{Harvest, better_by_words, metric, short};
 use crate::results::MetricInfo;
 
-/// Direction of `HIB`, `LIB` or nothing.
+/// Whether higher is better, from `HIB`, `LIB` or an empty text.
 pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {
     match proportion.trim().to_uppercase().as_str() {
         "HIB" => true,
@@ -24,7 +24,7 @@ pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {
     }
 }
 
-/// The metric of a result: named by its unit.
+/// The metric of a result, named by its unit.
 pub fn metric_of(scale: &str, proportion: &str, harvest: &mut Harvest) -> MetricInfo {
     let higher = direction(proportion, scale, harvest);
     let name = if scale.trim().is_empty() {
@@ -35,7 +35,7 @@ pub fn metric_of(scale: &str, proportion: &str, harvest: &mut Harvest) -> Metric
     metric(name, scale, higher)
 }
 
-/// "FS-Mark 3.3: Test: 1000 Files, 1MB Size".
+/// Builds "FS-Mark 3.3: Test: 1000 Files, 1MB Size".
 pub fn test_of(title: &str, version: &str, description: &str) -> String {
     let mut name = short(title);
     for (joint, part) in [(" ", version), (": ", description)] {
@@ -58,13 +58,13 @@ pub fn disk_of(hardware: &str) -> String {
     let Some(first) = parts.find_map(|p| p.trim().strip_prefix("Disk: ")) else {
         return String::new();
     };
-    // A value may have commas of its own: it goes on until the next key.
+    // A value may contain commas; it continues until the next key.
     let more = parts.take_while(|p| !p.contains(": "));
     let all: Vec<&str> = std::iter::once(first).chain(more).collect();
     short(&all.join(", "))
 }
 
-/// The scheduler that a system's record names (`"disk-scheduler": "CFQ"`).
+/// The scheduler in a system's record (`"disk-scheduler": "CFQ"`).
 pub fn scheduler_in(json: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
     let named = value.get("disk-scheduler").and_then(|v| v.as_str());

@@ -1,11 +1,10 @@
-//! The page that OpenBenchmarking.org shows of a result, saved as plain text: tables lost their
-//! marks, but an overview runs column by column, and each test's block has its errors
-//! ("SE +/- 0.69, N = 3"), then its values row by row.
+//! Reads a result page of OpenBenchmarking.org that was saved as plain text. The tables lost their
+//! markup. An overview lists values column by column. Each test's block has its errors ("SE +/-
+//! 0.69, N = 3"), then its values row by row.
 //!
-//! Which column is whose is read from the disk's notes ("- Penryn + HDD: CFQ: CFQ / data=..."), or
-//! told. Where a block has fewer values than there are columns, the overview tells which are
-//! missing; where it does not, the block is left out and named. Numbers may stand without a blank
-//! between them as long as both have two decimals.
+//! The disk's notes ("- Penryn + HDD: CFQ: CFQ / data=...") or the user assign columns to systems.
+//! If a block has fewer values than columns, the overview shows which are missing; if it does not,
+//! the block is left out with a note. Adjacent numbers may lack a space if both have two decimals.
 
 use super::harvest::{Harvest, HarvestFigure, Number, Of, number, short};
 use super::names::known;
@@ -27,14 +26,14 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// How a block says its direction.
+/// How a block states its direction.
 const BETTER: &[(&str, &str)] = &[
     (", More Is Better", "HIB"),
     (", Fewer Is Better", "LIB"),
     (", Less Is Better", "LIB"),
 ];
 const ERROR: &str = "SE +/- ";
-/// Columns at most.
+/// Largest number of columns.
 const COLUMNS_MAX: usize = 200;
 
 /// A test's block.
@@ -48,7 +47,7 @@ struct Block {
     line: usize,
 }
 
-/// The systems that the disk's notes list, each with its scheduler.
+/// The systems in the disk's notes, each with its scheduler.
 fn systems(text: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for part in text.split("- ") {
@@ -67,7 +66,7 @@ fn systems(text: &str) -> Vec<(String, String)> {
     out
 }
 
-/// A token's numbers: "36.0035.03" is two.
+/// The numbers of a token: "36.0035.03" is two.
 fn numbers(token: &str) -> Option<Vec<Number>> {
     let mut out = Vec::new();
     let mut rest = token;
@@ -91,7 +90,7 @@ fn numbers(token: &str) -> Option<Vec<Number>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Numbers from the start of a text, until something else comes.
+/// Numbers from the start of a text, up to the first other token.
 fn leading(text: &str) -> Vec<Number> {
     let tokens = text.split_whitespace().map(numbers);
     tokens
@@ -101,7 +100,7 @@ fn leading(text: &str) -> Vec<Number> {
         .collect()
 }
 
-/// Errors of a block, and what stands behind the last.
+/// The errors of a block, and the text after the last one.
 fn errors(text: &str) -> (Vec<(Number, u32)>, &str) {
     let (mut out, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find(ERROR) {
@@ -112,7 +111,7 @@ fn errors(text: &str) -> (Vec<(Number, u32)>, &str) {
         let digits = tail
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(tail.len());
-        // Glued to the first value: runs are counted with one digit then.
+        // If no space separates it from the first value, the number of runs has one digit.
         let digits = match tail[digits..].starts_with('.') {
             true => digits.min(1),
             false => digits,
@@ -166,7 +165,7 @@ fn blocks(text: &str, names: &[(String, String)]) -> Vec<Block> {
     out
 }
 
-/// The longest run of numbers in the text before the blocks.
+/// The longest sequence of numbers before the first block.
 fn overview(text: &str) -> Vec<f64> {
     let first = BETTER
         .iter()
@@ -184,7 +183,7 @@ fn overview(text: &str) -> Vec<f64> {
     best
 }
 
-/// The column of each value of each block, if the overview tells it.
+/// The column of each value of each block, if the overview determines it.
 fn placed(blocks: &[Block], overview: &[f64], columns: usize) -> Option<Vec<Vec<usize>>> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); blocks.len()];
     let mut next = overview.iter().peekable();
@@ -207,7 +206,7 @@ fn placed(blocks: &[Block], overview: &[f64], columns: usize) -> Option<Vec<Vec<
     (all && next.next().is_none()).then_some(out)
 }
 
-/// Errors by value: each its own, or the one that all bars share.
+/// The error of each value: its own, or the one shared by all bars.
 fn assigned(block: &Block, harvest: &mut Harvest) -> Vec<Option<(Number, u32)>> {
     let (have, need) = (block.errors.len(), block.values.len());
     if have == need {

@@ -1,7 +1,7 @@
-//! `composite.xml` of the Phoronix Test Suite: runs in `RawString`, colon-separated.
+//! `composite.xml` of the Phoronix Test Suite: runs are in `RawString`, separated by colons.
 //!
-//! Sources: `result-file.xsd` and `types.xsd` of the client, its result writer of 2012 and of 2026.
-//! Document types and entities are refused rather than bounded: no client ever wrote one.
+//! Sources: `result-file.xsd` and `types.xsd` of the client, its result writers of 2012 and 2026.
+//! Document types and entities are rejected, because no client ever wrote one.
 
 use super::harvest::{Harvest, HarvestFigure, HarvestRun, Of, number, short, value};
 use super::pts_names::{disk_of, metric_of, scheduler_in, test_of};
@@ -22,19 +22,19 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Elements inside elements; the format needs five.
+/// Depth limit for nested elements; the format needs five.
 const DEPTH_MAX: usize = 16;
-/// Bytes of text in one element; a series of a day has less.
+/// Size limit of one element's text in bytes; a series of a day has less.
 const TEXT_MAX: usize = 4 << 20;
 
-/// Texts by the name of their element, of one System, Result or Entry.
+/// Texts by element name, for one System, Result or Entry.
 type Fields = BTreeMap<String, String>;
 
 fn get<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).map_or("", |t| t.trim())
 }
 
-/// Where reading is, and what is complete.
+/// The parser's position, and the elements that are complete.
 #[derive(Default)]
 struct Document {
     path: Vec<String>,
@@ -49,7 +49,7 @@ struct Document {
 }
 
 impl Document {
-    /// Where it is in words.
+    /// The position in words.
     fn place(&self) -> Place {
         let Some(last) = self.path.last() else {
             return Place::File;
@@ -122,7 +122,7 @@ impl Document {
     }
 }
 
-/// A reference that needs no document type.
+/// Resolves a reference that needs no document type.
 fn resolve(name: &str) -> Option<&'static str> {
     Some(match name {
         "amp" => "&",
@@ -263,7 +263,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// One bar of a chart.
+/// Adds the figures of one bar of a chart.
 pub(super) fn figures(
     of: Of,
     metric: &crate::results::MetricInfo,
@@ -330,7 +330,7 @@ fn entry_of(
     figures(of, metric, get(entry, "Value"), &raw, harvest)
 }
 
-/// Value should be the mean of the runs, to its own digits or half a per cent.
+/// Checks that Value is the mean of the runs, to its own digits or half a percent.
 fn check_mean(of: &Of, shown: &str, raw: &[&str], harvest: &mut Harvest) {
     let Ok(told) = number(shown) else {
         return;

@@ -1,4 +1,5 @@
-//! What sysbench prints: 1.0 and, as far as its words agree, 0.4 and 0.5. One report or several.
+//! sysbench's report: version 1.0, and 0.4 and 0.5 where their wording agrees; one or several
+//! reports.
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
@@ -15,7 +16,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// First line of a report: `sysbench 1.0.20 (using ...)`.
+/// Parses the first line of a report: `sysbench 1.0.20 (using ...)`.
 fn begins(line: &str) -> Option<&str> {
     let rest = line.trim().strip_prefix("sysbench ")?;
     rest.starts_with(|c: char| c.is_ascii_digit())
@@ -97,7 +98,7 @@ impl Report {
     }
 }
 
-/// A figure that comes in steps: its last digit.
+/// A figure whose step is its last digit.
 fn stepped(name: &str, unit: &str, higher: bool, n: Number) -> MetricInfo {
     MetricInfo {
         step: n.step,
@@ -132,7 +133,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 let of = stepped("transactions", "transactions/s", true, tps);
                 values.push(value(of, tps.value, n));
             }
-            // Events over time has more digits than the rates that are printed.
+            // Events divided by time have more digits than the printed rates.
             let rate = events.value / seconds.value;
             values.push(value(metric("events", "events/s", true), rate, n));
             for (name, unit, higher, of) in [

@@ -1,16 +1,18 @@
-//! The running kernel as referee: its scheduler and ours given the same requests, the order in which
-//! they are issued side by side.
+//! Compares our schedulers with the running kernel: both get the same requests, and the order in
+//! which they issue them is compared.
 //!
-//! A loop device of our own, of depth 4, stands over a served disk that answers one request at a
-//! time, slowly. Five far-away reads take the tags and one place more; meanwhile processes of
-//! known classes submit a batch, so that all of it waits before the first choice is made. The
-//! kernel's tracepoints tell what was inserted and what was issued; ours is replayed with the
-//! insertions and completions, never with a choice. Rounds in which the batch came late are made
-//! again. Tunables that are times are set out of reach: a busy machine would be in the order.
+//! A loop device of depth 4, created for the test, stands over a served disk that answers one
+//! request at a time, slowly. Five distant reads take all tags and one more place. Meanwhile
+//! processes of known classes submit a batch, so the whole batch waits before the first choice. The
+//! kernel's tracepoints report insertions and issues. Our scheduler replays the insertions and
+//! completions, but none of the choices. Rounds in which the batch came late are repeated. Tunables
+//! that are times are set to very large values; otherwise the load of the machine would affect the
+//! order.
 //!
-//! Beside the agreement stand what a FIFO and one-way sweeps would have had, how often the kernel
-//! repeats itself, and schedulers of ours with a planted mistake, which must be caught. Left out:
-//! timed behaviour (idling, expiry, weight raising, bfq's idle class), several hardware queues, `none`.
+//! The agreement is shown with three comparisons: the agreement that FIFO and one-way sweeps would
+//! reach, how often the kernel repeats itself, and versions of our schedulers with a planted
+//! mistake, which must be caught. Not covered: timed behaviour (idling, expiry, weight raising,
+//! bfq's idle class), several hardware queues, `none`.
 
 mod rig;
 mod rounds;
@@ -27,17 +29,17 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Schedulers that the kernel is held against.
+/// Schedulers that can be compared with the kernel's.
 pub const SCHEDULERS: &[&str] = &["mq-deadline", "kyber", "bfq"];
-/// How often a round whose batch came late is made again.
+/// How often a round whose batch came late is repeated.
 const TRIES: u32 = 5;
 
-/// What is asked for.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The `seekwell` that serves the disk.
+    /// The `seekwell` program that serves the disk.
     pub program: PathBuf,
-    /// Which of [`SCHEDULERS`].
+    /// A subset of [`SCHEDULERS`].
     pub schedulers: Vec<String>,
     /// Batches of each kind; each is submitted twice.
     pub rounds: u32,
@@ -45,69 +47,69 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// What came of it for one scheduler.
+/// Result for one scheduler.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// The kernel's name.
+    /// The kernel's name of the scheduler.
     pub scheduler: String,
-    /// Ours that was held against it.
+    /// Our scheduler that was compared with it.
     pub elevator: String,
-    /// By kind of batch.
+    /// Results by kind of batch.
     pub classes: BTreeMap<String, Class>,
     /// Batches that were submitted twice.
     pub twice: usize,
-    /// Of them, those whose order the kernel repeated.
+    /// Batches whose order the kernel repeated.
     pub repeated: usize,
     /// Rounds that differ although the kernel repeated itself.
     pub unexplained: usize,
-    /// Batches that always came late, and are left out.
+    /// Batches that always came late and are left out.
     pub left_out: usize,
-    /// Planted mistakes.
+    /// Results for the planted mistakes.
     pub planted: Vec<Planted>,
 }
 
 /// Rounds of one kind.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Class {
-    /// How many.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Of them, with the same order from first to last.
+    /// Rounds with an identical order.
     pub identical: usize,
     /// Positions with the same request.
     pub same: usize,
-    /// Positions.
+    /// All positions.
     pub positions: usize,
-    /// Identical to first in, first out.
+    /// Rounds identical to first in, first out.
     pub fifo: usize,
-    /// Identical to one-way sweeps.
+    /// Rounds identical to one-way sweeps.
     pub clook: usize,
 }
 
-/// One of ours with a mistake.
+/// A version of our scheduler with a planted mistake.
 #[derive(Clone, Debug, Serialize)]
 pub struct Planted {
-    /// Which mistake.
+    /// The mistake.
     pub what: String,
-    /// Rounds identical nevertheless.
+    /// Rounds that are identical despite the mistake.
     pub identical: usize,
-    /// Of so many that are identical without it.
+    /// Rounds that are identical without the mistake.
     pub rounds: usize,
 }
 
 impl Report {
-    /// Rounds identical, and rounds.
+    /// Number of identical rounds, and of all rounds.
     pub fn identical(&self) -> (usize, usize) {
         let of = |f: fn(&Class) -> usize| self.classes.values().map(f).sum();
         (of(|c| c.identical), of(|c| c.rounds))
     }
-    /// Is ours this kernel's scheduler, as far as this tells?
+    /// Whether our scheduler agrees with this kernel's, as far as the rounds show.
     pub fn agrees(&self) -> bool {
         let (_, rounds) = self.identical();
         rounds > 0 && self.unexplained == 0
     }
 }
 
-/// Ours of the kernel's release, if it has one of its own, else the newest.
+/// Our version for the kernel's release if there is one, otherwise the newest.
 fn elevator(scheduler: &str, release: &str) -> String {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let version = format!(
@@ -121,7 +123,7 @@ fn elevator(scheduler: &str, release: &str) -> String {
     }
 }
 
-/// A round with a mistake of ours.
+/// A planted mistake: its name and the change of the round.
 type Mistake = (&'static str, fn(&Round) -> Round);
 
 fn tunable(round: &Round, name: &str, value: &str) -> Round {
@@ -171,21 +173,20 @@ fn mistakes(scheduler: &str) -> &'static [Mistake] {
     }
 }
 
-/// What there is to hear while it is judged.
+/// Progress reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard<'a> {
-    /// The kernel does not offer this one.
+    /// The kernel does not offer this scheduler.
     Skipped(&'a str),
-    /// A batch begins: how many are done, of how many, the scheduler, and what
-    /// it is like.
+    /// A batch begins: batches done, all batches, the scheduler, and the kind of batch.
     Batch(u32, u32, &'a str, &'a str),
 }
 
-/// Holds each scheduler against the running kernel's. `told` hears of each batch; `reports` has
-/// those schedulers that are through, also when it fails.
+/// Compares each scheduler with the running kernel's. `told` receives progress. `reports` receives
+/// the finished schedulers, even if the comparison fails.
 ///
 /// # Errors
-/// What the machine lacks (root, FUSE, loop devices, tracefs), or a signal.
+/// The machine lacks a requirement (root, FUSE, loop devices, tracefs), or a signal arrived.
 pub fn judge(
     o: &Options,
     told: &mut dyn FnMut(Heard<'_>),
@@ -238,7 +239,7 @@ pub fn judge(
     Ok(())
 }
 
-/// A round, made again until its batch was in time; `None`: it never was.
+/// A round, repeated until its batch was in time; `None` if it never was.
 fn twice(rig: &mut Rig, s: &str, kind: Kind, seed: u64) -> Result<Option<Made>, RefereeError> {
     for _ in 0..TRIES {
         if let Some(made) = rounds::make(rig, s, kind, seed)? {
@@ -259,7 +260,7 @@ fn count(
         report.left_out += 1;
         return Ok(());
     };
-    // Requests have the same numbers in both.
+    // Request numbers are the same in both rounds.
     let repeated = first.inserted == second.inserted && first.dispatch == second.dispatch;
     let comparable = first.inserted == second.inserted;
     report.twice += usize::from(comparable);

@@ -1,4 +1,4 @@
-//! The device of the rounds: a loop device of depth 4 over a served disk that takes its time.
+//! The device of the rounds: a loop device of depth 4 over a slow served disk.
 
 use super::Options;
 use seekwell_core::Errno;
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use thiserror::Error;
 
-/// Time that one request takes, us: a batch has to be in before the first one is done.
+/// Service time of a request in us: the batch must be submitted before the first request is done.
 pub const SERVICE_US: u64 = 12_000;
 /// Driver tags.
 pub const DEPTH: u32 = 4;
 
-/// Why there was no verdict.
+/// Why there is no verdict.
 #[derive(Debug, Error)]
 pub enum RefereeError {
-    /// Something that is missing here; says what to do about it.
+    /// A requirement is missing; the text says what to do.
     #[error("{0}")]
     Input(String),
-    /// A signal stopped it.
+    /// A signal stopped the comparison.
     #[error("stopped by signal {0}; nothing was left behind")]
     Interrupted(i32),
 }
@@ -40,7 +40,7 @@ impl From<Errno> for RefereeError {
     }
 }
 
-/// The served disk's process; it ends with its input.
+/// The process of the served disk; it ends when its input ends.
 struct Server(Child);
 
 impl Drop for Server {
@@ -50,7 +50,7 @@ impl Drop for Server {
     }
 }
 
-/// All of it; taken down in the order of the fields.
+/// The whole test rig; fields are dropped in this order.
 pub struct Rig {
     pub trace: BlockTrace,
     pub device: LoopDevice,
@@ -79,13 +79,14 @@ impl Rig {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C on the terminal is for us: the disk goes last.
+            // Ctrl-C on the terminal must not reach the disk, because the disk has to be removed
+            // last.
             .process_group(0)
             .spawn()
             .map_err(|e| bad(format!("the served disk cannot be started: {e}")))?;
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
-            // It says one line when it serves, or ends.
+            // It prints one line once it serves, or it ends.
             let _ = BufReader::new(out).read_line(&mut line);
         }
         if !line.starts_with("serving") {
@@ -121,7 +122,7 @@ impl Rig {
         let path = self.file(name);
         fs::write(&path, value).map_err(|e| RefereeError::Input(format!("{}: {e}", path.display())))
     }
-    /// Is it among those the device can have?
+    /// Whether the device offers this scheduler.
     pub fn offers(&self, scheduler: &str) -> Result<bool, RefereeError> {
         let text = self.device.queue("scheduler")?;
         Ok(text
@@ -130,8 +131,8 @@ impl Rig {
             .any(|s| s == scheduler))
     }
 
-    /// Enters a scheduler afresh, with these tunables as far as the kernel has them; gives those it
-    /// has now, and when it was entered, ns on the trace's clock.
+    /// Sets a scheduler anew from `none`, with those of the tunables that the kernel has. Returns
+    /// the tunables in force, and the time of the switch in ns on the trace's clock.
     pub fn enter(
         &self,
         scheduler: &str,
@@ -166,7 +167,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // The queue outlives its file: whoever attaches the next one finds it as it was.
+        // The queue outlives its file, so its settings are restored for the next user.
         for (name, value) in [("scheduler", "none"), ("nomerges", "0")] {
             let _ = self.put(name, value);
         }

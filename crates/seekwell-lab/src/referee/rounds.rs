@@ -1,4 +1,4 @@
-//! One round: what is submitted, what the kernel made of it, and the same as a record to replay.
+//! One round: the submitted requests, the kernel's order, and both as a record for replay.
 
 use super::rig::{DEPTH, RefereeError, Rig};
 use rand::RngCore;
@@ -10,18 +10,18 @@ use seekwell_microscope::rounds::{Event, Incoming, Issued, Round, What};
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 
-/// Reads that take the tags first, far behind everything else.
+/// Reads that take the tags first, far away from all other requests.
 const BLOCKERS: usize = DEPTH as usize + 1;
 const FAR: u64 = (1 << 21) - 4096;
 /// Requests of a batch, over all its processes.
 const BATCH: usize = 48;
-/// Places of a batch: none touches another.
+/// Positions of a batch; no request touches another.
 const PLACES: u64 = 30_000;
 const GAP: u64 = 64;
-/// Ticks that replayed times are counted in; nothing depends on them here.
+/// Ticks per second for replayed times; nothing depends on them here.
 const HZ: u32 = 250;
 
-/// What a batch is like.
+/// The kind of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reads of one class.
@@ -30,14 +30,14 @@ pub enum Kind {
     Mixed,
     /// Reads of three classes.
     Classes,
-    /// Reads of two classes: bfq serves the third by the clock, every 200 ms.
+    /// Reads of two classes: bfq serves the third by time, every 200 ms.
     TwoClasses,
     /// Reads of processes at levels 0 to 7.
     Levels,
 }
 
 impl Kind {
-    /// Those that tell something of a scheduler.
+    /// The kinds that are informative for a scheduler.
     pub fn of(scheduler: &str) -> &'static [Kind] {
         match scheduler {
             "mq-deadline" => &[Kind::Reads, Kind::Mixed, Kind::Classes],
@@ -54,7 +54,7 @@ impl Kind {
             Kind::Levels => "levels",
         }
     }
-    /// Classes of its processes.
+    /// Priorities of its processes.
     fn prios(self) -> Vec<IoPrio> {
         let prio = |class, level| IoPrio { class, level };
         match self {
@@ -66,7 +66,8 @@ impl Kind {
     }
 }
 
-/// Tunables that are times, out of reach; of bfq those by which its own 36 of 36 rounds repeated.
+/// Tunables that are times, set to very large values. With bfq's values, the kernel repeated its
+/// own order in 36 of 36 rounds.
 fn neutral(scheduler: &str) -> &'static [(&'static str, &'static str)] {
     match scheduler {
         "mq-deadline" => &[
@@ -86,11 +87,11 @@ fn neutral(scheduler: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// What the kernel did.
+/// The kernel's part of a round.
 pub struct Made {
-    /// Numbers of requests in the order they were inserted.
+    /// Request numbers in the order of insertion.
     pub inserted: Vec<u64>,
-    /// And issued.
+    /// Request numbers in the order of issue.
     pub dispatch: Vec<u64>,
     events: Vec<Event>,
     tunables: Vec<(String, String)>,
@@ -99,7 +100,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// As a record, for ours to replay.
+    /// Converts it to a record that our scheduler can replay.
     pub fn round(&self, elevator: &str, kind: Kind) -> Round {
         Round {
             case: self.name.clone(),
@@ -153,7 +154,7 @@ fn batch(kind: Kind, seed: u64) -> Vec<Process> {
         .collect()
 }
 
-/// What is known of a request by its first sector.
+/// The identity of a request, found by its first sector.
 struct Known {
     id: u64,
     process: u32,
@@ -161,7 +162,7 @@ struct Known {
     asked: Asked,
 }
 
-/// Makes a round; `None`: its batch came late, or the trace has lost something.
+/// Makes a round; `None` if its batch came late or the trace lost events.
 pub fn make(
     rig: &mut Rig,
     scheduler: &str,
@@ -210,18 +211,18 @@ pub fn make(
         let every = std::iter::once((usual, blockers))
             .chain(processes.into_iter().map(|p| (p.prio, p.asked)));
         for (nth, (prio, asked)) in every.enumerate() {
-            // A process is a thread with an I/O context of its own, which lives to the end.
+            // A process is a thread with its own I/O context, which exists until the end.
             let (told, tell) = mpsc::channel();
             let file = &file;
             waiting.push(s.spawn(move || {
-                // Each on the next CPU: on a busy machine all would end up on one, and what a
-                // scheduler keeps per CPU would not show.
+                // Each thread runs on the next CPU. On a busy machine all could end up on one CPU,
+                // and the scheduler's per-CPU state would not be exercised.
                 stay_on(nth);
                 let batch = Batch::submit(file, prio, &asked);
                 let _ = told.send(());
                 batch?.wait()
             }));
-            // One after the other.
+            // Start the threads one after the other.
             let _ = tell.recv();
         }
         for w in waiting {
@@ -247,7 +248,7 @@ pub fn make(
         inserted: Vec::new(),
         dispatch: Vec::new(),
         events: Vec::new(),
-        // Of bfq only what was written has an effect of its own.
+        // For bfq, only tunables that were written are replayed.
         tunables: if scheduler == "bfq" { of_bfq } else { tunables },
         attach_j: -jiffies((first.saturating_sub(attached_ns) / 1000) as i64) - 1,
         name: format!("{scheduler}/{}/{seed}", kind.name()),

@@ -1,9 +1,13 @@
-//! Was a published difference the scheduler's doing? Each answer stands on what is given beside it:
-//! the published errors, corrected for how many pairs were looked at; a mechanism that is known,
-//! and what taking it out does to our models (the demos, docs/effects.md, and the published tests
-//! themselves); runs in the order of the columns on one drive that ages; and whether the prediction,
-//! in which nothing was tuned to a difference, has it. A cause that shows in its demo and not in the
-//! prediction of the published set-up may have been at work or not: what decides was not published.
+//! Decides whether a scheduler caused a published difference. The evidence consists of:
+//!
+//! - the published errors, corrected for the number of pairs;
+//! - a known mechanism, and what its removal does in our models (the demos, docs/effects.md, and
+//!   the published tests themselves);
+//! - runs in the order of the columns on one drive that ages;
+//! - whether the prediction, in which nothing was fitted to a difference, shows the difference.
+//!
+//! A cause may show in its demo but not in the prediction of the published setup. It may then have
+//! been at work or not, because the deciding details were not published.
 
 use super::evidence::Evidence;
 use super::figures::Pair;
@@ -15,17 +19,17 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// A mechanism is known, taking it out takes the difference out, the figures hold, and the
-    /// prediction of the test has the sign and at least half of the size.
+    /// A mechanism is known, its removal removes the difference, the figures hold, and the test's
+    /// prediction has the sign and at least half of the size.
     Yes,
-    /// It is no more than chance, or something else explains it.
+    /// Chance or something else explains the difference.
     No,
-    /// What would tell was not published, or no mechanism of that size is known.
+    /// The deciding details were not published, or no mechanism of that size is known.
     Unknown,
 }
 
 impl Doing {
-    /// In words.
+    /// The answer in words.
     pub fn said(self) -> &'static str {
         match self {
             Doing::Yes => "yes",
@@ -38,20 +42,20 @@ impl Doing {
 /// A group of published differences with one possible cause.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
-    /// `A` to `L`.
+    /// Letter of the group, `A` to `L`.
     pub letter: &'static str,
-    /// What it is.
+    /// Title of the group.
     pub title: &'static str,
-    /// What can be said of its cause; of a pair it is `Yes` only where the prediction has it.
+    /// What is known about the cause; for a pair it is `Yes` only if the prediction shows it.
     pub doing: Doing,
-    /// Why: the mechanism, or what else explains it.
+    /// The reason: the mechanism, or the other explanation.
     pub why: &'static str,
-    /// What takes the cause out, and what is left of the difference in our models then; empty:
-    /// nothing is claimed.
+    /// How the cause is removed, and how much of the difference then remains in our models; empty
+    /// if nothing is claimed.
     pub ablation: &'static str,
 }
 
-/// All of them.
+/// All groups.
 pub const GROUPS: &[Effect] = &[
     Effect {
         letter: "A",
@@ -149,22 +153,22 @@ pub const GROUPS: &[Effect] = &[
     },
 ];
 
-/// Ratio below which a difference without errors is within what such figures scatter by.
+/// Differences without errors below this ratio are within the usual scatter of such figures.
 const SPREAD: f64 = 1.15;
 
-/// A published difference, judged.
+/// A published difference and the judgement on it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judgement {
-    /// The cell, by place.
+    /// The cell, by index.
     pub cell: usize,
     /// The pair.
     #[serde(flatten)]
     pub pair: Pair,
-    /// Ours, first over second.
+    /// Our ratio, first divided by second.
     pub ours: Option<f64>,
     /// The answer.
     pub doing: Doing,
-    /// What it stands on.
+    /// The evidence, in words.
     pub evidence: Vec<String>,
 }
 
@@ -175,7 +179,7 @@ fn p_said(p: f64) -> String {
     }
 }
 
-/// What the prediction has of it.
+/// Describes how much of the difference the prediction shows.
 fn predicted(ours: Option<f64>, published: f64) -> String {
     let Some(ours) = ours else {
         return "not predicted yet".to_owned();
@@ -192,7 +196,7 @@ fn predicted(ours: Option<f64>, published: f64) -> String {
     format!("predicted {ours:.2}: {word}")
 }
 
-/// Do the schedulers of a system rank in the order of its columns more often than by chance?
+/// Describes whether a system's schedulers rank in column order more often than by chance.
 fn columns_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
     let o = orders.iter().find(|o| o.place == cell.published.system)?;
     let most = o.best_first.max(o.worst_first);
@@ -204,13 +208,13 @@ fn columns_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
     ))
 }
 
-/// Has the prediction the sign and at least half of the size?
+/// Whether the prediction has the sign and at least half of the size.
 fn has(ours: Option<f64>, published: f64) -> bool {
     let (o, p) = (libm::log(ours.unwrap_or(1.0)), libm::log(published));
     o * p > 0.0 && o.abs() >= p.abs() / 2.0
 }
 
-/// Is a published difference more than what such figures scatter by?
+/// Whether a published difference exceeds the usual scatter of such figures.
 fn stands(pair: &Pair) -> bool {
     match pair.p_cell {
         Some(p) => p < 0.05,
@@ -218,11 +222,11 @@ fn stands(pair: &Pair) -> bool {
     }
 }
 
-/// The corrected significance of what was published, and the answer.
+/// The answer, and the corrected significance of the published difference in words.
 fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, String) {
     match (pair.p_cell, pair.p_all) {
         (Some(cell_p), _) if cell_p >= 0.05 => {
-            // A cause that is known, and predicts as much, is not refuted by too few runs.
+            // Too few runs do not refute a known cause that predicts the difference.
             let caused = group.is_some_and(|g| !g.ablation.is_empty()) && has(ours, pair.ratio);
             let doing = if caused { Doing::Unknown } else { Doing::No };
             let p = p_said(cell_p);
@@ -246,7 +250,7 @@ fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, Str
     }
 }
 
-/// What can be said of a pair whose figures stand: a cause is claimed for what it predicts alone.
+/// The answer for a pair whose figures hold: a cause is claimed only if it predicts the difference.
 fn claimed(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> Doing {
     match group.map_or(Doing::Unknown, |g| g.doing) {
         Doing::Yes if !has(ours, pair.ratio) => Doing::Unknown,
@@ -259,7 +263,7 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
     let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
     let full = kept.full(&cell.published, pair);
     let (mut doing, significance) = answer(group, ours, pair);
-    // What the quick form alone has may be its scaling's.
+    // A difference that only the quick form shows may come from its scaling.
     if doing == Doing::Yes && full.is_some() && !has(full, pair.ratio) {
         doing = Doing::Unknown;
     }
@@ -299,14 +303,14 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
     (doing, evidence)
 }
 
-/// Every pair that differs at 5 %, uncorrected; without published errors, every pair.
+/// Judges every pair that differs at 5 %, uncorrected; without published errors, every pair.
 pub fn judge(cells: &[Cell], orders: &[ColumnOrder], kept: &Evidence) -> Vec<Judgement> {
     let mut all = Vec::new();
     for (at, c) in cells.iter().enumerate() {
         for pair in &c.published.pairs {
             let listed = match pair.p {
                 Some(_) => pair.differs(),
-                // Of what is made of other figures those are judged.
+                // Figures derived from other figures are not judged; the others are.
                 None => !c.published.derived() && c.published.sides.iter().all(|s| s.n.is_none()),
             };
             if !listed {

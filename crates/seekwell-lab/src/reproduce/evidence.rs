@@ -1,6 +1,6 @@
-//! What guards gave when they were run last, carried in the project as evidence: what taking causes
-//! out of published tests did, and runs in the order of the columns. Lines count only while they are
-//! of the runs that the quick forms are today.
+//! Stored results of robustness checks, kept in the project as evidence: published tests without
+//! the cause of an effect, and runs in the order of the columns. A line counts only while its runs
+//! match the current quick forms.
 
 use super::Publication;
 use super::figures::{Pair, Published};
@@ -19,14 +19,14 @@ const ORDER: &str = include_str!("../../published/guards/phoronix-2012-guard-ord
 pub struct Evidence {
     taken: Vec<Taken>,
     orders: Option<Orders>,
-    /// The full form, as far as it is carried.
+    /// The full form, as far as it is stored.
     full: Vec<Cell>,
-    /// Device of a system, as it is named in experiments.
+    /// Device of each system, by its name in experiments.
     devices: BTreeMap<String, String>,
 }
 
 impl Evidence {
-    /// What is carried of it.
+    /// The stored evidence of a publication.
     pub fn of(p: &Publication) -> Evidence {
         let cells = p.experiment(true).map(|e| e.cells).unwrap_or_default();
         let device = |c: &crate::experiment::CellPlan| {
@@ -40,15 +40,16 @@ impl Evidence {
             devices: cells.iter().filter_map(device).collect(),
         }
     }
-    /// What taking a cause out did, of a test with this beyond the quick form (empty: nothing).
+    /// The result without a cause, for a test with the addition `with` to the quick form (empty:
+    /// none).
     pub fn of_cause(&self, group: &str, with: &str) -> Option<&Taken> {
         let mut all = self.taken.iter();
         all.find(|t| {
             t.group == group && t.with.starts_with(with) && t.with.is_empty() == with.is_empty()
         })
     }
-    /// One scheduler on a new drive over the same on a worn one, least and most over the systems of
-    /// a test that begins with this.
+    /// Ratio of a scheduler on a new drive to the same scheduler on a worn one: minimum and maximum
+    /// over the systems of tests whose name starts with `test`.
     pub fn worn(&self, test: &str) -> Option<(f64, f64)> {
         let own = self.orders.iter().flat_map(|o| &o.pairs);
         let own = own
@@ -59,12 +60,12 @@ impl Evidence {
             Some((least.min(x), most.max(x)))
         })
     }
-    /// Most that all tests of a system wrote to its drive in the order of the columns, GB.
+    /// The most that all tests of a system wrote to its drive in column order, in GB.
     pub fn written_gb(&self) -> Option<f64> {
         let all = self.orders.iter().flat_map(|o| o.written_gb.values());
         all.copied().max_by(f64::total_cmp)
     }
-    /// Is all of it there that today's runs can give?
+    /// Whether all evidence that the current runs can give is present.
     pub fn whole(&self, p: &Publication) -> bool {
         let flash = |c: &Published| {
             let device = self.devices.get(&c.system);
@@ -73,7 +74,7 @@ impl Evidence {
         let orders = self.orders.is_some() || !p.published().iter().any(flash);
         self.taken.len() == ablations::causes(p) && orders
     }
-    /// The full form's prediction of a pair, first over second.
+    /// The full form's prediction of a pair, first divided by second.
     pub(super) fn full(&self, p: &Published, pair: &Pair) -> Option<f64> {
         let same = |c: &&Cell| {
             let own = &c.published;
@@ -81,7 +82,7 @@ impl Evidence {
         };
         self.full.iter().find(same)?.pair(pair)
     }
-    /// What taking the cause of a group out of a published test did.
+    /// Describes the result of removing a group's cause from a published test.
     pub(super) fn taken(&self, group: &str) -> Option<String> {
         let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         let said = |t: &Taken| {
@@ -103,7 +104,7 @@ impl Evidence {
         let all: Vec<String> = own.map(said).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
-    /// The order of runs.
+    /// Describes the effect of the order of runs.
     pub(super) fn order(&self, p: &Published, pair: &Pair) -> String {
         let name = |i: usize| p.sides[i].scheduler.as_str();
         let pair = format!("{} : {}", name(pair.one), name(pair.other));

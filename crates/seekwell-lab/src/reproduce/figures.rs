@@ -1,4 +1,4 @@
-//! What was published, and what may be said of it by itself.
+//! The published figures, and what they show by themselves.
 
 use crate::analysis::{Analysis, ColumnOrder, analyse, column_order};
 use crate::import::{Input, Options, import};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 const TESTS: &str = include_str!("../../published/tests.csv");
 
-/// What a test is about.
+/// What a test measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
     Cpu,
 }
 
-/// A line of the figures.
+/// A line of the figures file.
 #[derive(Clone, Debug, Deserialize)]
 struct Figure {
     system: String,
@@ -59,114 +59,116 @@ pub struct PublishedSide {
     pub digits: String,
     /// Its error, as published.
     pub error: Option<f64>,
-    /// `SE` or `SD`; empty: no error was published.
+    /// `SE` or `SD`; empty if no error was published.
     pub kind_of_error: String,
-    /// Runs; `None`: not published.
+    /// Number of runs; `None` if not published.
     pub n: Option<u32>,
 }
 
 /// Two figures of one test.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pair {
-    /// First, by place in [`Published::sides`].
+    /// First figure, by index in [`Published::sides`].
     pub one: usize,
-    /// Second.
+    /// Second figure.
     pub other: usize,
-    /// First over second.
+    /// First divided by second.
     pub ratio: f64,
-    /// p of Welch's test; `None`: no error was published, or the figure is made of others.
+    /// p value of Welch's test; `None` if no error was published, or the figure is derived from
+    /// others.
     pub p: Option<f64>,
-    /// After Holm within the test.
+    /// `p` after Holm's correction within the test.
     pub p_cell: Option<f64>,
-    /// After Holm over the publication.
+    /// `p` after Holm's correction over the publication.
     pub p_all: Option<f64>,
 }
 
 impl Pair {
-    /// Least difference that is scored: figures of a ratio nearer to 1 are listed only.
+    /// Smallest difference that is scored; smaller ones are only listed.
     pub const SCORED: f64 = 0.05;
 
-    /// It differs at 5 %, uncorrected.
+    /// Whether it differs at 5 %, uncorrected.
     pub fn differs(&self) -> bool {
         self.p.is_some_and(|p| p < 0.05)
     }
-    /// It holds after Holm within its test.
+    /// Whether it holds after Holm's correction within its test.
     pub fn holds(&self) -> bool {
         self.p_cell.is_some_and(|p| p < 0.05)
     }
-    /// It holds, and is large enough to be scored.
+    /// Whether it holds and is large enough to be scored.
     pub fn scored(&self) -> bool {
         self.holds() && (self.ratio - 1.0).abs() >= Self::SCORED
     }
 }
 
-/// A test on a system, as published, and what of ours it is.
+/// A published test on a system, and the matching parts of our experiment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Published {
     /// System: the name of the machine in our experiment.
     pub system: String,
     /// Test.
     pub workload: String,
-    /// What was measured.
+    /// The measured quantity.
     pub metric: String,
     /// Unit, as published.
     pub unit: String,
-    /// Larger is better.
+    /// True if larger is better.
     pub higher_is_better: bool,
     /// The workload of our experiment.
     pub run: String,
-    /// Figures of a run, of which the mean is taken.
+    /// Figures of a run whose mean is taken.
     pub figures: Vec<String>,
-    /// The mean is multiplied by it.
+    /// Factor for the mean.
     pub times: f64,
-    /// What the test is about.
+    /// What the test measures.
     pub kind: Kind,
-    /// A constant of the models was fitted to it, or to one of its kind on the same drive.
+    /// A constant of the models was fitted to it, or to a test of its kind on the same drive.
     pub fitted: bool,
-    /// Group of effects that its differences belong to, `A` to `L`; empty: none.
+    /// Group of effects that its differences belong to, `A` to `L`; empty if none.
     pub group: String,
-    /// In the quick form figures are multiplied by it.
+    /// Factor for figures of the quick form.
     pub quick_factor: f64,
-    /// What is smaller in the quick form; empty: nothing.
+    /// What is smaller in the quick form; empty if nothing.
     pub quick: String,
     /// Figures.
     pub sides: Vec<PublishedSide>,
-    /// Every two of them.
+    /// All pairs of figures.
     pub pairs: Vec<Pair>,
 }
 
 impl Published {
-    /// `fs-mark 3.3: 1000 Files, 1MB Size (file creation rate)`, short where the metric adds nothing.
+    /// `fs-mark 3.3: 1000 Files, 1MB Size (file creation rate)`; shorter if the metric adds
+    /// nothing.
     pub fn title(&self, again: bool) -> String {
         match again {
             true => format!("{} ({})", self.workload, self.metric),
             false => self.workload.clone(),
         }
     }
-    /// +1: larger is better; -1: smaller.
+    /// +1 if larger is better; -1 if smaller is better.
     pub fn sign(&self) -> f64 {
         if self.higher_is_better { 1.0 } else { -1.0 }
     }
-    /// Made of other figures, so that it is no test of its own.
+    /// Whether it is derived from other figures, so that it is not a test of its own.
     pub fn derived(&self) -> bool {
         self.figures.len() > 1 || self.times != 1.0
     }
 }
 
 fn records<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
-    // The project's own files, which a test reads whole.
+    // These are the project's own files; a test checks that they parse completely.
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().filter_map(Result::ok).collect()
 }
 
-/// `insert+update` is the mean of two figures, `rate*3` three times one.
+/// Parses a figure: `insert+update` is the mean of two figures, `rate*3` is three times one.
 fn figure(text: &str) -> (Vec<String>, f64) {
     let (names, times) = text.split_once('*').unwrap_or((text, "1"));
     let names = names.split('+').map(str::to_owned).collect();
     (names, times.parse().unwrap_or(1.0))
 }
 
-/// The figures of a publication, test by test, in the order of publication.
+/// The figures of a publication, test by test, in published order.
 pub(super) fn read(publication: &str, text: &str) -> Vec<Published> {
     let tests: Vec<Test> = records(TESTS);
     let mut all: Vec<Published> = Vec::new();
@@ -241,7 +243,7 @@ fn label(at: usize) -> String {
     format!("test {at}")
 }
 
-/// The figures that have errors, read as any table of foreign results is, and judged.
+/// Imports the figures that have errors like any other foreign table, and analyses them.
 fn analysed(all: &[Published]) -> Option<Analysis> {
     let mut text =
         "system,workload,metric,unit,direction,scheduler,value,error,kind_of_error,n\n".to_owned();
@@ -298,7 +300,7 @@ fn take_p(p: &mut Published, analysis: &Option<Analysis>, label: &str) {
     }
 }
 
-/// How often the schedulers of a system rank in the order of its columns.
+/// How often a system's schedulers rank in the order of its columns.
 pub(super) fn column_orders(all: &[Published]) -> Vec<ColumnOrder> {
     analysed(all).map_or(Vec::new(), |a| column_order(&a))
 }

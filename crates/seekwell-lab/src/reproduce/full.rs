@@ -1,6 +1,6 @@
-//! The full form's figures, as they were when it was run last, carried in the project: what the
-//! quick form's are held against, and what ours scatter by beside what the published ones do. They
-//! count only while they are of the runs that the full forms are today.
+//! Stored figures of the last run of each full form. The quick forms are compared with them, and so
+//! is the scatter of the published figures. They count only while their runs match the current full
+//! forms.
 
 use super::figures::{Published, PublishedSide};
 use super::guard::{Figures, Kept, Line, hash};
@@ -12,13 +12,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 const FULL: &str = include_str!("../../published/guards/full.jsonl");
-/// What lines hold.
+/// The contents of a stored line.
 const MEAN: &str = "mean";
 const ERROR: &str = "standard error";
 const RUNS: &str = "runs";
 
-/// Published tests beside the full form's figures, from what is carried; `None`: nothing is, or it
-/// is of other runs.
+/// Published tests with the stored figures of the full form; `None` if there are none, or if they
+/// come from other runs.
 pub fn carried(p: &Publication) -> Option<Vec<Cell>> {
     read(p, &Kept::read(FULL))
 }
@@ -41,10 +41,10 @@ fn read(p: &Publication, kept: &Kept) -> Option<Vec<Cell>> {
     Some(p.published().into_iter().enumerate().map(cell).collect())
 }
 
-/// What is to be carried of a full form: two lines.
+/// The two lines to store for a full form.
 ///
 /// # Errors
-/// None, as a test holds: the files are the project's own.
+/// None in practice: the files are the project's own, and a test checks them.
 pub fn lines(p: &Publication, r: &Reproduction) -> Result<[Line; 2], crate::experiment::Faults> {
     let of = hash(&p.experiment(false)?);
     let line = |what: &str, figure: &dyn Fn(&Ours) -> Option<f64>| Line {
@@ -61,33 +61,33 @@ pub fn lines(p: &Publication, r: &Reproduction) -> Result<[Line; 2], crate::expe
     Ok([line(MEAN, &|o| Some(o.mean)), line(ERROR, &|o| o.se)])
 }
 
-/// The quick form of a test beside the full one, over systems and schedulers.
+/// A test's quick form compared with its full form, over systems and schedulers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaled {
-    /// Which; empty: all of the publication.
+    /// The test; empty for the whole publication.
     pub test: String,
-    /// Figures that both have.
+    /// Figures that both forms have.
     pub figures: usize,
     /// Median of |ln (quick / full)|.
     pub median: Option<f64>,
-    /// The largest of them.
+    /// Largest |ln (quick / full)|.
     pub largest: Option<f64>,
-    /// System and scheduler of the largest.
+    /// System and scheduler of the largest deviation.
     pub at: String,
 }
 
-/// The quick form beside the full one.
+/// The quick form compared with the full form.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaling {
-    /// Runs behind a figure of the full form.
+    /// Runs per figure of the full form.
     pub runs: usize,
-    /// Over all figures.
+    /// Comparison over all figures.
     pub all: Scaled,
-    /// Share of them within 35 %.
+    /// Fraction of figures within 35 %.
     pub near: f64,
-    /// Median of the difference of log ratios of pairs.
+    /// Median difference of the pairs' log ratios.
     pub pairs: Option<f64>,
-    /// Test by test.
+    /// Comparison by test.
     pub tests: Vec<Scaled>,
 }
 
@@ -95,7 +95,7 @@ fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-/// |ln (quick / full)| with the system and scheduler that it is of.
+/// |ln (quick / full)|, with system and scheduler.
 type Off = (f64, String);
 
 fn scaled(test: &str, all: &[Off]) -> Scaled {
@@ -109,7 +109,7 @@ fn scaled(test: &str, all: &[Off]) -> Scaled {
     }
 }
 
-/// Of two forms of one publication.
+/// Compares two forms of one publication.
 pub fn scaling(quick: &[Cell], full: &[Cell]) -> Scaling {
     let (mut all, mut pairs) = (Vec::new(), Vec::new());
     let mut tests: Vec<(String, Vec<Off>)> = Vec::new();
@@ -147,24 +147,24 @@ pub fn scaling(quick: &[Cell], full: &[Cell]) -> Scaling {
     }
 }
 
-/// What the figures of a system scatter by, published and ours.
+/// Scatter of a system's figures, published and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scatter {
     /// System.
     pub system: String,
-    /// Figures with an error, published and of ours.
+    /// Figures for which both the publication and we have an error.
     pub figures: usize,
-    /// Runs behind a figure of ours.
+    /// Runs per figure of ours.
     pub runs: usize,
-    /// Median of the published standard errors over their means.
+    /// Median of the published standard errors divided by their means.
     pub published: Option<f64>,
-    /// The same of ours.
+    /// Median of our standard errors divided by their means.
     pub ours: Option<f64>,
-    /// Figures of ours that were the same in every run.
+    /// Figures of ours that were equal in every run.
     pub same: usize,
 }
 
-/// Standard error over the mean, as published.
+/// Published standard error divided by the mean.
 fn published_error(s: &PublishedSide) -> Option<f64> {
     let runs = f64::from(s.n.filter(|n| *n > 1)?);
     let se = match s.kind_of_error.as_str() {
@@ -174,7 +174,7 @@ fn published_error(s: &PublishedSide) -> Option<f64> {
     Some(se / s.value)
 }
 
-/// The errors of a system's figures over their means, published and ours.
+/// Relative errors of a system's figures, published and ours.
 #[derive(Default)]
 struct Errors {
     system: String,
@@ -182,7 +182,7 @@ struct Errors {
     both: Vec<(f64, f64)>,
 }
 
-/// System by system; nothing where one of both has no errors.
+/// The scatter by system; systems without errors on either side are left out.
 pub fn scatter(cells: &[Cell]) -> Vec<Scatter> {
     let mut all: Vec<Errors> = Vec::new();
     for c in cells {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::reproduce::PUBLICATIONS;
 
-    /// Ours are the published figures times a factor, the same in all of three runs but one.
+    /// Our figures are the published ones times a factor; all but one are equal in all three runs.
     fn cells(p: &Publication, factor: f64) -> Vec<Cell> {
         let cell = |(i, published): (usize, Published)| Cell {
             ours: published
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(said[0], ("Penryn + HDD", 60, 3));
         assert!(said[1..].iter().all(|s| s.2 == 0), "{said:?}");
         assert!(all.iter().all(|s| s.published > Some(0.0)));
-        // Nothing is told of what has no errors.
+        // Figures without errors are left out.
         assert!(scatter(&cells(&PUBLICATIONS[4], 1.0)).is_empty());
     }
 

@@ -1,15 +1,15 @@
-//! Published scheduler comparisons, run again by prediction: five experiments with the machine, the
-//! drive and the kernel of their time, the figures that were published, and what ours are worth
-//! beside models that know nothing.
+//! Reproduction of published scheduler comparisons by prediction. There are five experiments, each
+//! with the machine, the drive and the kernel of its time. The predictions are compared with the
+//! published figures and with null models.
 //!
-//! Experiments and figures are files in `published/`: an experiment file for each publication, one for
-//! its quick form, the figures as they were printed, and `tests.csv`, which says for each published
-//! test of each system which workload of ours it is, which figure of a run, and whether a constant
-//! of the models was fitted to it. No constant depends on a scheduler.
+//! Experiments and figures are files in `published/`: for each publication an experiment file, one
+//! for its quick form, and the figures as printed. `tests.csv` maps each published test of each
+//! system to our workload and to a figure of its runs. It also says whether a constant of the
+//! models was fitted to the test. No constant depends on a scheduler.
 //!
-//! [`guard`] asks what is left of a score when constants, labels, causes or the order of runs are others.
+//! [`guard`] checks how scores change with other constants, labels, causes or orders of runs.
 //!
-//! Left out: the drives' state between published runs, which no publication tells.
+//! Not modelled: the state of the drives between published runs, which no publication states.
 
 mod doing;
 mod evidence;
@@ -38,13 +38,13 @@ use std::path::Path;
 /// A published comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Publication {
-    /// What it is called here.
+    /// Short name.
     pub name: &'static str,
-    /// In a sentence.
+    /// Title in one sentence.
     pub title: &'static str,
-    /// Standard deviation above which the original called a figure noisy, in its unit.
+    /// Standard deviation above which the original called a figure noisy, in the figure's unit.
     pub sd_cutoff: Option<f64>,
-    /// Kind of operation of which the original showed every second.
+    /// Kind of operation that the original showed second by second.
     pub by_second: Option<&'static str>,
     experiment: &'static str,
     quick: &'static str,
@@ -68,7 +68,7 @@ macro_rules! publication {
     };
 }
 
-/// All of them.
+/// All publications.
 pub const PUBLICATIONS: &[Publication] = &[
     publication!(
         "phoronix-2012",
@@ -93,13 +93,13 @@ pub const PUBLICATIONS: &[Publication] = &[
     publication!("mysql-2008", "A SATA disk under kernel 2.6: a MySQL scan"),
 ];
 
-/// The word for all of them.
+/// The name that selects all publications.
 pub const ALL: &str = "all";
 
-/// Those of that name, or all.
+/// The publication with this name, or all.
 ///
 /// # Errors
-/// There is none; says which there are.
+/// There is no such publication; the error lists the names.
 pub fn find(name: &str) -> Result<Vec<&'static Publication>, String> {
     let all: Vec<&Publication> = PUBLICATIONS.iter().collect();
     if name == ALL {
@@ -115,21 +115,21 @@ pub fn find(name: &str) -> Result<Vec<&'static Publication>, String> {
 }
 
 impl Publication {
-    /// Its experiment file, as it stands in `published/`.
+    /// Its experiment file, as in `published/`.
     pub fn text(&self, quick: bool) -> &'static str {
         if quick { self.quick } else { self.experiment }
     }
-    /// The experiment.
+    /// Its experiment.
     ///
     /// # Errors
-    /// None, as a test holds: the files are the project's own.
+    /// None in practice: the files are the project's own, and a test checks them.
     pub fn experiment(&self, quick: bool) -> Result<Experiment, Faults> {
         Experiment::from_toml(self.text(quick), Path::new("."))
     }
-    /// The experiment with so many runs of each, not as many as its file says.
+    /// Its experiment with another number of runs than its file states.
     ///
     /// # Errors
-    /// None, as a test holds, up to as many as an experiment may have.
+    /// None in practice (a test checks it), up to the largest number of runs of an experiment.
     pub fn runs(&self, quick: bool, repeats: Option<u32>) -> Result<Experiment, Faults> {
         let own = |line: &str| match (repeats, line.starts_with("repeats = ")) {
             (Some(n), true) => format!("repeats = {n}\n"),
@@ -138,17 +138,17 @@ impl Publication {
         let text: String = self.text(quick).lines().map(own).collect();
         Experiment::from_toml(&text, Path::new("."))
     }
-    /// What was published, test by test and system by system, in the order of publication.
+    /// The published figures, by test and system, in published order.
     pub fn published(&self) -> Vec<Published> {
         figures::read(self.name, self.figures)
     }
-    /// Ours beside it.
+    /// Our results compared with the published figures.
     pub fn reproduction(&self, results: &Results, quick: bool) -> Reproduction {
         let published = self.published().into_iter();
         let cells = published.map(|p| ours::beside(p, results, quick));
         self.judged(cells.collect(), quick)
     }
-    /// The full form as it was run last, where what is carried is of today's runs.
+    /// The stored full form, if it matches the current runs.
     pub fn in_full(&self) -> Option<Reproduction> {
         Some(self.judged(full::carried(self)?, false))
     }
@@ -169,25 +169,25 @@ impl Publication {
     }
 }
 
-/// A publication with ours beside.
+/// A publication compared with our results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduction {
-    /// Which.
+    /// Short name.
     pub name: &'static str,
-    /// In a sentence.
+    /// Title in one sentence.
     pub title: &'static str,
-    /// Smaller than published, scaled.
+    /// True for the smaller, scaled form.
     pub quick: bool,
-    /// Runs behind a figure of ours, at most.
+    /// Largest number of runs per figure of ours.
     pub repeats: usize,
     /// Every published test of every system.
     pub cells: Vec<Cell>,
-    /// How near figures are.
+    /// How close the figures are.
     pub level: Vec<Level>,
-    /// What the differences that hold are worth, by group of effects and over all.
+    /// Skill for the differences that hold, by group of effects and over all.
     pub skill: Vec<Skill>,
-    /// Where nothing differed.
+    /// Results for pairs without a difference.
     pub agreement: Agreement,
-    /// Was it the scheduler's doing?, for each pair that differs at 5 %, uncorrected.
+    /// Whether the scheduler caused the difference, for each pair that differs at 5 %, uncorrected.
     pub judgements: Vec<Judgement>,
 }

@@ -1,4 +1,4 @@
-//! Our figures beside the published ones.
+//! Our figures next to the published ones.
 
 use super::figures::{Pair, Published};
 use crate::results::{Outcome, Results, Run};
@@ -10,33 +10,33 @@ use serde::Serialize;
 pub struct Ours {
     /// Mean over runs.
     pub mean: f64,
-    /// Its standard error; `None`: one run.
+    /// Standard error of the mean; `None` for one run.
     pub se: Option<f64>,
-    /// Runs.
+    /// Number of runs.
     pub n: usize,
 }
 
-/// A published test on a system with ours beside.
+/// A published test on a system, with our figures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// What was published.
+    /// The published test.
     #[serde(flatten)]
     pub published: Published,
-    /// Ours, in the order of the published sides; `None`: it did not run, or failed.
+    /// Our figures, in the order of the published sides; `None` if not run or failed.
     pub ours: Vec<Option<Ours>>,
 }
 
 impl Cell {
-    /// Runs behind figures.
+    /// Number of runs of each figure.
     pub fn runs(&self) -> impl Iterator<Item = usize> + '_ {
         self.ours.iter().flatten().map(|o| o.n)
     }
-    /// Ours over the published one.
+    /// Our figure divided by the published one.
     pub fn ratio(&self, side: usize) -> Option<f64> {
         let ours = self.ours.get(side).copied().flatten()?;
         Some(ours.mean / self.published.sides.get(side)?.value)
     }
-    /// Ours for a pair, first over second.
+    /// Our ratio for a pair, first divided by second.
     pub fn pair(&self, p: &Pair) -> Option<f64> {
         let of = |i: usize| self.ours.get(i).copied().flatten().map(|o| o.mean);
         let ratio = of(p.one)? / of(p.other)?;
@@ -44,14 +44,14 @@ impl Cell {
     }
 }
 
-/// The figure of a run: the mean of the named ones.
+/// The figure of a run: the mean of the named values.
 fn value(p: &Published, run: &Run) -> Option<f64> {
     let all: Option<Vec<f64>> = p.figures.iter().map(|f| run.value(f)).collect();
     let all = all.filter(|a| !a.is_empty())?;
     Some(mean(&all) * p.times)
 }
 
-/// Ours for what was published. A quick form may run on a machine made smaller (`SYSTEM, an eighth`).
+/// Our figures for a published test. A quick form may use a smaller machine (`SYSTEM, an eighth`).
 pub(super) fn beside(p: Published, results: &Results, quick: bool) -> Cell {
     let on = |m: &str| {
         let rest = m.strip_prefix(p.system.as_str());

@@ -1,4 +1,4 @@
-//! What the originals showed beside figures: a table of the systems, and every second of a run.
+//! Other contents of the originals: a table of the systems, and the seconds of a run.
 
 use super::Publication;
 use crate::results::{Layer, Outcome, Results, SeriesRow, StoreError, series};
@@ -6,20 +6,20 @@ use seekwell::words::named_machine;
 use serde::Serialize;
 use std::path::Path;
 
-/// A system as it was published, and as it is modelled.
+/// A system as published, and as modelled.
 #[derive(Clone, Debug, Serialize)]
 pub struct System {
     /// Name.
     pub name: String,
-    /// What was published of the machine, in a line.
+    /// The published description of the machine, in one line.
     pub published: String,
-    /// Cores, their speed, memory, file system, kernel and HZ of ours.
+    /// Our model: cores, their speed, memory, file system, kernel and HZ.
     pub modelled: String,
     /// Our device.
     pub device: String,
 }
 
-/// The `use` of a machine in an experiment file.
+/// The `use` value of a machine in an experiment file.
 fn used(text: &str, name: &str) -> Option<String> {
     let table: toml::Table = text.parse().ok()?;
     let machines = table.get("machine")?.as_array()?;
@@ -29,7 +29,7 @@ fn used(text: &str, name: &str) -> Option<String> {
     Some(own?.get("use")?.as_str()?.to_owned())
 }
 
-/// The systems of a publication, in its order.
+/// The systems of a publication, in published order.
 pub fn systems(p: &Publication) -> Vec<System> {
     let text = p.text(false);
     let mut all: Vec<System> = Vec::new();
@@ -73,13 +73,13 @@ pub fn systems(p: &Publication) -> Vec<System> {
 /// One second of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
-    /// Since the run began, s.
+    /// Seconds since the run began.
     pub at_s: u64,
-    /// Operations that ended in it.
+    /// Operations that ended in this second.
     pub ops: u64,
-    /// Mean of their latencies, ms.
+    /// Mean latency, in ms.
     pub mean_ms: f64,
-    /// Standard deviation of them, ms.
+    /// Standard deviation of the latencies, in ms.
     pub sd_ms: f64,
 }
 
@@ -88,7 +88,7 @@ pub struct Second {
 pub struct Seconds {
     /// Scheduler.
     pub scheduler: String,
-    /// Seconds in which something ended, ascending.
+    /// Seconds in which an operation ended, ascending.
     pub seconds: Vec<Second>,
 }
 
@@ -106,7 +106,7 @@ impl Second {
             sd_ms: libm::sqrt(variance),
         }
     }
-    /// Several as one.
+    /// Merges several seconds into one.
     pub fn together(all: &[Second]) -> Option<Second> {
         let ops: u64 = all.iter().map(|s| s.ops).sum();
         let n = ops.max(1) as f64;
@@ -123,7 +123,7 @@ impl Second {
     }
 }
 
-/// Every second of one kind of operation, of each scheduler's first run, from a complete folder.
+/// Every second of one kind of operation, for each scheduler's first run, from a complete folder.
 ///
 /// # Errors
 /// The folder cannot be read.

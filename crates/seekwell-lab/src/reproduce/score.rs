@@ -1,6 +1,6 @@
-//! What predictions are worth, beside models that know nothing: one that is blind to schedulers and
-//! has the right level, a ranking of the schedulers that is the same for all tests of a system, and
-//! ours with the schedulers' labels permuted.
+//! Scores of the predictions, compared with null models: a model without schedulers but with the
+//! right level, a fixed ranking of the schedulers for all tests of a system, and our own figures
+//! with permuted scheduler labels.
 
 use super::figures::{Kind, Pair};
 use super::ours::Cell;
@@ -9,38 +9,38 @@ use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-/// Figures within this are near.
+/// Figures within this relative distance count as near.
 pub const NEAR: f64 = 0.35;
-/// Draws of permuted labels.
+/// Number of permutations drawn.
 const DRAWS: usize = 2_000;
-/// What prediction is judged by.
+/// The tests that judge the predictions.
 pub(super) const UNFITTED: &str = "disk tests, nothing fitted";
-/// The same where the processor decides.
+/// The same kind of tests, but limited by the processor.
 pub(super) const UNFITTED_CPU: &str = "processor tests, nothing fitted";
 
 fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-/// How near figures are to the published ones.
+/// How close our figures are to the published ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// Of which figures.
+    /// The set of figures.
     pub what: &'static str,
-    /// How many.
+    /// Number of figures.
     pub figures: usize,
     /// Median of |ln (ours / published)|.
     pub median: Option<f64>,
-    /// Share within 35 %.
+    /// Fraction within 35 %.
     pub near: f64,
-    /// The same of the blind model: the mean of the schedulers' published figures, so that its level
-    /// is right by construction.
+    /// Median of the blind model: the mean of the schedulers' published figures, so its level is
+    /// right by construction.
     pub blind_median: Option<f64>,
-    /// Share of it.
+    /// Fraction of the blind model's figures within 35 %.
     pub blind_near: f64,
 }
 
-/// Disk tests that nothing was fitted to, disk tests that something was fitted to, processor tests.
+/// Three sets: disk tests without fitted constants, disk tests with them, processor tests.
 pub fn level(cells: &[Cell]) -> Vec<Level> {
     let of = |what: &'static str, kind: Kind, fitted: bool| {
         let (mut ours, mut blind) = (Vec::new(), Vec::new());
@@ -78,32 +78,32 @@ pub fn level(cells: &[Cell]) -> Vec<Level> {
     all
 }
 
-/// Skill: 1 - sum |ln ours - ln published| / sum |ln published| over pairs; 1 is exact, 0 what a model
-/// has that knows no scheduler, and it has no lower end.
+/// Skill: 1 - sum |ln ours - ln published| / sum |ln published| over pairs. 1 is exact; 0 is the
+/// skill of a model without schedulers; there is no lower limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Skill {
-    /// Group of effects; empty: all.
+    /// Group of effects; empty for all.
     pub group: String,
-    /// Pairs that hold after Holm within their test and differ by 5 % and more.
+    /// Pairs that hold after Holm's correction within their test and differ by at least 5 %.
     pub pairs: usize,
-    /// Of them, those that ours has a figure for.
+    /// Pairs for which we have figures.
     pub compared: usize,
-    /// Share of the sum of all groups: how much hangs on it.
+    /// Share of the group in the sum over all groups: its weight.
     pub weight: f64,
-    /// Ours has the same sign.
+    /// Pairs for which our sign is right.
     pub signs: usize,
-    /// Skill of ours.
+    /// Our skill.
     pub ours: Option<f64>,
-    /// Of a fixed ranking: the mean of the same two schedulers over all other disk tests of the
-    /// system.
+    /// Skill of a fixed ranking: the mean ratio of the same two schedulers over all other disk
+    /// tests of the system.
     pub fixed: Option<f64>,
-    /// Of ours with labels permuted within each test: the mean over all permutations.
+    /// Skill of our figures with labels permuted within each test: the mean over all permutations.
     pub permuted: Option<f64>,
-    /// Share of permutations, drawn for all tests at once, that are at least as good as ours.
+    /// Fraction of permutations, drawn for all tests at once, that are at least as good as ours.
     pub as_good: Option<f64>,
 }
 
-/// A pair that is scored.
+/// A scored pair.
 struct Scored<'a> {
     cell: usize,
     pair: &'a Pair,
@@ -113,8 +113,8 @@ struct Scored<'a> {
     fixed: f64,
 }
 
-/// The mean log ratio of the same schedulers over all other disk tests of the system, in the
-/// direction that is better, turned to that of this test.
+/// The mean log ratio of the same schedulers over all other disk tests of the system. Positive
+/// values mean better; the sign is then converted to the direction of this test.
 fn fixed(cells: &[Cell], at: usize, pair: &Pair) -> f64 {
     let own = &cells[at].published;
     let names = |c: &Cell, p: &Pair| {
@@ -156,7 +156,7 @@ fn share_of(errors: f64, sizes: f64) -> Option<f64> {
     (sizes > 0.0).then(|| 1.0 - errors / sizes)
 }
 
-/// The mean error of a pair over all ways to give our figures to its two schedulers.
+/// The mean error of a pair over all assignments of our figures to its two schedulers.
 fn permuted(c: &Cell, s: &Scored<'_>) -> Option<f64> {
     let logs: Option<Vec<f64>> = c.ours.iter().map(|o| o.map(|o| ln(o.mean))).collect();
     let logs = logs?;
@@ -171,7 +171,7 @@ fn permuted(c: &Cell, s: &Scored<'_>) -> Option<f64> {
     Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
 }
 
-/// Errors over these pairs of drawn permutations.
+/// The errors of random permutations over these pairs.
 fn drawn(cells: &[Cell], pairs: &[&Scored<'_>]) -> Vec<f64> {
     let mut rng = Pcg64Mcg::new(0x9e37_79b9_7f4a_7c15);
     let mut all = Vec::with_capacity(DRAWS);
@@ -199,15 +199,15 @@ fn drawn(cells: &[Cell], pairs: &[&Scored<'_>]) -> Vec<f64> {
     all
 }
 
-/// Share of drawn permutations whose errors over these pairs are at most ours.
+/// Fraction of random permutations whose error over these pairs is at most ours.
 fn as_good(cells: &[Cell], pairs: &[&Scored<'_>], ours: f64) -> Option<f64> {
     let draws = drawn(cells, pairs);
     let good = draws.iter().filter(|e| **e <= ours + 1e-9).count();
     (!pairs.is_empty()).then(|| good as f64 / draws.len() as f64)
 }
 
-/// Skills of ours with the schedulers' labels permuted within each test, one a draw; empty: nothing
-/// is scored in that group (empty: all).
+/// Skill of our figures with permuted labels, one value per draw. `group` may be empty for all. The
+/// result is empty if no pair of the group is scored.
 pub(super) fn permutations(cells: &[Cell], group: &str) -> Vec<f64> {
     let all = scored(cells);
     let own = |s: &&Scored<'_>| (group.is_empty() || s.group == group) && s.ours.is_some();
@@ -219,7 +219,7 @@ pub(super) fn permutations(cells: &[Cell], group: &str) -> Vec<f64> {
         .collect()
 }
 
-/// By group, and over all; nothing where no difference was shown to hold.
+/// Skill by group and over all; empty if no difference holds.
 pub fn skill(cells: &[Cell]) -> Vec<Skill> {
     let all = scored(cells);
     let total: f64 = all.iter().map(|s| s.published.abs()).sum();
@@ -266,18 +266,18 @@ pub fn skill(cells: &[Cell]) -> Vec<Skill> {
         .collect()
 }
 
-/// Pairs that did not differ.
+/// Pairs without a published difference.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Agreement {
-    /// Published pairs with p of 0.05 and more, uncorrected.
+    /// Published pairs with p >= 0.05, uncorrected.
     pub pairs: usize,
-    /// Of them, with figures of ours.
+    /// Pairs for which we have figures.
     pub compared: usize,
-    /// Ours are within 5 %, too. A model that knows no scheduler has all of them.
+    /// Pairs that are within 5 % in our figures, too. A model without schedulers gets all of them.
     pub right: usize,
 }
 
-/// Of all pairs with errors.
+/// Computes the agreement over all pairs with errors.
 pub fn agreement(cells: &[Cell]) -> Agreement {
     let mut all = Agreement::default();
     for c in cells {

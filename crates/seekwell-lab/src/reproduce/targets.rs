@@ -1,5 +1,5 @@
-//! What was asked of the predictions beforehand, what came of it, and what a model scores that knows
-//! no scheduler and has the right level.
+//! Targets that were set before the predictions, the results, and the scores of a model without
+//! schedulers but with the right level.
 
 use super::Reproduction;
 use super::figures::Kind;
@@ -9,20 +9,20 @@ use crate::stats::{median, range};
 use seekwell_core::numbers::signed;
 use serde::Serialize;
 
-/// One of them.
+/// One target.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
     /// Short name: `skill`, `level`, `near`, `cpu`, `agreement`, `001`, `003`, `004`.
     pub name: &'static str,
-    /// What was asked.
+    /// The requirement.
     pub asked: &'static str,
-    /// What came of it.
+    /// Our result.
     pub ours: String,
-    /// What a blind model has; empty: it is not asked of one.
+    /// The blind model's result; empty if it does not apply.
     pub blind: String,
-    /// Was it met?
+    /// Whether we met it.
     pub met: bool,
-    /// What lies outside; empty: nothing.
+    /// Figures outside the bound.
     pub outside: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ fn share(part: usize, of: usize) -> f64 {
     part as f64 / of.max(1) as f64
 }
 
-/// The figures of a test whose ratio is not within a bound: `0.40 to 0.51`.
+/// The figures of a test whose ratio exceeds a bound: `0.40 to 0.51`.
 fn outside(cells: &[Cell], kind: Kind, bound: f64) -> Vec<String> {
     let mut all = Vec::new();
     for c in cells {
@@ -63,7 +63,7 @@ fn outside(cells: &[Cell], kind: Kind, bound: f64) -> Vec<String> {
     all
 }
 
-/// Ours of a scheduler in a test.
+/// Our figure for a scheduler in a test.
 fn ours(r: &Reproduction, metric: &str, scheduler: &str) -> Option<f64> {
     let c = r.cells.iter().find(|c| c.published.metric == metric)?;
     let at = c
@@ -160,12 +160,12 @@ fn skilled(r: &Reproduction) -> Option<Target> {
     })
 }
 
-/// All that can be told from these.
+/// All targets that these results can answer.
 pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
     let named = |name: &str| all.iter().copied().find(|r| r.name == name);
     let cells: Vec<Cell> = all.iter().flat_map(|r| r.cells.iter().cloned()).collect();
-    // The comparison of twenty tests is what levels were asked of; a phone's nine alike figures
-    // of one test would flatter them.
+    // Targets on levels apply to the comparison with twenty tests. A phone's nine similar figures
+    // of one test would make the result look too good.
     let main = named("phoronix-2012").map_or(cells.clone(), |r| r.cells.clone());
     let levels = level(&main);
     let all_levels = level(&cells);

@@ -1,5 +1,5 @@
-//! The columns of a folder's Parquet files: name, type, unit and meaning. What writes them, what
-//! reads them and the page docs/results.md are all held against this list.
+//! The columns of a folder's Parquet files: name, type, unit and meaning. Writers, readers and the
+//! page docs/results.md are checked against this list.
 
 use arrow_schema::DataType;
 
@@ -8,18 +8,18 @@ use arrow_schema::DataType;
 pub enum Kind {
     /// UTF-8.
     Text,
-    /// Whole numbers, 64 bits with sign.
+    /// Signed 64-bit integers.
     Int,
-    /// Whole numbers, 64 bits without sign.
+    /// Unsigned 64-bit integers.
     Unsigned,
     /// IEEE double.
     Float,
-    /// True or false.
+    /// Booleans.
     Bool,
 }
 
 impl Kind {
-    /// As Arrow names it.
+    /// The Arrow type.
     pub fn arrow(self) -> DataType {
         match self {
             Kind::Text => DataType::Utf8,
@@ -29,7 +29,7 @@ impl Kind {
             Kind::Bool => DataType::Boolean,
         }
     }
-    /// As docs/results.md names it.
+    /// The name in docs/results.md.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -48,13 +48,13 @@ pub struct Column {
     pub name: &'static str,
     /// Type of its values.
     pub kind: Kind,
-    /// Unit; empty: none.
+    /// Unit; empty if there is none.
     pub unit: &'static str,
     /// Values may be missing.
     pub nullable: bool,
-    /// Older results do not have it.
+    /// Older results lack this column.
     pub added: bool,
-    /// What it is.
+    /// Description.
     pub help: &'static str,
 }
 
@@ -63,9 +63,9 @@ pub struct Column {
 pub struct Table {
     /// Name of the file.
     pub file: &'static str,
-    /// What a row is.
+    /// Description of a row.
     pub help: &'static str,
-    /// Columns behind [`RUN`], in their order.
+    /// Columns that follow [`RUN`], in order.
     pub columns: &'static [Column],
 }
 
@@ -93,7 +93,7 @@ const fn maybe(name: &'static str, kind: Kind, unit: &'static str, help: &'stati
 
 use Kind::{Bool, Float, Int, Text, Unsigned};
 
-/// The first columns of every file: which run a row is of.
+/// The first columns of every file, which identify the run.
 pub const RUN: &[Column] = &[
     column(
         "run",

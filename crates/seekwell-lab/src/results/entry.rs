@@ -1,5 +1,6 @@
-//! What is kept of a run: its numbers, its specification, and its record taken apart into rows.
-//! Whole records would be a hundred times as long and would be held, cloned and parsed for nothing.
+//! The stored form of a run: its values, its specification, and its record split into rows.
+//! Complete records would be a hundred times as large; holding, cloning and parsing them would be
+//! wasteful.
 
 use super::hlog;
 use super::{Ended, Interned, Run, Value};
@@ -10,7 +11,7 @@ use seekwell_core::result::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which layer counted: what the workload did, or what the block layer was given.
+/// The layer that counted operations: the workload or the block layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
@@ -22,7 +23,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// As the files name it.
+    /// Name in the files.
     pub const fn name(self) -> &'static str {
         match self {
             Layer::Workload => "workload",
@@ -31,37 +32,37 @@ impl Layer {
     }
 }
 
-/// Operations of one kind of a run: a row of `operations.parquet`. Times are ns.
+/// Operations of one kind in a run: a row of `operations.parquet`. Times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationRow {
-    /// Who counted.
+    /// The layer that counted them.
     pub layer: Layer,
-    /// Which kind: as the script names it, or `read` and `write`.
+    /// Kind: as the script names it, or `read` and `write`.
     pub kind: String,
-    /// How many.
+    /// Number of operations.
     pub count: u64,
     /// Bytes they moved.
     pub bytes: u64,
-    /// Of them, failed; not counted by workloads.
+    /// Failed operations; workloads do not count them.
     pub errors: Option<u64>,
     /// Mean latency.
     #[serde(with = "bits")]
     pub mean_ns: f64,
-    /// Smallest.
+    /// Smallest latency.
     pub min_ns: u64,
-    /// Quantiles, in the order of [`QUANTILES`].
+    /// Quantiles of latency, in the order of [`QUANTILES`].
     pub quantiles_ns: [u64; QUANTILES.len()],
-    /// Largest.
+    /// Largest latency.
     pub max_ns: u64,
-    /// Of the sum of latencies, the time before the block layer had the bio.
+    /// The part of the summed latencies before the block layer received the bio.
     pub held_ns: Option<u64>,
-    /// When the first began, since the run did.
+    /// Start of the first operation, since the start of the run.
     pub began_ns: Option<u64>,
-    /// When the last ended.
+    /// End of the last operation.
     pub ended_ns: Option<u64>,
 }
 
-/// Percentiles that are kept of each kind of operation, with the names of their columns.
+/// Percentiles stored for each kind of operation, with their column names.
 pub const QUANTILES: [(f64, &str); 7] = [
     (50.0, "p50_ns"),
     (75.0, "p75_ns"),
@@ -72,36 +73,37 @@ pub const QUANTILES: [(f64, &str); 7] = [
     (99.99, "p9999_ns"),
 ];
 
-/// One second of one kind: a row of `series.parquet`.
+/// One second of one kind of operation: a row of `series.parquet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesRow(
-    /// Which second since the run began.
+    /// The second, counted from the start of the run.
     pub u64,
-    /// Operations that ended in it.
+    /// Operations that ended in this second.
     pub u64,
     /// Bytes they moved.
     pub u64,
-    /// Sum of their latencies, ns.
+    /// Sum of their latencies, in ns.
     pub u64,
-    /// Largest of them, ns.
+    /// Largest latency, in ns.
     pub u64,
-    /// Of the workload: sum of squares of latencies, square microseconds. Of the block layer:
-    /// writes among the operations.
+    /// For the workload: sum of squared latencies, in square microseconds. For the block layer:
+    /// number of writes among the operations.
     pub u64,
 );
 
-/// The seconds of one kind in which something ended.
+/// The seconds of one kind in which an operation ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// Who counted.
+    /// The layer that counted them.
     pub layer: Layer,
-    /// Which kind: as the script names it, or `all`.
+    /// Kind: as the script names it, or `all`.
     pub kind: String,
-    /// Ascending.
+    /// Seconds, ascending.
     pub seconds: Vec<SeriesRow>,
 }
 
-/// Numbers by their bits: JSON has none that are no numbers, and its readers err in the last digit.
+/// Stores numbers as their bits. JSON cannot represent NaN or infinity, and its parsers can err in
+/// the last digit.
 mod bits {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -113,7 +115,7 @@ mod bits {
     }
 }
 
-/// A metric and its value: name, unit, direction, bits of the step, bits of the value, operations.
+/// A metric with its value: name, unit, direction, bits of the step, bits of the value, operations.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Bits(String, String, bool, Option<u64>, u64, u64);
 
@@ -134,23 +136,23 @@ impl Bits {
     }
 }
 
-/// What the journal keeps of a run.
+/// The journal's entry for a run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// The run; its values are in `values`.
+    /// The run without its values, which are in `values`.
     pub run: Run,
     values: Vec<Bits>,
     /// Canonical text of its specification; empty for imports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec: String,
-    /// JSON of what of its record is in no other file; empty where there is no record.
+    /// JSON of the parts of its record that no other file holds; empty without a record.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub record: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
-    /// Lines of the histogram log.
+    /// Its lines of the histogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub histograms: String,
 }
@@ -169,21 +171,21 @@ impl Slim {
     }
 }
 
-/// The part of an [`Entry`] that `series.parquet` is made of.
+/// The part of an [`Entry`] that goes into `series.parquet`.
 #[derive(Deserialize)]
 pub(super) struct SeriesOf {
     #[serde(default)]
     pub series: Vec<Series>,
 }
 
-/// The part of an [`Entry`] that `operations.parquet` is made of.
+/// The part of an [`Entry`] that goes into `operations.parquet`.
 #[derive(Deserialize)]
 pub(super) struct OperationsOf {
     #[serde(default)]
     pub operations: Vec<OperationRow>,
 }
 
-/// The part of an [`Entry`] that `records.parquet` is made of.
+/// The part of an [`Entry`] that goes into `records.parquet`.
 #[derive(Default, Deserialize)]
 pub(super) struct TextsOf {
     #[serde(default)]
@@ -192,7 +194,7 @@ pub(super) struct TextsOf {
     pub record: String,
 }
 
-/// The part of an [`Entry`] that the histogram log is made of.
+/// The part of an [`Entry`] that goes into the histogram log.
 #[derive(Deserialize)]
 pub(super) struct HistogramsOf {
     #[serde(default)]
@@ -205,7 +207,7 @@ fn whole(mut run: Run, values: &[Bits], metrics: &mut Interned) -> Run {
 }
 
 impl Entry {
-    /// Of a run that gave nothing but its numbers.
+    /// An entry for a run that has only values.
     pub fn bare(run: &Run) -> Self {
         Entry {
             values: run.values.iter().map(Bits::of).collect(),
@@ -220,12 +222,12 @@ impl Entry {
             histograms: String::new(),
         }
     }
-    /// Of a run that ended. `tag` is what its histograms are called.
+    /// An entry for a finished run; `tag` is the tag of its histograms.
     pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {
         let mut entry = Entry::bare(ended.run);
         entry.spec = ended.spec.canonical();
         if let Some(record) = ended.record {
-            // Names, numbers and texts: nothing that JSON cannot hold.
+            // It holds names, numbers and texts, which JSON can always represent.
             entry.record = serde_json::to_string(&Rest::of(record)).unwrap_or_default();
             entry.take_apart(record, tag, scratch);
         }
@@ -287,7 +289,7 @@ fn seconds_of(o: &Operation) -> Vec<SeriesRow> {
     busy.map(row).collect()
 }
 
-/// All quantiles in one walk: each by itself walks thirty thousand counters.
+/// Computes all quantiles in one pass: a pass reads thirty thousand counters.
 fn quantiles(latency: &Latency, buckets: &[(u64, u64)]) -> [u64; QUANTILES.len()] {
     let mut out = [0; QUANTILES.len()];
     let (mut below, mut bucket) = (0, buckets.iter());
@@ -341,7 +343,7 @@ fn no_starved(all: &&[Starved]) -> bool {
     all.is_empty()
 }
 
-/// What of a record is in no other file of the folder.
+/// The parts of a record that no other file of the folder holds.
 #[derive(Serialize)]
 struct Rest<'a> {
     schema: u32,
@@ -428,7 +430,7 @@ mod tests {
         v.as_object().expect("an object").keys().cloned().collect()
     }
 
-    /// A field that a record gains is kept, here or in a file of its own.
+    /// A new field of a record must be stored, here or in a file of its own.
     #[test]
     fn nothing_of_a_record_is_forgotten() {
         let r = Record {

@@ -1,4 +1,4 @@
-//! What an experiment ran on and when: the only file of a folder that knows of clocks and hosts.
+//! When and where an experiment ran: the only file of a folder with clock times and host data.
 
 use seekwell_core::result::{BUILD, Host};
 use serde::{Deserialize, Serialize};
@@ -9,37 +9,37 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Environment {
     /// [`super::RESULTS_VERSION`].
     pub schema: u32,
-    /// Machines of runs for real, in the order they were met; none in simulation.
+    /// Machines of real runs, in order of appearance; empty in simulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Host>,
-    /// From each start of the experiment, or its resumption, to its end.
+    /// Sessions: from each start or resumption of the experiment to its end.
     pub sittings: Vec<Sitting>,
 }
 
 /// One uninterrupted series of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sitting {
-    /// Begin, seconds since 1970.
+    /// Start, in seconds since 1970.
     pub began_unix_s: u64,
-    /// End; absent: it was killed, or goes on.
+    /// End; absent if the session was killed or still runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_unix_s: Option<u64>,
     /// Version of seekwell.
     pub seekwell: String,
-    /// Build of it.
+    /// Build of seekwell.
     pub build: String,
-    /// Runs that ended in it.
+    /// Runs that ended in this session.
     pub runs: u64,
 }
 
-/// Seconds since 1970; 0 before, which no clock should say.
+/// Seconds since 1970; 0 if the clock shows an earlier time.
 fn now_unix_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
 
 impl Environment {
-    /// A sitting begins.
+    /// Starts a session.
     pub(super) fn begin(&mut self) {
         self.schema = super::RESULTS_VERSION;
         self.sittings.push(Sitting {
@@ -50,13 +50,14 @@ impl Environment {
             runs: 0,
         });
     }
-    /// The sitting ends.
+    /// Ends the session.
     pub(super) fn end(&mut self) {
         if let Some(last) = self.sittings.last_mut() {
             last.ended_unix_s = Some(now_unix_s());
         }
     }
-    /// The last sitting was killed, if it has no end: what is stored beyond the others is its.
+    /// If the last session has no end, it was killed: the runs not counted by other sessions are
+    /// its own.
     pub(super) fn killed(&mut self, stored: u64) {
         if let Some((last, before)) = self.sittings.split_last_mut()
             && last.ended_unix_s.is_none()
@@ -64,7 +65,7 @@ impl Environment {
             last.runs = stored.saturating_sub(before.iter().map(|s| s.runs).sum());
         }
     }
-    /// A run ended; true: on a machine not met before.
+    /// Counts a finished run; returns true if the machine is new.
     pub(super) fn ran(&mut self, host: Option<&Host>) -> bool {
         if let Some(last) = self.sittings.last_mut() {
             last.runs += 1;
@@ -73,24 +74,24 @@ impl Environment {
         self.hosts.extend(fresh.cloned());
         fresh.is_some()
     }
-    /// When it was begun, `YYYY-MM-DD hh:mm`, UTC.
+    /// Start of the experiment, `YYYY-MM-DD hh:mm`, UTC.
     pub fn begun(&self) -> Option<String> {
         let first = self.sittings.first()?;
         Some(date(first.began_unix_s))
     }
-    /// When the last sitting ended, or began if it has not, `YYYY-MM-DD hh:mm`, UTC.
+    /// End of the last session, or its start if it has not ended, `YYYY-MM-DD hh:mm`, UTC.
     pub fn last(&self) -> Option<String> {
         let last = self.sittings.last()?;
         Some(date(last.ended_unix_s.unwrap_or(last.began_unix_s)))
     }
 }
 
-/// A time in seconds since 1970 as `YYYY-MM-DD hh:mm`, UTC, by the Gregorian calendar; of times
-/// after the year 9999 its last minute.
+/// Formats seconds since 1970 as `YYYY-MM-DD hh:mm`, UTC, in the Gregorian calendar. Times after
+/// the year 9999 give its last minute.
 pub(super) fn date(unix_s: u64) -> String {
     let unix_s = unix_s.min(253_402_300_799);
     let (days, s) = (unix_s / 86_400, unix_s % 86_400);
-    // Years from March on: the leap day is a year's last. 719,468 days lie before 1970-01-01.
+    // Years start in March, so the leap day is last. 719,468 days lie before 1970-01-01.
     let z = days + 719_468;
     let (era, of_era) = (z / 146_097, z % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,29 +1,29 @@
-//! What can be wrong with a results folder: each error names the file and what to do.
+//! Errors of results folders; each names the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a results folder is not made, read or written.
+/// Why a results folder cannot be made, read or written.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The folder, or a file of it, is not what it should be.
+    /// The folder, or a file in it, is invalid.
     #[error("{}: {what}", path.display())]
     Bad {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
         /// The fault and the remedy.
         what: String,
     },
-    /// Another process works on it.
+    /// Another process is using it.
     #[error("{}: another seekwell is writing there; wait until it has ended", .0.display())]
     Busy(PathBuf),
-    /// It could not be written; what was stored before is still there.
+    /// It could not be written; everything stored before is still there.
     #[error("{}: cannot be written: {source}; {kept}", path.display())]
     Write {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
         /// What is still there, and what to do.
         kept: String,

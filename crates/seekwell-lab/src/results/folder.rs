@@ -1,9 +1,9 @@
-//! A results folder: made once, filled run by run, finished once, never overwritten.
+//! A results folder: created once, filled run by run, finished once, never overwritten.
 //!
-//! While the experiment goes on a journal takes each run as it ends ([`super::journal`]); at the
-//! end its runs are written in their order as Parquet files and histograms, `results.json` last,
-//! and the journal goes. Only then is the folder complete, and it is not changed any more. Whoever
-//! is killed before that goes on from the journal.
+//! While the experiment runs, a journal stores each finished run ([`super::journal`]). At the end
+//! the runs are written in order as Parquet files and histograms. `results.json` is written last,
+//! and the journal is deleted. After that the folder is complete and never changes. An experiment
+//! that is killed earlier continues from the journal.
 
 use super::entry::Entry;
 use super::environment::Environment;
@@ -28,24 +28,24 @@ mod writing;
 
 use writing::Known;
 
-/// The experiment file, as written, or as it would be for the words of a command line.
+/// The experiment file as written, or its equivalent for a command line.
 pub const EXPERIMENT_TEXT: &str = "experiment.toml";
 /// The experiment, expanded.
 pub const EXPERIMENT: &str = "experiment.json";
-/// What it ran on, and when.
+/// When and where it ran.
 pub const ENVIRONMENT: &str = "environment.json";
-/// Runs of an experiment that goes on.
+/// Runs of an unfinished experiment.
 pub const JOURNAL: &str = "journal";
 /// Latency histograms.
 pub const HISTOGRAMS: &str = "histograms.hlog";
-/// What came of it; last of all.
+/// The results; written last.
 pub const RESULTS: &str = "results.json";
 
-/// A results folder that is open: nobody else writes to it.
+/// An open results folder; a lock keeps other writers out.
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    /// Its runs, on the medium; `None`: it is finished.
+    /// The journal of its runs on disk; `None` if the folder is finished.
     journal: Option<Journal>,
     environment: Environment,
     notes: Vec<String>,
@@ -53,26 +53,26 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes a new one for an experiment.
+    /// Creates a folder for an experiment.
     ///
     /// # Errors
-    /// There is something of that name, or it cannot be made there.
+    /// The name exists, or the folder cannot be created there.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
         Folder::make(path, Plan::of(experiment), &experiment.stored())
     }
 
-    /// Makes one of results that are complete: imported ones.
+    /// Creates a folder from complete results, for imports.
     ///
     /// # Errors
-    /// As [`Folder::create`], and those of [`Folder::finish`].
+    /// Those of [`Folder::create`] and [`Folder::finish`].
     pub fn store(path: &Path, results: &Results) -> Result<(), StoreError> {
         Folder::make(path, Plan::of_results(results), "")?.finish(results)
     }
 
-    /// Opens one: a complete one to read it, one that was begun to go on with it.
+    /// Opens a folder: a complete one for reading, an unfinished one to continue.
     ///
     /// # Errors
-    /// There is none; it is damaged, of a newer version, or another process works on it.
+    /// It does not exist, is damaged, has a newer version, or is in use by another process.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         must_be_folder(path)?;
         let finished = path.join(RESULTS).symlink_metadata().is_ok();
@@ -97,10 +97,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens one to go on with an experiment.
+    /// Opens a folder to continue an experiment.
     ///
     /// # Errors
-    /// Those of [`Folder::open`]; it is finished, or of another experiment.
+    /// Those of [`Folder::open`]; it is finished, or belongs to another experiment.
     pub fn resume(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
         let mut folder = Folder::open(path)?;
         if let Some(how) = folder.plan.differs(&Plan::of(experiment)) {
@@ -131,7 +131,8 @@ impl Folder {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).map_err(failed)?;
-        // It takes its name with all that belongs to it in it, or not at all.
+        // It is built under a hidden name and renamed when complete, so that it appears at once or
+        // not at all.
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.part", std::process::id()));
@@ -155,7 +156,7 @@ impl Folder {
                 .map_err(|e| failed(EXPERIMENT_TEXT, e))?;
         }
         write_json(&at.join(EXPERIMENT), &plan).map_err(|e| failed(EXPERIMENT, e))?;
-        // Written, and the experiment has them: they are the most of it.
+        // They are written, and the experiment has them, too; they take most of the memory.
         plan.specs = Vec::new();
         let mut environment = Environment::default();
         environment.begin();
@@ -206,7 +207,8 @@ impl Folder {
         }
         let runs = journal.keys().len();
         self.journal = Some(journal);
-        // The journal's lock is ours: what is half written here is nobody's.
+        // This process holds the journal's lock, so partly written files here belong to nobody
+        // else.
         let at = self.path.clone();
         seekwell_files::sweep(&at).map_err(|e| self.failed(&at, e))?;
         self.environment.killed(runs as u64);
@@ -229,27 +231,27 @@ impl Folder {
         StoreError::write(path, e, kept)
     }
 
-    /// How the experiment it was made for differs from another; `None`: it is that one.
+    /// How its experiment differs from another; `None` if they are the same.
     pub fn differs(&self, experiment: &Experiment) -> Option<String> {
         self.plan.differs(&Plan::of(experiment))
     }
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// It is complete: nothing is added any more.
+    /// Whether it is complete; then nothing can be added.
     pub fn is_finished(&self) -> bool {
         self.journal.is_none()
     }
-    /// What was found amiss, and mended, when it was opened.
+    /// Faults that were found and repaired when it was opened.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
-    /// The runs that are stored, in their order, read from the medium: a folder holds none of them
-    /// in memory. None of a complete one, which [`Folder::read`] reads.
+    /// The stored runs in order, read from disk: a folder keeps none of them in memory. Empty for a
+    /// complete folder, which [`Folder::read`] reads.
     ///
     /// # Errors
-    /// They cannot be read, or are not what was written.
+    /// The runs cannot be read, or differ from what was written.
     pub fn completed(&self) -> Result<Vec<Run>, StoreError> {
         let Some(journal) = &self.journal else {
             return Ok(Vec::new());
@@ -261,16 +263,16 @@ impl Folder {
     pub fn has(&self, key: RunKey) -> bool {
         self.journal.as_ref().is_some_and(|j| j.has(key))
     }
-    /// How many are.
+    /// Number of stored runs.
     fn stored(&self) -> usize {
         self.journal.as_ref().map_or(0, |j| j.keys().len())
     }
 
-    /// Stores a run that ended. When this returns the run is kept, whatever happens to the process;
-    /// a run that is there already is replaced.
+    /// Stores a finished run. After this returns, the run survives a kill of the process. An
+    /// existing run with the same key is replaced.
     ///
     /// # Errors
-    /// It cannot be written (the disk is full): everything stored before stays.
+    /// It cannot be written (the disk is full); everything stored before remains.
     pub fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         let tag = self.tag(ended.run.key);
         let entry = Entry::of(ended, &tag, &mut self.scratch);
@@ -305,13 +307,13 @@ impl Folder {
         format!("{cell}/{label}/{}", key.block)
     }
 
-    /// Writes all files and completes the folder. What `results` says of cells, notes and
-    /// summaries counts; of runs, what it has beside those that were added is added.
+    /// Writes all files and completes the folder. Cells, notes and summaries come from `results`.
+    /// Runs in `results` are added to the stored ones.
     ///
     /// # Errors
-    /// It cannot be written: the runs stay in the journal, and it can be tried again.
+    /// It cannot be written; the runs stay in the journal, and the call can be repeated.
     pub fn finish(&mut self, results: &Results) -> Result<(), StoreError> {
-        // What is known at the end counts: a warm-up is found from the first block.
+        // Values known only at the end take precedence: the first block determines the warm-up.
         let known = Known::of(&results.runs);
         for run in &known.0 {
             if !self.has(run.key) {
@@ -341,11 +343,11 @@ impl Folder {
             .map_err(|e| StoreError::write(&path, e, "the results are complete; remove it"))
     }
 
-    /// Everything statistics are made of: of a complete folder from its files, else from what is
-    /// stored so far.
+    /// Reads the results: from the files of a complete folder, otherwise from the runs stored so
+    /// far.
     ///
     /// # Errors
-    /// A file is missing, damaged, or of somebody else.
+    /// A file is missing, damaged, or belongs to other results.
     pub fn read(&self) -> Result<Results, StoreError> {
         if self.is_finished() {
             return reading::finished(&self.path);
@@ -354,7 +356,7 @@ impl Folder {
     }
 }
 
-/// Runs go into a folder as they end.
+/// A folder stores runs as they end.
 impl Store for Folder {
     fn completed(&mut self) -> Result<Vec<Run>, conduct::StoreError> {
         Folder::completed(self).map_err(|e| conduct::StoreError(e.to_string()))
@@ -365,7 +367,7 @@ impl Store for Folder {
 }
 
 impl Drop for Folder {
-    /// Says when the sitting ended, as far as that can be written.
+    /// Records the end of the session, if it can be written.
     fn drop(&mut self) {
         if !self.is_finished() {
             self.environment.end();
@@ -386,20 +388,20 @@ fn so_far(plan: &Plan, runs: Vec<Run>) -> Results {
     results
 }
 
-/// What a folder's runs ran on, and when.
+/// When and where a folder's runs were made.
 ///
 /// # Errors
-/// It is none, or `environment.json` is missing or damaged.
+/// It is not a results folder, or `environment.json` is missing or damaged.
 pub fn environment(path: &Path) -> Result<Environment, StoreError> {
     must_be_folder(path)?;
     read_json(path, ENVIRONMENT)
 }
 
-/// Reads a folder without touching it, also one that another process is writing to: what is
-/// complete, or what is stored so far.
+/// Reads a folder without changing it, even while another process writes to it: the complete
+/// results, or those stored so far.
 ///
 /// # Errors
-/// As [`Folder::open`], but for a folder that is in use.
+/// Those of [`Folder::open`], except that the folder may be in use.
 pub fn read(path: &Path) -> Result<Results, StoreError> {
     must_be_folder(path)?;
     if path.join(RESULTS).symlink_metadata().is_ok() {
@@ -451,7 +453,8 @@ fn finished(path: &Path) -> StoreError {
 
 fn take_name(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // File systems without it: a folder that came meanwhile has files and is not replaced.
+        // For file systems without this operation: a folder created meanwhile has files, so it is
+        // not replaced.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => std::fs::rename(from, to),
         other => Ok(other?),
     }

@@ -1,7 +1,7 @@
-//! The entry point of the fuzzer of results folders: a folder in which one file is any bytes is
-//! read, or refused with words, by everything that reads one.
+//! Entry point for the fuzzer of results folders. It replaces one file of a folder by arbitrary
+//! bytes. Every reader must then read the folder or reject it with a message.
 //!
-//! Called by a short deterministic run in the tests and by the target under `fuzz/`.
+//! A short deterministic run in the tests calls it, and so does the target under `fuzz/`.
 
 use super::{Folder, environment, histograms, look, read};
 use crate::analysis::analyse;
@@ -15,16 +15,16 @@ const TABLE: &str =
 const BEGUN: &str = "devices = [\"hdd:hitachi-7k200\"]\nschedulers = [\"noop\"]\n\
     workloads = [\"hdparm\"]\n[experiment]\nname = \"x\"\n";
 
-/// Two folders, a finished one and one that was begun, and the names of their files.
+/// A finished folder and an unfinished one, with the names of their files.
 #[derive(Debug)]
 pub struct Folders {
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// Makes both below `dir`.
+/// Creates both folders in `dir`.
 ///
 /// # Errors
-/// They cannot be made there.
+/// They cannot be created there.
 pub fn folders(dir: &Path) -> io::Result<Folders> {
     let other = |e: &dyn std::fmt::Display| io::Error::other(e.to_string());
     let input = Input::of_bytes("table.csv", TABLE.as_bytes().to_vec()).map_err(|e| other(&e))?;
@@ -45,18 +45,18 @@ pub fn folders(dir: &Path) -> io::Result<Folders> {
 }
 
 impl Folders {
-    /// The files, with what belongs into them.
+    /// The files with their original contents.
     pub fn files(&self) -> &[(PathBuf, Vec<u8>)] {
         &self.files
     }
 
-    /// Puts `bytes` in the place of a file, reads its folder, and puts the file back.
+    /// Replaces a file by `bytes`, reads its folder, and restores the file.
     ///
     /// # Errors
     /// The file cannot be written.
     ///
     /// # Panics
-    /// A promise is broken.
+    /// A property is violated.
     pub fn fuzz_one(&self, file: usize, bytes: &[u8]) -> io::Result<()> {
         let (path, whole) = &self.files[file % self.files.len()];
         std::fs::write(path, bytes)?;
@@ -90,7 +90,7 @@ mod tests {
     fn mutated_folders_are_read_or_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let folders = folders(dir.path()).expect("made");
-        // Many times as many by hand: SEEKWELL_FUZZ_ROUNDS=1000.
+        // For longer runs by hand: SEEKWELL_FUZZ_ROUNDS=1000.
         let more = std::env::var("SEEKWELL_FUZZ_ROUNDS").ok();
         let more: u32 = more.and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut rng = rng::stream(1, "folders");

@@ -1,4 +1,4 @@
-//! Reading the latency histograms of a complete folder.
+//! Reads the latency histograms of a complete folder.
 
 use super::entry::Layer;
 use super::plan::{Finished, damaged, read_json};
@@ -12,17 +12,17 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Longest file that is read, bytes: some hundred thousand histograms.
+/// Size limit for the file in bytes: some hundred thousand histograms.
 const LOG_MAX: u64 = 1 << 30;
 
-/// Values, ns, with how many operations took so long, ascending.
+/// Latencies in ns and the number of operations with that latency, ascending.
 pub type Buckets = Vec<(u64, u64)>;
 
-/// Every histogram of a complete folder: the run's place in [`Results::runs`], layer and kind of
-/// the operations, and the buckets. Lines of runs that the results do not have are passed over.
+/// Reads every histogram of a complete folder: the run's index in [`Results::runs`], layer and kind
+/// of the operations, and the buckets. Lines of unknown runs are skipped.
 ///
 /// # Errors
-/// The file is missing, damaged, or of somebody else.
+/// The file is missing, damaged, or belongs to other results.
 pub fn histograms(
     dir: &Path,
     results: &Results,
@@ -51,7 +51,7 @@ pub fn histograms(
     Ok(())
 }
 
-/// Places of runs by the run's part of their tags.
+/// Indices of runs by the run part of their tags.
 fn places(results: &Results) -> BTreeMap<String, usize> {
     let tag = |(i, run): (usize, &super::Run)| {
         let cell = results.cells.get(run.key.cell)?;
@@ -70,7 +70,7 @@ fn of_tag(tag: &str, places: &BTreeMap<String, usize>) -> Option<(usize, Layer, 
     Some((*places.get(run)?, layer, decoded(kind)?))
 }
 
-/// What [`hlog::encoded`] made of a name.
+/// Decodes a name that [`hlog::encoded`] encoded.
 fn decoded(name: &str) -> Option<String> {
     let mut out = Vec::new();
     let mut bytes = name.bytes();
@@ -85,7 +85,7 @@ fn decoded(name: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The library may panic on what was made to harm: that is no histogram, too.
+/// The library may panic on malicious input; a panic counts as an invalid histogram.
 fn buckets(reader: &mut Deserializer, text: &str) -> Option<Buckets> {
     let bytes = STANDARD.decode(text).ok()?;
     let read = || -> Option<Buckets> {

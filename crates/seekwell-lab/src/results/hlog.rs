@@ -1,5 +1,5 @@
-//! Latency histograms in HdrHistogram's log format: a line each, V2 compressed, tagged with cell,
-//! scheduler, block, layer and kind, as the standard tools read it.
+//! Latency histograms in HdrHistogram's log format, readable by the standard tools: one line each,
+//! V2 compressed, tagged with cell, scheduler, block, layer and kind.
 
 use super::entry::Layer;
 use hdrhistogram::Histogram;
@@ -7,7 +7,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::Duration;
 
-/// Nanoseconds in a unit of the third column, which is for people.
+/// Nanoseconds per unit of the third column, which is meant for people.
 const MAX_DIVISOR: f64 = 1e6;
 
 /// First lines of the file.
@@ -19,7 +19,7 @@ pub(super) const HEAD: &str = "\
 \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"
 ";
 
-/// What lines are written with, so that nothing is allocated for each.
+/// Reusable buffers, so that no line needs an allocation.
 pub(super) struct Scratch {
     histogram: Histogram<u64>,
     serializer: V2DeflateSerializer,
@@ -27,8 +27,8 @@ pub(super) struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Self {
-        // As records keep latencies: to three digits, up to an hour. The bounds are constants that
-        // the library accepts.
+        // The same range as in records: three digits, up to an hour. The library accepts these
+        // constant bounds.
         let bounds = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
         Scratch {
             histogram: bounds.expect("constant bounds"),
@@ -38,8 +38,8 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// A line for values with their counts, of operations between two times of the run, ns. Empty
-    /// where there are none.
+    /// Formats a line from latencies and their counts, for operations between two times of the run
+    /// in ns. Empty without operations.
     pub fn line(&mut self, tag: &str, span_ns: (u64, u64), buckets: &[(u64, u64)]) -> String {
         if buckets.is_empty() {
             return String::new();
@@ -54,18 +54,19 @@ impl Scratch {
             .begin_log_with(&mut line, &mut self.serializer);
         let at = Duration::from_nanos(span_ns.0);
         let long = Duration::from_nanos(span_ns.1.saturating_sub(span_ns.0));
-        // Writing to memory does not fail, and a histogram of these bounds can be written.
+        // Writing to memory cannot fail, and a histogram with these bounds is serialisable.
         let written =
             begun.map(|mut log| log.write_histogram(&self.histogram, at, long, Tag::new(tag)));
         debug_assert!(matches!(written, Ok(Ok(()))));
         let text = String::from_utf8(line).unwrap_or_default();
-        // The writer says the divisor before each; the head of the file says it once.
+        // The writer repeats the divisor before each line; the file's head states it once.
         let lines = text.lines().filter(|l| !l.starts_with('#'));
         lines.map(|l| format!("{l}\n")).collect()
     }
 }
 
-/// A name as part of a tag: letters, digits and `-._:=+@` as they are, all other bytes as `%2F`.
+/// Encodes a name for a tag: letters, digits and `-._:=+@` stay; other bytes become `%2F` and so
+/// on.
 pub(super) fn encoded(name: &str) -> String {
     let mut out = String::new();
     for b in name.bytes() {
@@ -78,7 +79,7 @@ pub(super) fn encoded(name: &str) -> String {
     out
 }
 
-/// The tag of one kind of a run's operations; `run` is the run's part of it.
+/// The tag of one kind of a run's operations; `run` is the run part of the tag.
 pub(super) fn tag(run: &str, layer: Layer, kind: &str) -> String {
     format!("{run}/{}/{}", layer.name(), encoded(kind))
 }

@@ -1,18 +1,18 @@
-//! Metrics kept once: every run of an experiment has the same dozen, and their names would be
-//! nine tenths of what a run takes in memory.
+//! Stores each metric once. All runs of an experiment have the same dozen metrics, whose names
+//! would take nine tenths of a run's memory.
 
 use super::{MetricInfo, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Metrics that were seen.
+/// The metrics seen so far.
 #[derive(Debug, Default)]
 pub struct Interned {
     by_name: BTreeMap<String, Vec<Arc<MetricInfo>>>,
 }
 
 impl Interned {
-    /// The one that was seen first of those that are alike.
+    /// Returns the shared copy of a metric.
     pub fn metric(
         &mut self,
         name: &str,
@@ -39,7 +39,7 @@ impl Interned {
         new
     }
 
-    /// Gives a run's values the metrics that others have, and no more room than they take.
+    /// Replaces the metrics of a run's values by shared copies, and drops spare capacity.
     pub fn share(&mut self, run: &mut Run) {
         for value in &mut run.values {
             let m = &value.metric;
@@ -49,7 +49,7 @@ impl Interned {
     }
 }
 
-/// As a metric by itself is written.
+/// Serialises a shared metric like an owned one.
 pub(super) mod one {
     use super::{Arc, MetricInfo};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

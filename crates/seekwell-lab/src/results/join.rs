@@ -1,26 +1,26 @@
-//! Several results as one, for a report over all of them.
+//! Joins several results for a common report.
 //!
-//! Treatments that are the same (label, version, tunables) are one. Cells stay apart, also where two
-//! folders measured the same: they then say of which folder they are. Left out: judging a cell of
-//! one folder against one of another, which is what [`crate::diff`] is for.
+//! Identical treatments (label, version, tunables) are merged. Cells stay separate, even if two
+//! folders measured the same cell; their names then contain the folder. To compare a cell of one
+//! folder with a cell of another, use [`crate::diff`].
 
 use super::{Results, Treatment};
 
-/// Results put together, and where the places of each went.
+/// Joined results, and the new indices of their parts.
 #[derive(Clone, Debug, Default)]
 pub struct Joined {
-    /// All of them.
+    /// The joined results.
     pub results: Results,
-    /// By results: where its cells are now.
+    /// For each input, the new indices of its cells.
     pub cells: Vec<Vec<usize>>,
-    /// By results: where its treatments are now.
+    /// For each input, the new indices of its treatments.
     pub treatments: Vec<Vec<usize>>,
 }
 
-/// Puts results together; the name of each tells apart what has the same name in two of them.
+/// Joins results. The name of each input distinguishes equal names in several inputs.
 ///
 /// # Errors
-/// They cannot stand on one page: why.
+/// They cannot be shown in one report; the error gives the reason.
 pub fn join(all: Vec<(String, Results)>) -> Result<Joined, String> {
     let mut out = Joined::default();
     for (n, (name, results)) in all.into_iter().enumerate() {
@@ -72,7 +72,7 @@ impl Joined {
             .map(|t| place(t, &mut all.treatments))
             .collect();
         let at = |t: usize| treatments.get(t).copied().unwrap_or(0);
-        // What one folder tells apart by itself stays as it is.
+        // Names that are unique within one folder stay unchanged.
         let before = all.cells.len();
         let mut cells = Vec::new();
         for mut cell in of.cells {

@@ -1,12 +1,12 @@
-//! Runs of an experiment that goes on: one line a run, appended as it ends.
+//! The journal of a running experiment: one line per finished run.
 //!
-//! A line is the CRC-32 of its text in eight hexadecimal digits, a blank, and the text, which is
-//! JSON without line breaks. A process that is killed leaves at most one line cut short: it is
-//! dropped when the journal is opened again, and so is a line that is not what was written. A run
-//! that is there twice counts as it was stored last.
+//! A line is the CRC-32 of its text in eight hexadecimal digits, a space, and the text, which is
+//! JSON without line breaks. A killed process leaves at most one incomplete line. When the journal
+//! is opened again, incomplete and damaged lines are dropped. If a run occurs twice, the last line
+//! counts.
 //!
-//! Lines go to the kernel at once, so a killed process loses none; they go to the medium when a
-//! second has passed since the last time, so a power cut may lose those of the last second.
+//! Each line goes to the kernel at once, so a killed process loses none. Lines are flushed to disk
+//! at most once per second, so a power failure can lose those of the last second.
 
 use super::entry::{Entry, Slim};
 use super::{Interned, Run, RunKey};
@@ -18,21 +18,21 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// First line: what it is, and of which version.
+/// First line: file type and version.
 const HEAD: &[u8] = b"seekwell journal 1\n";
-/// Longest line that is read: a day of a run's series has 100 MB.
+/// Length limit for a line: the series of a day-long run has 100 MB.
 const LINE_MAX: u64 = 1 << 30;
-/// CRC and blank.
+/// CRC and space.
 const PREFIX: usize = 9;
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// Why a journal cannot be opened.
 pub(super) enum Refused {
-    /// Another process has it.
+    /// Another process has it open.
     Busy,
-    /// It is no journal: why.
+    /// It is not a journal; the text gives the reason.
     Bad(String),
-    /// The system's words.
+    /// An I/O error.
     Io(io::Error),
 }
 
@@ -42,32 +42,32 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Where a run's line is.
+/// Position of a run's line.
 #[derive(Clone, Copy)]
 struct Line {
     at: u64,
     bytes: usize,
 }
 
-/// What was found in a journal.
+/// Contents of a journal.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Bytes behind the last whole line.
+    /// Bytes after the last complete line.
     pub tail_bytes: u64,
-    /// Lines, from 1, that are not what was written.
+    /// Numbers of damaged lines, from 1.
     pub damaged: Vec<usize>,
     lines: BTreeMap<RunKey, Line>,
     end: u64,
 }
 
 impl Found {
-    /// How many runs.
+    /// Number of runs.
     pub fn runs(&self) -> usize {
         self.lines.len()
     }
 }
 
-/// A journal that is written to; no other process does while it is open.
+/// A journal open for writing; a lock keeps other processes out.
 pub(super) struct Journal {
     file: File,
     lines: BTreeMap<RunKey, Line>,
@@ -76,7 +76,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// A new one.
+    /// Creates a journal.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = options().write(true).create_new(true).open(path)?;
         lock(&file).map_err(|e| match e {
@@ -93,11 +93,11 @@ impl Journal {
         })
     }
 
-    /// One that is there, to go on with; what is no whole line at its end is cut off.
+    /// Opens an existing journal to continue it; an incomplete line at its end is removed.
     pub fn open(path: &Path) -> Result<(Self, Found), Refused> {
         let file = options().write(true).open(path)?;
         lock(&file)?;
-        // Whoever had it may have finished and removed it just now.
+        // The previous owner may have finished and removed it just now.
         let same = std::fs::symlink_metadata(path).map(|m| m.ino());
         if same.ok() != Some(file.metadata()?.ino()) {
             return Err(Refused::Busy);
@@ -117,7 +117,7 @@ impl Journal {
         Ok((journal, found))
     }
 
-    /// Appends a run. After an error the journal is as it was before.
+    /// Appends a run. After an error the journal is unchanged.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
         let mut line = vec![b' '; PREFIX];
         serde_json::to_writer(&mut line, entry)?;
@@ -130,7 +130,7 @@ impl Journal {
             ));
         }
         if let Err(e) = self.file.write_all_at(&line, self.end) {
-            // What stands there now would be dropped, too, when it is opened.
+            // Without this, the partial line would be dropped at the next opening.
             let _ = self.file.set_len(self.end);
             return Err(e);
         }
@@ -147,16 +147,16 @@ impl Journal {
         Ok(())
     }
 
-    /// The runs that are in it, in their order.
+    /// The keys of its runs, in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &RunKey> {
         self.lines.keys()
     }
-    /// Whether a run is in it.
+    /// Whether it contains a run.
     pub fn has(&self, key: RunKey) -> bool {
         self.lines.contains_key(&key)
     }
 
-    /// A part of what is kept of a run that is in it: the rest is skipped, not made.
+    /// Reads a part of a run's entry; the other fields are skipped.
     pub fn part<T: DeserializeOwned>(&self, key: RunKey) -> io::Result<T> {
         match self.lines.get(&key) {
             Some(line) => self.line(line),
@@ -164,7 +164,7 @@ impl Journal {
         }
     }
 
-    /// All runs, in their order. They are read again: who keeps them has no need of them twice.
+    /// Reads all runs in order. They are read from disk each time, so that memory holds no copy.
     pub fn runs(&self) -> io::Result<Vec<Run>> {
         let mut metrics = Interned::default();
         let mut all = Vec::with_capacity(self.lines.len());
@@ -186,7 +186,7 @@ impl Journal {
     }
 }
 
-/// Links are not followed: a journal is a file of the folder's own.
+/// Links are not followed: a journal must be a file of the folder itself.
 fn options() -> OpenOptions {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -202,8 +202,8 @@ fn lock(file: &File) -> Result<(), Refused> {
     }
 }
 
-/// What is in a journal, and whether a process is writing to it. `each` is given its runs; one that
-/// was stored twice comes twice, and the later one counts.
+/// Reads a journal, and reports whether a process is writing to it. `each` receives the runs. A run
+/// that was stored twice is passed twice; the later one counts.
 pub(super) fn look(path: &Path, each: &mut dyn FnMut(Run)) -> Result<(Found, bool), Refused> {
     let file = options().open(path)?;
     let busy = match file.try_lock_shared() {
@@ -214,7 +214,7 @@ pub(super) fn look(path: &Path, each: &mut dyn FnMut(Run)) -> Result<(Found, boo
     Ok((scan(&file, each)?, busy))
 }
 
-/// The text of a line, if it is what was written.
+/// The text of a line, if its checksum is right.
 fn checked(line: &[u8]) -> Option<&[u8]> {
     let json = line.strip_suffix(b"\n")?.get(PREFIX..)?;
     let sum = std::str::from_utf8(line.get(..PREFIX - 1)?).ok()?;

@@ -1,4 +1,4 @@
-//! What folders there are, and how each stands: nothing is changed, nothing is believed.
+//! Lists results folders and their states. It changes nothing and does not trust the contents.
 
 use super::columns::TABLES;
 use super::environment::Environment;
@@ -8,48 +8,48 @@ use super::{StoreError, folder, journal};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How a folder stands.
+/// State of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "why", rename_all = "snake_case")]
 pub enum State {
-    /// All is there.
+    /// The folder is complete.
     Complete,
-    /// Begun, and can go on.
+    /// The experiment has started and can continue.
     Resumable,
-    /// A process is at it.
+    /// A process is writing to it.
     Running,
-    /// Neither: why, and what to do.
+    /// The folder is unusable; the text gives the reason and the remedy.
     Broken(String),
 }
 
-/// A results folder among others.
+/// A results folder in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Name of the experiment; empty where it cannot be read.
+    /// Name of the experiment; empty if it cannot be read.
     pub name: String,
-    /// When its last sitting ended, UTC, `YYYY-MM-DD hh:mm`.
+    /// End of its last session, UTC, `YYYY-MM-DD hh:mm`.
     pub date: Option<String>,
-    /// Cells of the experiment.
+    /// Number of cells.
     pub cells: usize,
-    /// Schedulers of the experiment.
+    /// Number of schedulers.
     pub treatments: usize,
-    /// Runs stored.
+    /// Number of stored runs.
     pub runs: u64,
-    /// How it stands.
+    /// Its state.
     #[serde(flatten)]
     pub state: State,
 }
 
-/// Whether a directory is meant to be a results folder.
+/// Whether a directory looks like a results folder.
 pub fn is_folder(path: &Path) -> bool {
     [EXPERIMENT, RESULTS]
         .iter()
         .any(|n| path.join(n).symlink_metadata().is_ok())
 }
 
-/// What there is to say of one.
+/// Examines a folder.
 pub fn look(path: &Path) -> Listed {
     let environment: Result<Environment, _> = read_json(path, ENVIRONMENT);
     let mut listed = Listed {
@@ -62,7 +62,7 @@ pub fn look(path: &Path) -> Listed {
         state: State::Complete,
     };
     let inside = format!("{}/", path.display());
-    // The folder is named beside it.
+    // The list already shows the folder's path.
     let why = |e: StoreError| e.to_string().replacen(&inside, "", 1);
     listed.state = look_into(path, &mut listed).unwrap_or_else(|e| State::Broken(why(e)));
     listed
@@ -74,7 +74,7 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
         listed.name = done.about.name;
         (listed.cells, listed.treatments) = (done.cells.len(), done.treatments.len());
         listed.runs = done.runs;
-        // Sizes only: reading thousands of files for a list would take minutes.
+        // Only sizes are checked: reading thousands of files for a list would take minutes.
         for (name, was) in &done.files {
             if Path::new(name).components().count() != 1 {
                 continue;
@@ -105,11 +105,11 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
     })
 }
 
-/// The results folders that paths name: themselves, or those directly in them and in a directory
-/// `results` of them, by name. What is none is not listed, unless it was named itself.
+/// The results folders among these paths, directly in them, and in their directory `results`,
+/// sorted by name. A path that is not a results folder is listed only if it was named explicitly.
 ///
 /// # Errors
-/// A path that is no directory.
+/// A path is not a directory.
 pub fn list(paths: &[PathBuf]) -> Result<Vec<Listed>, StoreError> {
     let mut all = Vec::new();
     for path in paths {
@@ -132,7 +132,7 @@ fn within(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     for entry in std::fs::read_dir(dir).map_err(told)? {
         let entry = entry.map_err(told)?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Named as it was typed: `./x` is `x`.
+        // Show the path as typed: `./x` becomes `x`.
         let path = dir.join(entry.file_name());
         let path = path.strip_prefix(".").map_or(path.clone(), Path::to_owned);
         if !hidden && path.is_dir() && is_folder(&path) {

@@ -1,8 +1,8 @@
-//! Results of an experiment: what was compared with what, and the numbers each run gave. One form
-//! for our own runs, on every substrate, and for figures that were made elsewhere.
+//! Results of an experiment: the comparisons, and the values of each run. The same form is used for
+//! our own runs on every substrate and for imported figures.
 //!
-//! Only numbers that statistics are made of are here; histograms, series and events of a run stay
-//! in its [`seekwell_core::result::Record`] and in the files of a results folder ([`Folder`]).
+//! It holds only the numbers that statistics need. Histograms, series and events of a run stay in
+//! its [`seekwell_core::result::Record`] and in the files of a results folder ([`Folder`]).
 
 pub mod columns;
 mod entry;
@@ -48,64 +48,64 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Version of results as they are stored; raised when a field changes its meaning.
+/// Version of stored results; it is raised when a field changes its meaning.
 pub const RESULTS_VERSION: u32 = 1;
 
-/// Everything that one experiment gave.
+/// The results of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// What it was, and how it is judged.
+    /// Description of the experiment, and how it is judged.
     pub about: About,
     /// Cells: device x workload x machine x parameter values.
     pub cells: Vec<Cell>,
     /// Schedulers with their settings.
     pub treatments: Vec<Treatment>,
-    /// Runs in the order of cell, block and place in the block.
+    /// Runs in the order of cell, block and position in the block.
     pub runs: Vec<Run>,
-    /// Figures of which only mean and spread are known: imported ones.
+    /// Imported figures with only a mean and a spread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<Summary>,
 }
 
-/// What an experiment was, and how it is judged.
+/// Description of an experiment, and how it is judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Its name.
     pub name: String,
-    /// In a sentence.
+    /// Description in one sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// How runs are repeated and judged.
     pub method: Method,
-    /// Where the figures come from: "experiment", or the format they were imported from.
+    /// Source of the figures: "experiment", or the format they were imported from.
     pub source: String,
-    /// The blocks are known, so that runs of one block are pairs. Not so for imports.
+    /// The blocks are known, so runs of one block form pairs. False for imports.
     pub paired: bool,
-    /// What to keep in mind ("order unknown: drift cannot be excluded").
+    /// Notes for the reader ("order unknown: drift cannot be excluded").
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// In which order the runs of an experiment are made.
+/// The order of an experiment's runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// In blocks, every treatment once, in random order.
+    /// Blocks with every treatment once, in random order.
     #[default]
     Interleaved,
-    /// All runs of one treatment, then all of the next: as most publications had it, so that the
-    /// damage can be shown.
+    /// All runs of one treatment, then all runs of the next, as in most publications. It exists to
+    /// show the damage that this order does.
     Sequential,
 }
 
-/// When a cell has been repeated often enough.
+/// When a cell has enough repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopRule {
     /// When all intervals are narrow enough.
     #[default]
     Width,
-    /// When the always-valid interval lies outside 0 or inside the margin.
+    /// When the always-valid interval excludes 0 or lies inside the margin.
     Decided,
     /// After `repeats_max` blocks.
     Fixed,
@@ -114,31 +114,31 @@ pub enum StopRule {
 /// How runs are repeated and judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// Relative difference that matters, 0.02 is 2 %.
+    /// Relative difference that matters; 0.02 is 2 %.
     pub margin: f64,
     /// Two-sided error of intervals and tests (1 - confidence).
     pub alpha: f64,
     /// Blocks before the first look.
     pub repeats_min: u32,
-    /// Blocks at most.
+    /// Largest number of blocks.
     pub repeats_max: u32,
-    /// Half-width that ends a cell, relative.
+    /// Relative half-width that ends a cell.
     pub target: f64,
-    /// Or that share of the effect.
+    /// Alternatively, this fraction of the effect.
     pub fraction: f64,
-    /// Which rule ends a cell.
+    /// The rule that ends a cell.
     pub stop: StopRule,
     /// Order of runs.
     pub order: Order,
-    /// Seed of the experiment: the order of runs, and the runs' own seeds by block.
+    /// Seed of the experiment. The order of runs and the runs' own seeds derive from it.
     pub seed: u64,
-    /// Wall time at most, seconds; absent: no limit.
+    /// Limit on wall-clock time, in seconds; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<u64>,
-    /// Seconds of a timed run that are left out; absent: found from the first block and frozen.
+    /// Seconds left out of each timed run; if absent, the first block determines them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// The drive goes on from run to run as the last one left it.
+    /// The drive keeps its state from run to run.
     #[serde(default)]
     pub carried: bool,
 }
@@ -165,43 +165,42 @@ impl Default for Method {
 /// Device x workload x machine x parameter values: where treatments are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// What it is called, unique among the cells.
+    /// Name, unique among the cells.
     pub name: String,
-    /// The device, as tables call it.
+    /// Device, as tables print it.
     pub device: String,
-    /// The workload, as tables call it.
+    /// Workload, as tables print it.
     pub workload: String,
-    /// The machine, as tables call it; empty: the usual one.
+    /// Machine, as tables print it; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// Where it runs: "sim", "serve", "host" or "import".
+    /// Where the runs are made: "sim", "serve", "host" or "import".
     pub substrate: String,
     /// Values of the axes that the experiment varies, by name (`workload.clients`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub axes: BTreeMap<String, String>,
-    /// The metric that decides.
+    /// The deciding metric.
     pub primary: MetricInfo,
-    /// Other metrics that decide, each judged as a row of its own.
+    /// Further deciding metrics; each is judged as a row of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<MetricInfo>,
-    /// Metrics that are no rows, and must agree all the same before it is said that nothing differs.
+    /// Metrics without a row that must agree before the analysis says that nothing differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// Its treatments, by place in [`Results::treatments`], in the order they are printed in.
+    /// Its treatments in printing order, as indices into [`Results::treatments`].
     pub treatments: Vec<usize>,
-    /// The one the others are compared with, by place in [`Results::treatments`].
+    /// The reference, as an index into [`Results::treatments`].
     pub reference: usize,
-    /// How it ended, for an experiment of ours.
+    /// How the cell ended; only for our own experiments.
     #[serde(default)]
     pub ended: CellEnd,
-    /// What its values leave out at the start of timed runs; `None`: its runs have no warm-up.
+    /// The warm-up that its values leave out; `None` if its runs have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Treatments of whose runs the host was busy with something else.
+    /// Treatments during whose runs the host was busy with other work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<Busy>,
-    /// Writeback throttling as the runs of its treatments had it; empty: not known, or of a layer
-    /// without.
+    /// Writeback throttling in the runs of its treatments; empty if unknown or not supported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Vec<Throttled>,
 }
@@ -210,37 +209,37 @@ pub struct Cell {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellEnd {
-    /// Not by the lab's doing: an import, or one that goes on.
+    /// The cell did not end: it is imported or still running.
     #[default]
     Open,
-    /// The intervals were narrow enough after so many blocks.
+    /// The intervals were narrow enough after this many blocks.
     Met(u32),
-    /// At the largest number of blocks.
+    /// It reached the largest number of blocks.
     Most(u32),
-    /// The budget or a signal ended it, after so many whole blocks.
+    /// The budget or a signal ended it after this many complete blocks.
     Cut(u32),
-    /// Every run of its first so many blocks failed: it was given up.
+    /// Every run of this many first blocks failed, so the cell was given up.
     Failing(u32),
 }
 
-/// What a metric is.
+/// Description of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricInfo {
     /// Name ("transactions", "fsync p99").
     pub name: String,
     /// Unit.
     pub unit: String,
-    /// Larger is better.
+    /// True if larger is better.
     pub higher_is_better: bool,
-    /// It comes in whole steps of that size.
+    /// Step size, if the metric has whole steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<f64>,
 }
 
-/// A scheduler with what was set.
+/// A scheduler with its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Treatment {
-    /// What tables call it, unique among the treatments.
+    /// Label in tables, unique among the treatments.
     pub label: String,
     /// Kernel name; empty for an import that names something else.
     #[serde(default)]
@@ -248,19 +247,19 @@ pub struct Treatment {
     /// Version.
     #[serde(default)]
     pub version: String,
-    /// Tunables that were set.
+    /// Tunables that were changed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, String>,
 }
 
-/// Which run: unique in an experiment, and the order of everything stored.
+/// Key of a run: unique in an experiment; stored data is sorted by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {
-    /// Cell, by place.
+    /// Cell index.
     pub cell: usize,
     /// Block, from 0.
     pub block: u32,
-    /// Treatment, by place in [`Results::treatments`].
+    /// Treatment, as an index into [`Results::treatments`].
     pub treatment: usize,
 }
 
@@ -268,27 +267,27 @@ pub struct RunKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Through.
+    /// It finished normally.
     #[default]
     Done,
-    /// Ended early in a way that its values count nevertheless (a limit): why.
+    /// It ended early, but its values count (a limit); the text gives the reason.
     Early(String),
-    /// Reached its limit before its work was done: why. Its metric is not known, only that the work
-    /// takes longer ([`Run::until`]).
+    /// It reached its limit before its work was done; the text gives the reason. Its metric is not
+    /// known, only a lower bound of its time ([`Run::until`]).
     Censored(String),
-    /// Gave nothing: why.
+    /// It has no result; the text gives the reason.
     Failed(String),
 }
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which.
+    /// Its key.
     #[serde(flatten)]
     pub key: RunKey,
-    /// Place inside the block, from 0, as drawn.
+    /// Random position in the block, from 0.
     pub place: u32,
-    /// Seed it ran with.
+    /// Its seed.
     pub seed: u64,
     /// [`RunSpec::hash`] of its specification; empty for imports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -296,35 +295,36 @@ pub struct Run {
     /// How it ended.
     #[serde(default)]
     pub outcome: Outcome,
-    /// What it measured: the primary metric first. Of a censored run: what it had until its limit.
+    /// Its values, the primary metric first. For a censored run, the values at its limit.
     pub values: Vec<Value>,
-    /// Kinds of tasks of which some were starved.
+    /// Kinds of tasks with at least one starved task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starved: Vec<Starved>,
-    /// When it began on the wall clock, ns since 1970; `None` in simulation, where it says nothing.
+    /// Start time in ns since 1970; `None` in simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_unix_ns: Option<u64>,
-    /// The run's own duration, ns.
+    /// Duration of the run in its own time, in ns.
     #[serde(default)]
     pub duration_ns: u64,
-    /// Share of the processors' time that others took meanwhile, 0 to 1, until its cell is judged by
-    /// it; `None`: not known, or simulated.
+    /// Share of processor time that other work took, 0 to 1. `None` if not known or simulated, and
+    /// after the cell has used it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// What `queue/wbt_lat_usec` read, us, until its cell says it; `None`: not known, or none.
+    /// Value of `queue/wbt_lat_usec` in us. `None` if not known or absent, and after the cell has
+    /// used it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wbt_lat_usec: Option<u64>,
-    /// Seconds of its primary value, until the warm-up of its cell is known and left out.
+    /// Its primary value per second. `None` after the warm-up has been removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
 impl Results {
-    /// Judges every cell that has one of these metrics by them alone. `Err`: no run has this one; the
-    /// names that runs have.
+    /// Judges every cell that has one of these metrics by these metrics alone. If no run has a
+    /// metric, the error contains that metric and the metrics that exist.
     ///
     /// # Errors
-    /// A metric that no run gives.
+    /// A metric that no run has.
     pub fn judged_by(&mut self, metrics: &[String]) -> Result<(), (String, Vec<String>)> {
         let mut found: Vec<Vec<MetricInfo>> = vec![Vec::new(); self.cells.len()];
         for metric in metrics {
@@ -361,7 +361,7 @@ impl Results {
 }
 
 impl Run {
-    /// A metric's value, if the run counts.
+    /// The value of a metric, if the run counts.
     pub fn value(&self, metric: &str) -> Option<f64> {
         match self.outcome {
             Outcome::Failed(_) | Outcome::Censored(_) => None,
@@ -372,11 +372,12 @@ impl Run {
         let mut all = self.values.iter();
         all.find(|v| v.metric.name == metric).map(|v| v.value)
     }
-    /// Did it reach its limit?
+    /// Whether the run reached its limit.
     pub fn censored(&self) -> bool {
         matches!(self.outcome, Outcome::Censored(_))
     }
-    /// How long its work took, or takes at least; `None`: it failed, or the time is not known.
+    /// How long its work took; a lower bound at a limit. `None` if it failed or the time is
+    /// unknown.
     pub fn until(&self) -> Option<Until> {
         let known = !matches!(self.outcome, Outcome::Failed(_));
         let time_s = self.find(DURATION).filter(|t| known && *t > 0.0)?;
@@ -387,40 +388,40 @@ impl Run {
     }
 }
 
-/// A metric of a run.
+/// The value of a metric in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// Which: one for all runs that have it ([`Interned`]).
+    /// The metric, shared by all runs ([`Interned`]).
     #[serde(flatten, with = "interned::one")]
     pub metric: Arc<MetricInfo>,
     /// Its value.
     pub value: f64,
-    /// Operations behind it; 0: not known.
+    /// Number of operations behind the value; 0 if not known.
     #[serde(default)]
     pub n: u64,
 }
 
-/// A figure of which only mean and spread are known.
+/// A figure with only a mean and a spread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Cell, by place.
+    /// Cell index.
     pub cell: usize,
-    /// Treatment, by place.
+    /// Treatment index.
     pub treatment: usize,
-    /// Which metric.
+    /// The metric.
     pub metric: MetricInfo,
     /// Mean.
     pub mean: f64,
-    /// Standard error, if it is known.
+    /// Standard error, if known.
     pub se: Option<f64>,
-    /// Standard deviation, if it is known.
+    /// Standard deviation, if known.
     pub sd: Option<f64>,
-    /// Runs behind it.
+    /// Number of runs.
     pub n: Option<u32>,
-    /// Unit of the last digit that the mean was published with (0.01), where it was rounded.
+    /// Unit of the last published digit of the mean (0.01), if it was rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_step: Option<f64>,
-    /// The same of its error.
+    /// Unit of the last published digit of its error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_step: Option<f64>,
 }
@@ -436,13 +437,13 @@ impl From<&Metric> for MetricInfo {
     }
 }
 
-/// What a store is told of a run that ended: it keeps the whole record, or the failure.
+/// A finished run for a store, which keeps the complete record or the failure.
 pub struct Ended<'a> {
-    /// Its numbers.
+    /// Its values.
     pub run: &'a Run,
-    /// What was asked for.
+    /// Its specification.
     pub spec: &'a RunSpec,
-    /// What it gave; `None`: it failed.
+    /// Its record; `None` if it failed.
     pub record: Option<&'a Record>,
 }
 

@@ -1,13 +1,13 @@
-//! Seconds of a timed run: what its primary value is made of, so that a warm-up can be left out.
+//! The primary value of a timed run, second by second, so that a warm-up can be left out.
 //!
-//! A workload that runs for a given time measures its start, too, while caches fill and writeback
-//! has not begun. The first seconds are left out, the same number in all runs of a cell: as many
-//! as the experiment says, else found from the first block by MSER-5 and never looked at again.
-//! What was left out by the run would be cut by chance, and by each scheduler differently.
+//! A workload with a fixed duration also measures its start, while caches fill and writeback has
+//! not begun. The first seconds are left out, the same number in all runs of a cell. The experiment
+//! sets this number, or MSER-5 finds it once from the first block. A number per run would vary by
+//! chance, and differ between schedulers.
 //!
-//! Left out: workloads whose work is given have no warm-up (their clock starts when it is due);
-//! programs that print their own figure (hdparm, seeker, Blogbench) keep it as they print it;
-//! percentiles have no seconds; figures beside the primary one are of the whole run.
+//! Exceptions: workloads with fixed work have no warm-up, because their clock starts after it.
+//! Programs that print their own figure (hdparm, seeker, Blogbench) keep that figure. Percentiles
+//! have no values per second. Secondary figures cover the whole run.
 
 use super::throttled::throttled;
 use super::{Cell, Outcome, Results, Run, RunKey};
@@ -16,46 +16,46 @@ use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::Record;
 use serde::{Deserialize, Serialize};
 
-/// Seconds that a run must have for a warm-up to be found in it: four batches of five. Of fewer,
-/// half would be cut whatever they hold.
+/// Seconds a run needs for a warm-up to be found: four batches of five. With fewer, half of the run
+/// would always be removed.
 pub const SECONDS_MIN: usize = 20;
 
-/// What a value is of its seconds.
+/// How a value is computed from the seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PaceOf {
-    /// Operations a second.
+    /// Operations per second.
     Rate,
-    /// MiB a second.
+    /// MiB per second.
     Mib,
     /// Mean latency of operations, ms.
     MeanMs,
 }
 
-/// The seconds of a run's primary value.
+/// A run's primary value, second by second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
-    /// What the value is of them.
+    /// How the value is computed.
     pub of: PaceOf,
-    /// Of each whole second of the workload's clock: what is added up (operations, bytes, ns of
-    /// latency), and the operations behind it.
+    /// For each whole second of the workload's clock: the summed quantity (operations, bytes, ns of
+    /// latency), and the number of operations.
     pub seconds: Vec<(u64, u64)>,
 }
 
-/// Where the seconds of a value are in a record.
+/// Where a record contains the seconds of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paced {
-    /// What the value is of them.
+    /// How the value is computed.
     pub of: PaceOf,
     /// Kinds of the workload's operations; empty: all bios.
     pub kinds: Vec<String>,
-    /// For how long the workload runs, ns.
+    /// Duration of the workload, in ns.
     pub time_ns: u64,
 }
 
 impl Paced {
-    /// The whole seconds of a record between the start of its clock and the end of its time. A mean
-    /// latency goes on to the stop of the clock: what was under way then belongs to it.
+    /// The whole seconds of a record, from the start of its clock to the end of its duration. Mean
+    /// latencies extend to the stop of the clock, because operations in progress belong to them.
     pub fn read(&self, record: &Record) -> Option<Pace> {
         let (from, stop) = record.window_ns();
         let first = from.div_ceil(NSEC_PER_SEC);
@@ -94,8 +94,8 @@ impl Paced {
 }
 
 impl Pace {
-    /// The value without the first `drop` seconds, and the operations behind it; `None`: nothing is
-    /// left.
+    /// The value without the first `drop` seconds, and its number of operations; `None` if nothing
+    /// is left.
     pub fn value(&self, drop: usize) -> Option<(f64, u64)> {
         let kept = self.seconds.get(drop..).filter(|k| !k.is_empty())?;
         let sum: u64 = kept.iter().map(|s| s.0).sum();
@@ -109,8 +109,8 @@ impl Pace {
         Some((value, n))
     }
 
-    /// The level of each second. A second in which nothing ended says nothing of latency: it has
-    /// that of the one before, the first ones that of the first that has one.
+    /// The level of each second. For latency, a second in which no operation ended takes the level
+    /// of the second before; the first seconds take the first known level.
     fn levels(&self) -> Vec<f64> {
         let mean = |s: &(u64, u64)| (s.1 > 0).then(|| s.0 as f64 / s.1 as f64);
         if self.of != PaceOf::MeanMs {
@@ -125,36 +125,36 @@ impl Pace {
     }
 }
 
-/// A treatment whose figures had not come to rest.
+/// A treatment whose values were not yet steady.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moving {
-    /// Which, by place in [`Results::treatments`].
+    /// Treatment, as an index into [`Results::treatments`].
     pub treatment: usize,
-    /// By how much its last third differs from the middle one, relative.
+    /// Relative difference between the last and the middle third.
     pub change: f64,
 }
 
-/// What the primary value of a cell's timed runs leaves out at the start.
+/// The warm-up that the primary values of a cell's timed runs leave out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WarmUp {
     /// Seconds, the same in all runs.
     pub seconds: u32,
-    /// Found from the first block; else the experiment says so.
+    /// True if the first block determined it, false if the experiment set it.
     pub found: bool,
-    /// It is half of the run: perhaps it was never steady.
+    /// It is half of the run; the run may never have been steady.
     #[serde(default)]
     pub not_reached: bool,
-    /// Whose figures still moved.
+    /// Treatments whose values still changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moving: Vec<Moving>,
 }
 
 impl WarmUp {
-    /// By the runs of the first block; those that gave nothing have no say.
+    /// Determines the warm-up from the runs of the first block; runs without values are ignored.
     pub fn of(warmup_s: Option<f64>, first_block: &[&Pace]) -> Self {
         if let Some(s) = warmup_s {
             return WarmUp {
-                // Seconds are what the series has.
+                // The series has whole seconds.
                 seconds: libm::ceil(s).clamp(0.0, f64::from(u32::MAX)) as u32,
                 ..WarmUp::default()
             };
@@ -172,7 +172,7 @@ impl WarmUp {
         warm
     }
 
-    /// What is left out, as an index.
+    /// Number of seconds to leave out.
     pub fn drop(&self) -> usize {
         self.seconds as usize
     }
@@ -191,17 +191,17 @@ impl WarmUp {
     }
 }
 
-/// Share of the processors' time that others may take before a run is marked.
+/// Share of processor time for other work above which a run is marked.
 pub const BUSY: f64 = 0.1;
 
-/// The host was busy with something else during runs of a treatment.
+/// The host was busy with other work during runs of a treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Busy {
-    /// Which, by place in [`Results::treatments`].
+    /// Treatment, as an index into [`Results::treatments`].
     pub treatment: usize,
-    /// During so many of its runs.
+    /// Number of affected runs.
     pub runs: usize,
-    /// Share of the processors' time that others took in the worst of them.
+    /// Largest share of processor time that other work took in a run.
     pub most: f64,
 }
 
@@ -219,7 +219,7 @@ fn busy(cell: &Cell, runs: &[Run]) -> Vec<Busy> {
     cell.treatments.iter().filter_map(of).collect()
 }
 
-/// Is the primary value of this run what is left of its seconds?
+/// Replaces the primary value of a run by its value without the first `drop` seconds.
 pub(crate) fn cut(run: &mut Run, drop: usize) {
     let Some(pace) = run.pace.as_ref().filter(|_| drop > 0) else {
         return;
@@ -234,8 +234,8 @@ pub(crate) fn cut(run: &mut Run, drop: usize) {
     }
 }
 
-/// Leaves the warm-up out of all runs whose seconds are known, says in their cells what it was, and
-/// forgets the seconds. Cells whose first block is not whole are left as they are.
+/// Removes the warm-up from all runs with values per second, records it in their cells, and drops
+/// the seconds. Cells with an incomplete first block stay unchanged.
 pub fn settle(results: &mut Results) {
     let method = results.about.method.clone();
     results.runs.sort_by_key(|r| r.key);

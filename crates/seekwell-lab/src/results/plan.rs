@@ -1,4 +1,4 @@
-//! What a folder says of its experiment: `experiment.json` while it goes on, `results.json` at the
+//! A folder's description of its experiment: `experiment.json` while it runs, `results.json` at the
 //! end.
 
 use super::{About, Cell, CellEnd, RESULTS_VERSION, Results, StoreError, Summary, Treatment};
@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Longest JSON file that is read.
+/// Size limit for JSON files, in bytes.
 const TEXT_MAX: u64 = 256 << 20;
 
-/// `experiment.json`: what is to be done. Written once.
+/// `experiment.json`: the planned work. Written once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub schema: u32,
-    /// Of all that decides the runs: who resumes must have the same.
+    /// Hash of everything that determines the runs; it must match when an experiment is resumed.
     #[serde(default)]
     pub hash: String,
     pub about: About,
     pub cells: Vec<Cell>,
     pub treatments: Vec<Treatment>,
-    /// Of each cell the specification of each of its treatments, for repeat 0; empty for imports.
+    /// The specifications by cell and treatment, for repeat 0; empty for imports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub specs: Vec<Vec<RunSpec>>,
 }
@@ -54,13 +54,13 @@ impl Plan {
         plan.seal();
         plan
     }
-    /// How cells ended is a result, and so are notes.
+    /// Computes the hash. It excludes the cells' ends and the notes, which are results.
     fn seal(&mut self) {
         for c in &mut self.cells {
             c.ended = CellEnd::Open;
             c.warm_up = None;
             c.busy.clear();
-            // What the runs are judged by changes no run.
+            // The metrics that judge the runs do not change the runs.
             c.rows.clear();
             c.checks.clear();
             c.throttled.clear();
@@ -72,11 +72,11 @@ impl Plan {
             .collect();
         let (method, name) = (&self.about.method, &self.about.name);
         let all = (name, method, &self.cells, &self.treatments, hashes);
-        // Numbers that are none are written as null: still the same for the same experiment.
+        // NaN and infinity are written as null, which is still deterministic.
         let text = serde_json::to_vec(&all).unwrap_or_default();
         self.hash = content_hash(text.as_slice()).unwrap_or_default();
     }
-    /// What distinguishes another experiment from this one, in words; `None`: nothing.
+    /// How another experiment differs from this one, in words; `None` if they are the same.
     pub fn differs(&self, other: &Plan) -> Option<String> {
         if self.hash == other.hash {
             return None;
@@ -117,7 +117,7 @@ impl Plan {
     }
 }
 
-/// `results.json`: what came of it. Written last: who finds it finds everything.
+/// `results.json`: the results. It is written last, so if it exists, all files exist.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Finished {
     pub schema: u32,
@@ -126,20 +126,20 @@ pub(super) struct Finished {
     pub treatments: Vec<Treatment>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<Summary>,
-    /// Runs stored.
+    /// Number of stored runs.
     pub runs: u64,
     /// The other files, by name.
     pub files: BTreeMap<String, Stored>,
 }
 
-/// A file as it was written.
+/// Size and hash of a file as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stored {
     pub bytes: u64,
     pub sha256: String,
 }
 
-/// A file of the folder's own, which is no link to something else.
+/// Path of a file in the folder; links are rejected.
 pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
     let path = dir.join(name);
     match std::fs::symlink_metadata(&path) {
@@ -161,7 +161,7 @@ pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Only the version: read before anything else, for the rest may have changed.
+/// Only the version. It is read first, because everything else may have changed.
 #[derive(Deserialize)]
 struct Versioned {
     schema: Option<u32>,
@@ -202,7 +202,7 @@ pub(super) fn damaged(path: &Path, why: &str) -> StoreError {
     )
 }
 
-/// Places that lists name lie inside them: nobody who reads has to look again.
+/// Checks that all indices are in range, so that readers need not check them again.
 pub(super) fn in_range(
     path: &Path,
     cells: &[Cell],

@@ -1,5 +1,5 @@
-//! Reading complete folders, also those that were damaged or made by somebody else: what is read is
-//! bounded, nothing in it is believed before it was looked at, and nothing panics.
+//! Reads complete folders, including damaged and untrusted ones: sizes are bounded, all data is
+//! checked before use, and nothing panics.
 
 use super::columns::{Kind, OPERATIONS, RECORDS, RUN, RUNS, SERIES, Table};
 use super::entry::{Layer, OperationRow, QUANTILES, SeriesRow};
@@ -21,15 +21,15 @@ use parquet::arrow::arrow_reader::{
 use std::fs::File;
 use std::path::Path;
 
-/// Rows of `runs.parquet` that are read: a hundred times the largest experiment.
+/// Largest number of rows of `runs.parquet`: a hundred times the largest experiment.
 const ROWS_MAX: i64 = 2_000_000;
-/// Size of a column's part of a file that is read, as the file says it is unpacked.
+/// Size limit for a column chunk, uncompressed, as stated in the file.
 const CHUNK_MAX: i64 = 256 << 20;
-/// Text of a file that is held, bytes.
+/// Size limit for the text of a file in memory, in bytes.
 const TEXT_MAX: usize = 1 << 30;
 const BATCH_ROWS: usize = 1024;
 
-/// Everything statistics are made of, of a complete folder.
+/// Reads the results of a complete folder.
 pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
     let done: Finished = read_json(dir, super::folder::RESULTS)?;
     let path = dir.join(super::folder::RESULTS);
@@ -62,7 +62,7 @@ pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
     })
 }
 
-/// Whether a file is the one that was written.
+/// Checks that a file is unchanged since it was written.
 pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), StoreError> {
     let path = own(dir, name)?;
     let Some(was) = done.files.get(name) else {
@@ -86,13 +86,13 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
     Ok(())
 }
 
-/// The library may panic on files that were made to harm: that is an error, too.
+/// The library may panic on malicious files; a panic becomes an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let read = seekwell_files::guarded(read);
     read.unwrap_or_else(|| Err(damaged(path, "no Parquet that can be read")))
 }
 
-/// Hands each batch of a table of a complete folder over.
+/// Passes on each batch of a table of a complete folder.
 fn each(
     dir: &Path,
     table: &Table,
@@ -123,11 +123,11 @@ fn maybe(column: &Int64Array, row: usize) -> Result<Option<u64>, String> {
         .transpose()
 }
 
-/// Every kind of operation of every run of a complete folder: the run's place in
+/// Reads every kind of operation of every run of a complete folder: the run's index in
 /// [`Results::runs`], and the row.
 ///
 /// # Errors
-/// The file is missing, damaged, or of somebody else.
+/// The file is missing, damaged, or belongs to other results.
 pub fn operations(dir: &Path, mut row: impl FnMut(usize, OperationRow)) -> Result<(), StoreError> {
     each(dir, &OPERATIONS, |c, rows| {
         let (run, of, kind) = (c.int("run")?, c.text("layer")?, c.text("kind")?);
@@ -163,8 +163,8 @@ pub fn operations(dir: &Path, mut row: impl FnMut(usize, OperationRow)) -> Resul
     })
 }
 
-/// Every second of every run of a complete folder in which something ended: the run's place in
-/// [`Results::runs`], layer and kind, and the row, run by run, kind by kind, in order of time.
+/// Reads the seconds of a complete folder in which an operation ended: the run's index in
+/// [`Results::runs`], layer, kind and row. They come run by run, kind by kind, in order of time.
 ///
 /// # Errors
 /// As [`operations`].
@@ -198,8 +198,8 @@ pub fn series(
     })
 }
 
-/// What every run of a complete folder was asked for and told: the run's place in
-/// [`Results::runs`], its specification and its record, as JSON, where there are such.
+/// Reads the specification and record of every run of a complete folder, as JSON where they exist,
+/// with the run's index in [`Results::runs`].
 ///
 /// # Errors
 /// As [`operations`].
@@ -217,8 +217,8 @@ pub fn records(
     })
 }
 
-/// A table of a complete folder as it is, with the columns of the experiment's axes: its schema and
-/// its batches, for those who pass them on.
+/// Reads a table of a complete folder unchanged, including the columns for the experiment's axes.
+/// It returns the schema and the batches.
 ///
 /// # Errors
 /// As [`operations`].
@@ -234,12 +234,12 @@ pub fn batches(dir: &Path, table: &Table) -> Result<(SchemaRef, Vec<RecordBatch>
     })
 }
 
-/// Opens a table for reading, with those of its columns that this version knows.
+/// Opens a table for reading, with the columns that this version knows.
 fn open(path: &Path, table: &Table, rows_max: i64) -> Result<ParquetRecordBatchReader, StoreError> {
     opened(path, table, rows_max, false)
 }
 
-/// The same, where wanted with all of its columns.
+/// Opens a table; with `true` for the last argument all columns are read.
 fn opened(
     path: &Path,
     table: &Table,
@@ -386,7 +386,7 @@ fn take_runs(
     );
     let (block, place, seed) = (c.int("block")?, c.int("place")?, c.unsigned("seed")?);
     let (hash, outcome, why) = (c.text("spec_hash")?, c.text("outcome")?, c.text("why")?);
-    // Older results do not have it.
+    // Older results lack this column.
     let starved = c.text("starved").ok();
     let (began, duration) = (c.int("began_unix_ns")?, c.int("duration_ns")?);
     let (metric, unit, better) = (

@@ -1,11 +1,11 @@
-//! Rows of the tables, from runs and what is kept of them.
+//! Builds rows of the tables from runs and their stored entries.
 
 use super::entry::{Layer, OperationRow, Series, SeriesRow, TextsOf};
 use super::tables::Item;
 use super::{About, Cell, Outcome, Run, Treatment, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What names a run in rows.
+/// The fields that identify a run in a row.
 #[derive(Clone, Copy)]
 pub(super) struct Named<'a> {
     pub number: u64,
@@ -15,9 +15,9 @@ pub(super) struct Named<'a> {
     pub run: &'a Run,
 }
 
-/// A map of texts as JSON.
+/// A map of strings as JSON.
 pub(super) fn json(map: &BTreeMap<String, String>) -> String {
-    // Texts only: nothing that JSON cannot hold.
+    // Strings can always be represented in JSON.
     serde_json::to_string(map).unwrap_or_default()
 }
 
@@ -58,7 +58,7 @@ pub(super) fn of_run<E>(
         Outcome::Censored(why) => ("censored", Item::Text(why)),
         Outcome::Failed(why) => ("failed", Item::Text(why)),
     };
-    // Names and numbers: nothing that JSON cannot hold.
+    // Names and numbers can always be represented in JSON.
     let starved = serde_json::to_string(&run.starved).unwrap_or_default();
     let mut row = of.columns();
     row.extend([
@@ -83,7 +83,7 @@ pub(super) fn of_run<E>(
         Item::Int(run.duration_ns),
     ]);
     let fixed = row.len();
-    // A run without values has one row, which says why.
+    // A run without values has one row, which states the reason.
     let none: &[Option<&Value>] = &[None];
     let some: Vec<Option<&Value>> = run.values.iter().map(Some).collect();
     for value in if some.is_empty() { none } else { &some } {

@@ -1,7 +1,7 @@
-//! Writing the Parquet files: rows one after another, the same bytes for the same runs.
+//! Writes the Parquet files row by row. Equal runs give identical bytes.
 //!
-//! A batch has a fixed number of rows and so has a row group, whatever the runs are, and nothing of
-//! the clock, the host or the version of seekwell is in the files.
+//! Batches and row groups have a fixed number of rows, independent of the runs. The files contain
+//! no data about the clock, the host or the version of seekwell.
 
 use super::RESULTS_VERSION;
 use super::columns::{Column, Kind, RUN, Table};
@@ -21,15 +21,15 @@ use std::sync::Arc;
 
 const BATCH_ROWS: usize = 8192;
 const GROUP_ROWS: usize = 1 << 16;
-/// A batch is written when so many bytes of text are in it, too: records may be long.
+/// A batch is also written when it holds this many bytes of text, because records can be long.
 const BATCH_BYTES: usize = 1 << 18;
-/// A group is, when it takes so many: until then it is held in memory.
+/// A row group is written at this size; until then it is in memory.
 const GROUP_BYTES: usize = 2 << 20;
-/// A column's page before it is compressed: held for every column.
+/// Size of a column's page before compression; every column holds one page in memory.
 const PAGE_BYTES: usize = 1 << 17;
-/// Rows of a page: eight bytes of each are held for every column, too, until a page is full.
+/// Rows per page; every column also holds eight bytes per row until a page is full.
 const PAGE_ROWS: usize = 1 << 12;
-/// A column's dictionary, whose table of hashes takes several times as much.
+/// Size of a column's dictionary; its hash table takes several times as much.
 const DICTIONARY_BYTES: usize = 1 << 15;
 
 /// Key of the version in a file's metadata.
@@ -37,7 +37,7 @@ pub(super) const VERSION_KEY: &str = "seekwell.results";
 /// Key of the file's own name.
 pub(super) const TABLE_KEY: &str = "seekwell.table";
 
-/// A value on its way into a column.
+/// A value for a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item<'a> {
     Null,
@@ -79,7 +79,7 @@ impl Building {
         match (self, item) {
             (Building::Text(b), Item::Text(v)) => b.append_value(v),
             (Building::Text(b), _) => b.append_null(),
-            // Beyond 292 years, or nine million million million: none that was measured.
+            // A larger value (292 years in ns, or 9 * 10^18) was never measured.
             (Building::Int(b), Item::Int(v)) => {
                 b.append_value(i64::try_from(v).unwrap_or(i64::MAX));
             }
@@ -117,7 +117,7 @@ fn field(c: &Column) -> Field {
 }
 
 impl<W: Write + Send> Rows<W> {
-    /// `more`: names of text columns behind the others.
+    /// `more` holds the names of additional text columns, which come last.
     pub fn new(to: W, table: &Table, more: &[String]) -> Result<Self, ParquetError> {
         let fixed = RUN.iter().chain(table.columns);
         let mut building: Vec<Building> = fixed.clone().map(|c| Building::new(c.kind)).collect();
@@ -151,7 +151,7 @@ impl<W: Write + Send> Rows<W> {
             bytes: 0,
         })
     }
-    /// Adds a row; what is missing at its end is null.
+    /// Adds a row; missing values at its end become null.
     pub fn push(&mut self, row: &[Item<'_>]) -> Result<(), ParquetError> {
         let items = row.iter().copied().chain(std::iter::repeat(Item::Null));
         for (column, item) in self.building.iter_mut().zip(items) {
@@ -174,13 +174,13 @@ impl<W: Write + Send> Rows<W> {
         let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
         self.writer.write(&batch)?;
         (self.rows, self.bytes) = (0, 0);
-        // Of long texts a group is large before it has its rows.
+        // With long texts a group becomes large before it has all its rows.
         if self.writer.in_progress_size() >= GROUP_BYTES {
             self.writer.flush()?;
         }
         Ok(())
     }
-    /// Everything is written: gives back what it went to.
+    /// Writes the remaining rows, and returns the output.
     pub fn finish(mut self) -> Result<W, ParquetError> {
         self.batch()?;
         self.writer.into_inner()

@@ -1,20 +1,20 @@
-//! Writeback throttling as runs had it: part of what is compared, whoever set it.
+//! Writeback throttling in effect during the runs. It is part of the comparison.
 
 use super::{Cell, Run};
 use seekwell_core::result::Record;
 use seekwell_sched::WBT_LAT_USEC;
 use serde::{Deserialize, Serialize};
 
-/// What `queue/wbt_lat_usec` read in the runs of a treatment.
+/// Value of `queue/wbt_lat_usec` in the runs of a treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
-    /// Which, by place in [`super::Results::treatments`].
+    /// Treatment, as an index into [`super::Results::treatments`].
     pub treatment: usize,
-    /// Target of throttling, us; 0: off.
+    /// Throttling target in us; 0 if throttling is off.
     pub wbt_lat_usec: u64,
 }
 
-/// What a run's record says of it; `None`: its block layer has none.
+/// The value in a run's record; `None` if its block layer has none.
 pub(crate) fn usec(record: &Record) -> Option<u64> {
     record
         .scheduler
@@ -24,7 +24,7 @@ pub(crate) fn usec(record: &Record) -> Option<u64> {
         .ok()
 }
 
-/// That of a cell's treatments, by the first run of each that knows it.
+/// The values for a cell's treatments, each from the first run that has one.
 pub(super) fn throttled(cell: &Cell, runs: &[Run]) -> Vec<Throttled> {
     let of = |treatment: &usize| {
         let own = runs.iter().filter(|r| r.key.treatment == *treatment);

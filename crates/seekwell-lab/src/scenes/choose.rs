@@ -1,4 +1,4 @@
-//! Which cells are shown, and when in their runs.
+//! Chooses the cells to show, and the time windows in their runs.
 
 use super::LONGEST_NS;
 use crate::analysis::{Analysis, CellAnalysis};
@@ -7,17 +7,18 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Usual length of a scene, ns.
+/// Default length of a scene, in ns.
 pub const LENGTH_NS: u64 = 2_000_000_000;
-/// Requests of all lanes of a scene beyond which a run is not made again unasked.
+/// Runs with more requests (over all lanes of a scene) are repeated only on request.
 const REQUESTS_MOST: u64 = 20_000_000;
 
-/// What is wanted.
+/// The request for scenes.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Begin on the workload's clock and length, ns; `None`: where operations took longest.
+    /// Start on the workload's clock, and length, in ns; `None` for the time of the slowest
+    /// operation.
     pub span_ns: Option<(u64, u64)>,
-    /// Scenes at most.
+    /// Largest number of scenes.
     pub most: usize,
 }
 
@@ -30,20 +31,20 @@ impl Default for Asked {
     }
 }
 
-/// A scene that is to be made.
+/// A scene to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Cell of the results.
+    /// Cell index.
     pub cell: usize,
     /// Block.
     pub block: u32,
-    /// Begin, ns of the workload's clock.
+    /// Start in ns on the workload's clock.
     pub from_ns: u64,
     /// Length, ns.
     pub length_ns: u64,
 }
 
-/// What of a record is needed here.
+/// The fields of a record that are needed here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Told {
@@ -58,7 +59,7 @@ struct Device {
     rotational: bool,
 }
 
-/// Largest difference that is shown, as a log ratio; `None`: none is.
+/// Largest significant difference as a log ratio; `None` if there is none.
 fn effect(cell: &CellAnalysis) -> Option<f64> {
     let better = cell.better();
     let shown = cell.pairs.iter().filter(|p| {
@@ -68,8 +69,8 @@ fn effect(cell: &CellAnalysis) -> Option<f64> {
     sizes.reduce(f64::max)
 }
 
-/// Chooses: for each device the test with the largest difference that is shown, spinning ones
-/// first, and in its first whole block the time around the operation that took longest.
+/// For each device, chooses the test with the largest significant difference, rotating disks first.
+/// The window is the time around the slowest operation in the test's first complete block.
 ///
 /// # Errors
 /// The folder's tables cannot be read.
@@ -107,7 +108,7 @@ pub fn choose(
         })
         .collect();
     cells.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-    // One of each device first, then the next of each.
+    // One cell of each device first, then the next cell of each.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ranked: Vec<(usize, usize)> = Vec::new();
     for (at, (_, _, i)) in cells.iter().enumerate() {
@@ -129,7 +130,7 @@ pub fn choose(
         let clock = told[&i].0.clock_start_ns.unwrap_or(0);
         let (from_ns, length_ns) = asked.span_ns.unwrap_or_else(|| {
             let (second, longest) = worst.get(&i).copied().unwrap_or_default();
-            // It ended in that second; it began that long before.
+            // The operation ended in this second, so it began that much earlier.
             let begun = (second * 1_000_000_000).saturating_sub(longest.min(LENGTH_NS));
             (begun.saturating_sub(clock), LENGTH_NS)
         });
@@ -143,7 +144,7 @@ pub fn choose(
     Ok(chosen.into_iter().map(choice).collect())
 }
 
-/// Of each cell the first block in which most treatments have a run that counts.
+/// For each cell, the first block in which most treatments have a valid run.
 fn first_blocks(results: &Results) -> BTreeMap<usize, u32> {
     let mut counts: BTreeMap<usize, BTreeMap<u32, usize>> = BTreeMap::new();
     for run in &results.runs {
@@ -163,7 +164,7 @@ fn first_blocks(results: &Results) -> BTreeMap<usize, u32> {
         .collect()
 }
 
-/// Of the chosen cells the second in which the longest operation ended, and how long it took, ns.
+/// For each chosen cell, the second in which the slowest operation ended, and its latency in ns.
 fn worst(
     dir: &Path,
     results: &Results,

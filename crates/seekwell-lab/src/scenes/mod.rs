@@ -1,10 +1,10 @@
-//! Scenes for the replay: a short window of the events of runs whose figures a report shows, under
-//! each scheduler, on the workload's own clock.
+//! Scenes for the replay: a short window of events of the runs in a report, under each scheduler,
+//! on the workload's own clock.
 //!
-//! Events are not kept while an experiment goes on. Simulated runs can be made again from what the
-//! folder keeps of them: the run is repeated whole, with somebody listening, and its scene counts
-//! only if it gives the same figures to the last bit. Left out: runs on a host, whose events no one
-//! can make again; and what the program of another version gave otherwise.
+//! Events are not stored during an experiment. A simulated run can be repeated from the data in the
+//! folder, this time with recording. Its scene is used only if it gives bit-identical figures. Not
+//! supported: runs on a host, because their events cannot be reproduced, and runs to which another
+//! version of the program gives a different result.
 
 mod choose;
 
@@ -21,39 +21,39 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most events of a run in a scene.
+/// Largest number of events per run in a scene.
 pub const MOST_EVENTS: u64 = 60_000;
-/// Longest scene, ns.
+/// Length limit for a scene, in ns.
 pub const LONGEST_NS: u64 = 30_000_000_000;
 
-/// Some schedulers in the same window of the same workload.
+/// Several schedulers in the same window of the same workload.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Cell of the results.
+    /// Cell index.
     pub cell: usize,
-    /// Block: all lanes ran with its seed.
+    /// Block; all lanes use its seed.
     pub block: u32,
-    /// Begin, ns of the workload's clock.
+    /// Start in ns on the workload's clock.
     pub from_ns: u64,
-    /// Length, ns; a lane may have less of it, where its events were too many.
+    /// Length in ns; a lane with too many events covers less.
     pub length_ns: u64,
-    /// By scheduler.
+    /// One lane per scheduler.
     pub lanes: Vec<Lane>,
 }
 
-/// What happened under one scheduler.
+/// The events under one scheduler.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// Which, by place in the results.
+    /// Treatment index in the results.
     pub treatment: usize,
-    /// The stream as `docs/events.md` has it, without the header.
+    /// The event stream in the format of `docs/events.md`, without the header.
     pub lines: Vec<Line>,
 }
 
-/// Records the events of a run in a window; the run itself goes to its end.
+/// Records the events of a run in a window; the run itself continues to its end.
 ///
 /// # Errors
-/// Why there is no run, in words.
+/// The reason why there is no run.
 pub fn listen(
     spec: &RunSpec,
     window: Window,
@@ -79,28 +79,28 @@ pub fn listen(
     Ok((lines.map_err(|e| e.to_string())?, record))
 }
 
-/// Did a run give what another gave? The primary value, which is the first, cannot be asked where it
-/// leaves a warm-up out; the others and the length of the run can.
+/// Whether a run gave the same result as another. With a warm-up, the primary value (the first)
+/// cannot be compared; the other values and the duration can.
 fn same(record: &Record, run: &Run, warmed_up: bool) -> bool {
     let now = conduct::values(record);
     run.duration_ns == record.duration_ns
         && run.values.iter().skip(usize::from(warmed_up)).all(|was| {
             let is = now.iter().find(|v| v.metric.name == was.metric.name);
-            // What an experiment asks for by an expression of its own is not among them.
+            // Values that an experiment computes by its own expression are not in the record.
             is.is_none_or(|is| is.value.to_bits() == was.value.to_bits())
         })
 }
 
-/// Scenes, and why others are not there.
+/// Scenes, and the reasons for missing ones.
 #[derive(Clone, Debug, Default)]
 pub struct Scenes {
-    /// In the order they were chosen in.
+    /// Scenes, in the order of the choices.
     pub scenes: Vec<Scene>,
-    /// What was left out, in sentences.
+    /// Sentences on what was left out.
     pub notes: Vec<String>,
 }
 
-/// Makes the chosen scenes of a folder, the runs side by side on so many threads.
+/// Makes the chosen scenes of a folder, with this many runs in parallel.
 ///
 /// # Errors
 /// The folder's records cannot be read.

@@ -1,10 +1,11 @@
-//! BCa intervals for statistics that have no other: twenty blocks or more, nothing less.
+//! BCa bootstrap intervals for statistics without another interval; they need twenty blocks or
+//! more.
 
 use super::{EQUAL, mean, median, normal_cdf, normal_quantile};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// What is estimated.
+/// The estimated statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Arithmetic mean.
@@ -25,24 +26,24 @@ impl Statistic {
 /// A bias-corrected and accelerated interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bca {
-    /// Bias: the normal quantile of the share of replicates below the estimate.
+    /// Bias: the normal quantile of the fraction of replicates below the estimate.
     pub z0: f64,
     /// Acceleration, from the jackknife.
     pub a: f64,
     /// 95 % interval.
     pub interval95: (f64, f64),
-    /// Replicates.
+    /// Number of replicates.
     pub replicates: usize,
-    /// Their mean.
+    /// Mean of the replicates.
     pub mean_of_replicates: f64,
 }
 
-/// Below that many values a bootstrap interval covers too little (75 % at 3, 90 % at 10).
+/// With fewer values, a bootstrap interval covers too little (75 % at 3, 90 % at 10).
 pub const BOOTSTRAP_MIN: usize = 20;
-/// Replicates drawn.
+/// Number of replicates drawn.
 const REPLICATES: usize = 9_999;
 
-/// Of blocks, with a seed; `None` below [`BOOTSTRAP_MIN`] values.
+/// Bootstraps block values with a seed; `None` below [`BOOTSTRAP_MIN`] values.
 pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca> {
     if values.len() < BOOTSTRAP_MIN {
         return None;
@@ -59,7 +60,7 @@ pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca>
     bca_from(values, statistic, replicates)
 }
 
-/// From every resample there is (n^n of them): for checks with few values. `None` above seven.
+/// Uses all n^n possible resamples, for checks with few values. `None` above seven values.
 pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
     let n = values.len();
     if n > 7 {
@@ -80,7 +81,7 @@ pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
     bca_from(values, statistic, replicates)
 }
 
-/// From given replicates. `None` without values or replicates.
+/// Computes the interval from given replicates. `None` without values or replicates.
 pub fn bca_from(values: &[f64], statistic: Statistic, mut replicates: Vec<f64>) -> Option<Bca> {
     if values.is_empty() || replicates.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Runs that reached their limit: their work takes longer, how much longer is not known.
+//! Runs that reached their limit: their work takes longer, but it is not known how much longer.
 //!
 //! Where one of two treatments has such a run, both are compared by the time for the same work, in
 //! all blocks. A run that reached its limit counts with the time until the limit. This restricted
@@ -7,18 +7,18 @@
 
 use super::Better;
 
-/// How long a run took, or took at least.
+/// How long a run took; a lower bound at a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// Until its end or its limit, s.
+    /// Time until its end or its limit, in s.
     pub time_s: f64,
-    /// It reached its limit.
+    /// True if it reached its limit.
     pub censored: bool,
 }
 
 /// The restricted times of a cell, by treatment and block, in the direction of its metric: the time
-/// where lower is better, else its inverse (so much of the work a second). A censored run counts
-/// with at least the time of the slowest run of its block that finished, so it never wins.
+/// if lower is better, otherwise its inverse (work per second). A censored run counts with at least
+/// the time of the slowest finished run of its block, so it never wins.
 pub fn restricted(runs: &[Vec<Option<Until>>], better: Better) -> Vec<Vec<Option<f64>>> {
     let slowest = |block: usize| {
         let all = runs.iter().filter_map(|column| *column.get(block)?);
@@ -57,7 +57,7 @@ mod tests {
     fn a_censored_run_never_wins_against_one_that_finished() {
         let runs = [
             vec![done(2.0), done(8.0), cut(600.0), None],
-            // Ended by its work after 3 s, while another took 8 s.
+            // The second run was stopped after 3 s, while another run finished after 8 s.
             vec![cut(600.0), cut(3.0), cut(600.0), done(1.0)],
         ];
         let times = restricted(&runs, Better::Lower);

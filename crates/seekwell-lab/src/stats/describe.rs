@@ -1,13 +1,13 @@
-//! One sample described; a value against the median of all.
+//! Describes one sample, or values relative to the median of all.
 
 use super::{Better, deviation, mean, median, range, t_quantile};
 
-/// What n runs say on their own.
+/// Statistics of n runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Described {
     /// Runs with a value.
     pub n: usize,
-    /// Runs without.
+    /// Runs without a value.
     pub missing: usize,
     /// Arithmetic mean.
     pub mean: Option<f64>,
@@ -17,17 +17,17 @@ pub struct Described {
     pub sd: Option<f64>,
     /// Standard error of the mean.
     pub se: Option<f64>,
-    /// SD over mean, for a positive mean only.
+    /// Standard deviation divided by the mean; only for a positive mean.
     pub cv: Option<f64>,
-    /// Least.
+    /// Minimum.
     pub min: Option<f64>,
-    /// Largest.
+    /// Maximum.
     pub max: Option<f64>,
     /// Lower end of the 95 % t interval of the mean.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the 95 % t interval of the mean.
     pub high: Option<f64>,
-    /// exp of the mean log, where all are positive.
+    /// exp of the mean log, if all values are positive.
     pub geometric_mean: Option<f64>,
 }
 
@@ -59,19 +59,19 @@ pub fn describe(values: &[Option<f64>]) -> Described {
     }
 }
 
-/// Each treatment against the median of all, as phone benchmarks were published.
+/// Each treatment relative to the median of all, as in published phone benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeltaMedian {
     /// Median over the treatments.
     pub median: f64,
-    /// Per cent from the median; positive is better.
+    /// Percent difference from the median; positive is better.
     pub delta: Vec<f64>,
-    /// Per cent of the median, whichever direction is better.
+    /// Percent of the median, whichever direction is better.
     pub percent_of_median: Vec<f64>,
 }
 
-/// A picture and a ranking for display: verdicts use the reference. `None` for no treatments or a
-/// median or value of 0.
+/// A ranking for display only; verdicts use the reference. `None` without treatments, or if the
+/// median or a value is 0.
 pub fn delta_median(values: &[f64], better: Better) -> Option<DeltaMedian> {
     let middle = median(values).filter(|m| *m != 0.0)?;
     let gain = |x: &f64| match better {

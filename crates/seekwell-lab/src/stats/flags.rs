@@ -1,27 +1,28 @@
-//! Signs of noise: shown beside verdicts, never acted upon.
+//! Signs of noise: shown next to verdicts; they never affect them.
 
 use super::{EQUAL, f_tail, mann_kendall, mean, median, theil_sen};
 
 /// Scaled distances of runs from the median of their treatment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outliers {
-    /// By treatment and run: (log x - median) / scale; `None` for a missing run and where there
-    /// is no spread at all.
+    /// By treatment and run: (log x - median) / scale. `None` for a missing run, and if there is no
+    /// spread at all.
     pub z: Vec<Vec<Option<f64>>>,
-    /// Runs flagged, by treatment, from 0.
+    /// Flagged runs by treatment, numbered from 0.
     pub flagged: Vec<Vec<usize>>,
 }
 
-/// Makes the median absolute deviation of normal numbers their standard deviation.
+/// Factor that converts the median absolute deviation of a normal distribution to its standard
+/// deviation.
 const MAD_TO_SD: f64 = 1.4826;
-/// Distance beyond which a run is flagged.
+/// Scaled distance above which a run is flagged.
 const OUTLIER: f64 = 5.0;
-/// Runs below which nothing is flagged.
+/// With fewer runs, nothing is flagged.
 const RUNS_MIN: usize = 6;
 
-/// Outliers of a cell, on logs: the scale is the larger of the treatment's own and the pooled
-/// median absolute deviation, so that a treatment with few distinct values does not flag itself.
-/// Without spread a run is flagged when it is off by more than the margin.
+/// Finds outliers of a cell, on logs. The scale is the larger of the treatment's own and the pooled
+/// median absolute deviation, so that few distinct values do not cause flags. Without spread, a run
+/// is flagged if it deviates by more than the margin.
 pub fn outliers(cell: &[Vec<Option<f64>>], margin: f64) -> Outliers {
     let log = |v: &Option<f64>| v.filter(|x| *x > 0.0).map(libm::log);
     let logs: Vec<Vec<Option<f64>>> = cell.iter().map(|t| t.iter().map(log).collect()).collect();
@@ -59,27 +60,27 @@ pub fn outliers(cell: &[Vec<Option<f64>>], margin: f64) -> Outliers {
     out
 }
 
-/// Rows whose published SD is strictly greater than a limit in the metric's unit.
+/// Marks rows whose published standard deviation exceeds a limit in the metric's unit.
 pub fn sd_cutoff(sds: &[f64], limit: f64) -> Vec<bool> {
     sds.iter().map(|sd| *sd > limit).collect()
 }
 
-/// The best split of runs into two groups.
+/// The best split of the runs into two groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModesSplit {
-    /// Gap over the spread within the groups; `None` without spread or with too few runs.
+    /// Gap divided by the spread within the groups; `None` without spread or with too few runs.
     pub d: Option<f64>,
     /// Share of the smaller group.
     pub share: Option<f64>,
-    /// Distance of the groups' means, on logs.
+    /// Distance between the groups' means, on logs.
     pub gap: Option<f64>,
-    /// What `d` must exceed.
+    /// Threshold for `d`.
     pub limit: Option<f64>,
-    /// Two modes?
+    /// Whether there are two modes.
     pub flagged: bool,
 }
 
-/// Two modes, on logs of positive values: each side at least two runs and 15 %.
+/// Tests for two modes, on logs of positive values; each group needs two runs and 15 % of the runs.
 pub fn two_modes(values: &[f64], margin: f64) -> ModesSplit {
     let n = values.len();
     if n < RUNS_MIN || values.iter().any(|v| *v <= 0.0) {
@@ -114,27 +115,27 @@ pub fn two_modes(values: &[f64], margin: f64) -> ModesSplit {
 /// A trend over blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Rises less falls over all pairs.
+    /// Rises minus falls over all pairs.
     pub s: i64,
-    /// Two-sided p of Mann and Kendall.
+    /// Two-sided p value of the Mann-Kendall test.
     pub p: f64,
-    /// Theil and Sen's slope of the log per block.
+    /// Theil-Sen slope of the log per block.
     pub slope: f64,
-    /// p below 0.01 over eight blocks or more.
+    /// True if p < 0.01 over at least eight blocks.
     pub flagged: bool,
 }
 
-/// Blocks below which no trend is flagged.
+/// With fewer blocks, no trend is flagged.
 const TREND_BLOCKS: usize = 8;
 
-/// `None` below two positive values.
+/// Tests for a trend; `None` with fewer than two positive values.
 pub fn trend(block_means: &[f64]) -> Option<Trend> {
     if block_means.iter().any(|v| *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = block_means.iter().map(|v| libm::log(*v)).collect();
     let slope = theil_sen(&logs)?;
-    // Ties are those of the values: logs of equal values are equal.
+    // Logs of equal values are equal, so ties are preserved.
     let (s, p) = mann_kendall(&logs);
     Some(Trend {
         s,
@@ -144,31 +145,31 @@ pub fn trend(block_means: &[f64]) -> Option<Trend> {
     })
 }
 
-/// Does a run carry something over to the next?
+/// Effect of a run on the next run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carry {
-    /// One-way F over the predecessors.
+    /// One-way F statistic over the predecessors.
     pub f: f64,
-    /// Its p.
+    /// Its p value.
     pub p: f64,
-    /// p below 0.01, with at least two blocks for each treatment.
+    /// True if p < 0.01 with at least two blocks per treatment.
     pub flagged: bool,
 }
 
-/// One run, with the one that was made just before it.
+/// A run, and the run made just before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Followed {
     /// Its block, from 0.
     pub block: usize,
     /// Its treatment, from 0.
     pub treatment: usize,
-    /// The treatment that ran before.
+    /// The treatment of the preceding run.
     pub before: usize,
     /// Log of its value.
     pub log: f64,
 }
 
-/// Residuals from block and treatment means, grouped by predecessor. `None` where fewer than two
+/// Tests residuals from block and treatment means, grouped by predecessor. `None` if fewer than two
 /// predecessors have residuals.
 pub fn carry_over(runs: &[Followed]) -> Option<Carry> {
     let blocks = runs.iter().map(|r| r.block + 1).max()?;

@@ -1,20 +1,21 @@
 //! Quantiles of one run's latencies.
 
-/// One number of a run.
+/// A quantile of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantile {
-    /// Smallest value with at least that share of operations at or below it; `None` of nothing.
+    /// Smallest value with at least this fraction of operations at or below it; `None` if empty.
     pub value: Option<u64>,
-    /// Operations.
+    /// Number of operations.
     pub total: u64,
-    /// Enough operations for this quantile: 10 / (1 - q).
+    /// Whether there are enough operations for this quantile: 10 / (1 - q).
     pub usable: bool,
 }
 
-/// Of (value, count) pairs, ascending by value. `q` in 0..1.
+/// Computes a quantile from (value, count) pairs, ascending by value. `q` is in 0..1.
 pub fn quantile(counts: &[(u64, u64)], q: f64) -> Quantile {
     let total: u64 = counts.iter().map(|c| c.1).sum();
-    // 0.999 of 20,000 is 19,980 operations, also where the product has a last bit too much.
+    // 0.999 of 20,000 must be 19,980 operations, even if rounding makes the product slightly
+    // larger.
     let wanted = q * total as f64 * (1.0 - 1e-12);
     let mut sum = 0;
     let at = counts.iter().find(|c| {

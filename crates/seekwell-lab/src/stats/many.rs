@@ -1,4 +1,4 @@
-//! Several workloads on one device: scores, what is not beaten, what to recommend.
+//! Several workloads on one device: scores, undefeated treatments, recommendation.
 
 use super::welch::satterthwaite;
 use super::{Better, holm, holm_steps, midranks, t_quantile, t_tail2};
@@ -6,11 +6,11 @@ use super::{Better, holm, holm_steps, midranks, t_quantile, t_tail2};
 /// One cell's contribution: an independent estimate of a log ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Mean log ratio, sign turned so that + is better.
+    /// Mean log ratio, with the sign chosen so that + is better.
     pub mean: f64,
-    /// Its standard error; `None` for a cell with one run.
+    /// Standard error; `None` for a cell with one run.
     pub se: Option<f64>,
-    /// Degrees of freedom of it.
+    /// Degrees of freedom of the standard error.
     pub df: Option<f64>,
 }
 
@@ -19,11 +19,11 @@ pub struct Part {
 pub struct Combined {
     /// Weighted mean of the log ratios.
     pub mean: f64,
-    /// exp of it.
+    /// exp of `mean`.
     pub ratio: f64,
-    /// Standard error, where every cell has one.
+    /// Standard error, if every cell has one.
     pub se: Option<f64>,
-    /// Satterthwaite's degrees of freedom; `None` where all are exact.
+    /// Satterthwaite's degrees of freedom; `None` if all parts are exact.
     pub df: Option<f64>,
     /// 95 % interval.
     pub interval95: Option<(f64, f64)>,
@@ -33,7 +33,7 @@ pub struct Combined {
     pub p: Option<f64>,
 }
 
-/// Combines cells with weights that are made to sum to 1. `None` without a positive weight.
+/// Combines cells; the weights are normalised. `None` without a positive weight.
 pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
     let sum: f64 = weights.iter().take(parts.len()).sum();
     if parts.is_empty() || parts.len() != weights.len() || sum <= 0.0 {
@@ -68,8 +68,9 @@ pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
     })
 }
 
-/// Is the other dominated by s, given s against it in (throughput, p99), + where s is better? Not
-/// worse than the margin in both (one-sided 95 %), and better in one (Holm over the two).
+/// Whether s dominates the other treatment. `against` holds s against the other in throughput and
+/// p99, + where s is better. s must be no worse than the margin in both (one-sided 95 %), and
+/// better in at least one (Holm over the two).
 pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
     let mu = libm::log1p(margin);
     let mut p = Vec::with_capacity(2);
@@ -97,29 +98,29 @@ pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
 /// The score of one treatment against another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Against {
-    /// Which, by index.
+    /// The treatment, by index.
     pub one: usize,
-    /// Against which.
+    /// The treatment it is compared with.
     pub other: usize,
-    /// Difference of their scores, + if `one` is better.
+    /// Difference of their scores; + if `one` is better.
     pub mean: f64,
-    /// Two-sided p, not corrected.
+    /// Two-sided p value, uncorrected.
     pub p: Option<f64>,
 }
 
-/// What to do.
+/// The recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Another is better than what is set, by more than the margin.
+    /// Another treatment is better than the incumbent by more than the margin.
     Change,
-    /// It does not matter here, or what is set is the best.
+    /// The choice does not matter, or the incumbent is the best.
     Keep,
     /// More blocks are needed.
     CannotTell,
 }
 
 impl Decision {
-    /// The word in files and vectors.
+    /// Name in files and test vectors.
     pub const fn word(self) -> &'static str {
         match self {
             Decision::Change => "change",
@@ -129,35 +130,37 @@ impl Decision {
     }
 }
 
-/// Two-sided error at which one treatment is shown to lead the incumbent in a recommendation.
+/// Two-sided error for the claim that a treatment is better than the incumbent.
 pub const CHANGE_ALPHA: f64 = 0.02;
 
-/// A recommendation with what it rests on.
+/// A recommendation with its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
-    /// Treatments that no other beats, in the order given.
+    /// Undefeated treatments, in the given order.
     pub retained: Vec<usize>,
-    /// What to do.
+    /// The recommendation.
     pub decision: Decision,
-    /// What to set.
+    /// The treatment to set.
     pub pick: usize,
-    /// Highest score.
+    /// The treatment with the highest score.
     pub best: usize,
-    /// By treatment: what the error of its interval against the incumbent is divided by, so that the
-    /// interval excludes 0 exactly where the treatment is shown to be ahead. 1 for those behind.
+    /// By treatment: the divisor of the error of its interval against the incumbent. With it, the
+    /// interval excludes 0 exactly where the treatment is shown to be ahead. 1 for treatments that
+    /// are behind.
     pub divisors: Vec<f64>,
 }
 
-/// `scores`: against the incumbent, whose own is 0; in order of simplicity. `upper95`: one-sided
-/// upper bounds of them (`None` for the incumbent, or where there is no interval). `pairs`: all
-/// pairs, each once. `None` without treatments.
+/// Recommends a treatment. `scores` are relative to the incumbent (its own score is 0), in order of
+/// simplicity. `upper95` holds their one-sided upper bounds (`None` for the incumbent, or without
+/// an interval). `pairs` holds each pair once. `None` without treatments.
 ///
-/// A treatment beats the incumbent at [`CHANGE_ALPHA`] by Holm's correction over those that lead it:
-/// one that is behind changes nothing. Simulated over 2 to 8 treatments, 6 to 30 blocks, 1 to 6
-/// workloads and runs that scatter by 3 to 20 %: where all are equal, a change is recommended in 1.3 %
-/// of the experiments at most (0.8 % with 5 treatments, 6 blocks and 6 workloads), as with Holm's
-/// correction over all pairs, whose power 6 losers cut from 52 to 11 %. At an error of 5 % it would be
-/// 3.2 %; a gate by a global F test gives 6.5 % where some are far behind.
+/// A treatment beats the incumbent at [`CHANGE_ALPHA`] with Holm's correction over the treatments
+/// that lead it; treatments that are behind do not count. This was simulated for 2 to 8 treatments,
+/// 6 to 30 blocks, 1 to 6 workloads and runs that scatter by 3 to 20 %. If all treatments are
+/// equal, at most 1.3 % of the experiments recommend a change (0.8 % with 5 treatments, 6 blocks
+/// and 6 workloads). Holm's correction over all pairs has the same error, but 6 losers reduce its
+/// power from 52 to 11 %. An error of 5 % would give 3.2 %. A global F test as a gate gives 6.5 %
+/// if some are far behind.
 pub fn recommend(
     scores: &[f64],
     upper95: &[Option<f64>],
@@ -167,7 +170,7 @@ pub fn recommend(
 ) -> Option<Recommendation> {
     let mu = libm::log1p(margin);
     let shown = |p: Option<f64>, alpha: f64| p.is_some_and(|p| p <= alpha);
-    // Who beats whom, apart from the incumbent: over all pairs.
+    // Defeats between treatments other than the incumbent, corrected over all pairs.
     let adjusted = holm(&pairs.iter().map(|p| p.p).collect::<Vec<_>>());
     let mut beaten = vec![false; scores.len()];
     for (pair, _) in pairs
@@ -182,7 +185,7 @@ pub fn recommend(
         };
         *beaten.get_mut(loser)? = true;
     }
-    // Who leads the incumbent, and is shown to.
+    // Treatments that are ahead of the incumbent, with their p values.
     let leader = |pair: &Against| match (pair.one == incumbent, pair.other == incumbent) {
         (true, _) if pair.mean < 0.0 => Some((pair.other, pair.p)),
         (_, true) if pair.mean > 0.0 => Some((pair.one, pair.p)),
@@ -200,7 +203,7 @@ pub fn recommend(
     }
     *beaten.get_mut(incumbent)? = better.contains(&true);
     let retained: Vec<usize> = (0..scores.len()).filter(|i| !beaten[*i]).collect();
-    // The first of equals is the simplest.
+    // On a tie the simplest wins.
     let highest = |a: usize, b: usize| if scores[b] > scores[a] { b } else { a };
     let best = (0..scores.len()).reduce(highest)?;
     let own = *scores.get(incumbent)?;
@@ -224,32 +227,33 @@ pub fn recommend(
     })
 }
 
-/// The weight of one workload at which `t` overtakes `b`: their scores in it and over all others
-/// (normalised). `None` where none between 0 and 1 does.
+/// The weight of one workload at which `t` overtakes `b`. The arguments are their scores in this
+/// workload and over all others (normalised). `None` if no weight between 0 and 1 does it.
 pub fn switch_weight(in_t: f64, in_b: f64, others_t: f64, others_b: f64) -> Option<f64> {
     let others = others_t - others_b;
     let weight = others / (others - (in_t - in_b));
     (weight > 0.0 && weight < 1.0).then_some(weight)
 }
 
-/// Friedman's test; descriptive only.
+/// Friedman's test; only descriptive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Friedman {
-    /// By column; 1 is best.
+    /// Average rank by column; 1 is best.
     pub average_ranks: Vec<f64>,
-    /// Statistic, corrected for ties.
+    /// Test statistic, corrected for ties.
     pub chi2: f64,
-    /// Columns less one.
+    /// Number of columns minus one.
     pub df: f64,
-    /// Its p.
+    /// p value.
     pub p: f64,
 }
 
-/// Rows are workloads, columns treatments. `None` unless all rows have the same two columns or more.
+/// Rows are workloads and columns are treatments. `None` unless all rows have the same number of
+/// columns, at least two.
 ///
-/// Where every row is tied throughout, all have the middle rank ((columns + 1) / 2), the statistic is
-/// 0 and p is 1: the table says nothing against their being equal. The tie correction is 0 there, and
-/// scipy's `friedmanchisquare` divides by it and gives nan.
+/// If all values of each row are tied, every rank is (columns + 1) / 2. The statistic is then 0 and
+/// the p value is 1. The tie correction is 0, too; scipy's `friedmanchisquare` divides by it and
+/// returns nan.
 pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
     let k = table.first()?.len();
     if k < 2 || table.iter().any(|row| row.len() != k) {

@@ -1,28 +1,28 @@
-//! Which method answers which question, as pure functions over numbers.
+//! The statistical methods, as pure functions over numbers.
 //!
 //! | question | answer |
 //! |---|---|
 //! | one number per run, several runs | [`describe`] |
 //! | a treatment against the reference | [`paired`]: paired t on log ratios within blocks |
-//! | the "typical run" beside it | [`signed_rank`], [`hodges_lehmann`] |
-//! | how many blocks | [`Stopping`]; told beforehand: [`plan`] |
+//! | typical run | [`signed_rank`], [`hodges_lehmann`] |
+//! | how many blocks | [`Stopping`]; before the run: [`plan`] |
 //! | many comparisons | [`holm`] |
 //! | how big is big | [`verdict`], with two one-sided tests at the margin |
 //! | runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
 //! | runs that reached their limit | [`restricted`]: the time for the same work, at most the limit |
 //! | several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
-//! | two sittings | [`diff_sittings`] |
+//! | two sessions | [`diff_sittings`] |
 //! | series inside one run | [`warm_up`], [`moving`], [`series_interval`] |
-//! | noise, shown and never acted upon | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
+//! | noise, for display only | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
 //!
-//! Conventions: natural logs; every variance has n - 1; "interval" is 95 % two-sided unless the
-//! name says otherwise; what is undefined is `None`, never NaN. A positive mean of log ratios says
-//! that the treatment's value is larger; [`Better`] says whether that is good. Nothing is ever
-//! dropped or trimmed because of its value.
+//! Conventions: logarithms are natural; variances use n - 1; intervals are two-sided 95 % unless
+//! the name says otherwise. Undefined results are `None`, never NaN. A positive mean of log ratios
+//! means that the treatment's value is larger; [`Better`] says whether that is good. No value is
+//! ever dropped or trimmed because of its size.
 //!
-//! Each function has vectors in `tests/vectors`, made by a program of another hand and checked
-//! against scipy and statsmodels; `tests/scipy` holds them against scipy's own figures; the whole
-//! procedure is simulated in `tests/procedure.rs`.
+//! Each function has test vectors in `tests/vectors`. An independent program produced them, and
+//! they were checked against scipy and statsmodels. `tests/scipy` compares with scipy's own
+//! figures, and `tests/procedure.rs` simulates the whole procedure.
 
 mod bootstrap;
 mod censored;
@@ -67,23 +67,23 @@ pub use verdict::{IDENTICAL_BLOCKS, Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;
 pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
 
-/// Half the width below which differences do not matter: ln(1 + 2 %).
+/// Relative difference below which differences do not matter: 2 %. On the log scale: ln(1 + 2 %).
 pub const MARGIN: f64 = 0.02;
 /// Two-sided error of intervals and tests.
 pub const ALPHA: f64 = 0.05;
 
-/// Which direction of a metric is good.
+/// Which direction of a metric is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Better {
-    /// Throughput, operations a second.
+    /// For throughput and operations per second.
     #[default]
     Higher,
-    /// Times.
+    /// For times.
     Lower,
 }
 
 impl Better {
-    /// +1 where more is better, -1 where less is.
+    /// +1 if higher is better, -1 if lower is better.
     pub fn sign(self) -> f64 {
         match self {
             Better::Higher => 1.0,
@@ -92,8 +92,8 @@ impl Better {
     }
 }
 
-/// Rounds to 12 significant digits: what is printed or stored is then the same bytes whatever the
-/// last bit of a platform's logarithm.
+/// Rounds to 12 significant digits, so that printed and stored numbers do not depend on the last
+/// bit of a platform's logarithm.
 pub fn stored(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;

@@ -1,13 +1,14 @@
-//! A treatment against the reference: paired t on log ratios within blocks; Holm's correction.
+//! Compares a treatment with the reference: paired t test on log ratios within blocks, Holm's
+//! correction.
 
 use super::{Better, EQUAL, deviation, mean, range, t_quantile, t_tail2};
 
-/// What the differences are of.
+/// The kind of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Logs of ratios.
+    /// Logarithms of ratios.
     Log,
-    /// Plain differences, because a value was 0 or negative: there is no ratio.
+    /// Plain differences: a value is 0 or negative, so there is no ratio.
     Difference,
 }
 
@@ -16,15 +17,15 @@ pub enum Scale {
 pub struct Paired {
     /// Blocks in which both ran.
     pub n: usize,
-    /// Runs that lost their partner.
+    /// Runs without a partner in their block.
     pub dropped: usize,
-    /// Of what the differences are.
+    /// The kind of differences.
     pub scale: Scale,
-    /// Mean of them; `None`: no block has both.
+    /// Mean difference; `None` if no block has both.
     pub mean: Option<f64>,
-    /// Their standard deviation; `None` below two blocks.
+    /// Standard deviation of the differences; `None` below two blocks.
     pub sd: Option<f64>,
-    /// Standard error, with the stopping rule's factor where it was due.
+    /// Standard error, including the stopping rule's factor where it applies.
     pub se: Option<f64>,
     /// Degrees of freedom.
     pub df: Option<f64>,
@@ -38,22 +39,22 @@ pub struct Paired {
     pub ahead: usize,
     /// Blocks in which both are equal.
     pub equal: usize,
-    /// Half-width added because the metric comes in whole steps coarser than its spread.
+    /// Half-width added because the metric has whole steps that are coarser than its spread.
     pub step_added: f64,
     /// exp of the mean, on the log scale.
     pub ratio: Option<f64>,
-    /// exp of the interval's ends.
+    /// exp of both ends of the interval.
     pub ratio95: Option<(f64, f64)>,
     /// The differences, block by block.
     pub differences: Vec<f64>,
 }
 
-/// Compares two treatments over blocks. `None` in a side is a run that is missing.
+/// Compares two treatments over blocks. `None` in a side marks a missing run.
 ///
-/// `corrected`: the stopping rule ended the cell while this comparison bound it, so its standard
-/// error is multiplied by sqrt(1 + 4/n) (stopping when the spread happens to be small makes plain
-/// intervals too narrow). `step`: the metric comes in whole steps of that size; where a side's SD
-/// is below half of it, the interval grows by the mean relative step.
+/// `corrected`: this comparison delayed the stop, so the stopping rule ended the cell when its
+/// spread happened to be small. Plain intervals are then too narrow, so the standard error is
+/// multiplied by sqrt(1 + 4/n). `step`: the metric has whole steps of this size. If a side's
+/// standard deviation is below half a step, the interval grows by the mean relative step.
 pub fn paired(
     treatment: &[Option<f64>],
     reference: &[Option<f64>],
@@ -138,7 +139,7 @@ pub fn paired(
     }
 }
 
-/// Half the sum of the relative steps, where one side's runs hardly leave one step.
+/// Half the sum of the relative steps, if one side's runs vary by hardly a step.
 fn added_by_step(pairs: &[(f64, f64)], step: f64) -> f64 {
     let (t, r): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let coarse = |side: &[f64]| deviation(side) < step / 2.0;
@@ -149,15 +150,15 @@ fn added_by_step(pairs: &[(f64, f64)], step: f64) -> f64 {
     }
 }
 
-/// Holm's adjusted p, in the order given. What cannot be tested (`None`) stays so and is not
-/// counted.
+/// Holm's adjusted p values, in the given order. Untestable comparisons (`None`) stay `None` and do
+/// not count.
 pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let steps = holm_steps(p).into_iter();
     steps.map(|s| s.map(|(adjusted, _)| adjusted)).collect()
 }
 
-/// Holm's adjusted p, and by how much the error of an interval is to be divided so that the interval
-/// excludes 0 exactly where the adjusted p stays below that error.
+/// Holm's adjusted p values, and divisors for the error of the intervals. With its divisor, an
+/// interval excludes 0 exactly where the adjusted p value is below that error.
 pub fn holm_steps(p: &[Option<f64>]) -> Vec<Option<(f64, f64)>> {
     let mut order: Vec<usize> = (0..p.len()).filter(|i| p[*i].is_some()).collect();
     order.sort_by(|a, b| {

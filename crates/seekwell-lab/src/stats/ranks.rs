@@ -1,22 +1,23 @@
-//! What ranks say: signed rank, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
+//! Rank methods: signed rank, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
 
 use super::{median, midranks, normal_cdf};
 
 /// Wilcoxon's signed rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
-    /// Differences that are not zero.
+    /// Number of non-zero differences.
     pub n: usize,
-    /// Sum of the ranks of the positive ones.
+    /// Sum of the ranks of the positive differences.
     pub w: f64,
-    /// Two-sided p: exact over all sign flips, ties included, up to 50 differences; normal above.
+    /// Two-sided p value: exact over all sign flips, including ties, up to 50 differences; normal
+    /// approximation above.
     pub p: f64,
 }
 
-/// Above this number sign flips are not counted one by one.
+/// Above this number the normal approximation is used.
 const EXACT_MAX: usize = 50;
 
-/// Zeros are dropped, ties share ranks.
+/// Wilcoxon's test; zeros are dropped, and ties share ranks.
 pub fn signed_rank(differences: &[f64]) -> SignedRank {
     let kept: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
     let n = kept.len();
@@ -29,7 +30,7 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     }
     let total: f64 = ranks.iter().sum();
     let p = if n <= EXACT_MAX {
-        // Doubled ranks are whole, whatever the ties.
+        // Doubled ranks are integers even with ties.
         let doubled: Vec<usize> = ranks.iter().map(|r| (r * 2.0) as usize).collect();
         let chance = flips(&doubled);
         let at = (w * 2.0) as usize;
@@ -44,7 +45,7 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     SignedRank { n, w, p }
 }
 
-/// Probability of each sum of ranks when every sign is a fair coin, by convolution.
+/// Probability of each rank sum if all signs are fair coin flips, by convolution.
 fn flips(ranks: &[usize]) -> Vec<f64> {
     let mut chance = vec![0.0; ranks.iter().sum::<usize>() + 1];
     chance[0] = 1.0;
@@ -60,16 +61,16 @@ fn flips(ranks: &[usize]) -> Vec<f64> {
     chance
 }
 
-/// The effect of the "typical run".
+/// Effect of the typical run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HodgesLehmann {
     /// Median of the Walsh averages.
     pub estimate: f64,
-    /// 95 % interval; none below six differences.
+    /// 95 % interval; `None` below six differences.
     pub interval95: Option<(f64, f64)>,
 }
 
-/// `None` of nothing.
+/// Hodges-Lehmann estimate; `None` without differences.
 pub fn hodges_lehmann(differences: &[f64]) -> Option<HodgesLehmann> {
     let n = differences.len();
     let mut walsh = Vec::with_capacity(n * (n + 1) / 2);
@@ -78,7 +79,7 @@ pub fn hodges_lehmann(differences: &[f64]) -> Option<HodgesLehmann> {
     }
     walsh.sort_by(f64::total_cmp);
     let estimate = median(&walsh)?;
-    // Without ties: the distribution is that of the ranks 1 to n.
+    // Assumes no ties: the distribution is that of the ranks 1 to n.
     let interval95 = if n < 6 {
         None
     } else if n <= EXACT_MAX {
@@ -141,9 +142,10 @@ pub fn mann_kendall(values: &[f64]) -> (i64, f64) {
     (s, (2.0 * normal_cdf(-z)).min(1.0))
 }
 
-/// Share of all orders with at least that many more rises than falls (or the other way).
+/// Fraction of all orders with a difference of rises and falls at least as large, in either
+/// direction.
 fn exact_kendall(n: usize, s: i64) -> f64 {
-    // Orders by number of inversions: the k-th value adds 0 to k - 1.
+    // Count orders by their number of inversions: the k-th value adds 0 to k - 1.
     let mut count = vec![1.0_f64];
     for k in 2..=n {
         let mut next = vec![0.0; count.len() + k - 1];

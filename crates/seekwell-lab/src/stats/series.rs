@@ -1,20 +1,20 @@
-//! Series inside runs: warm-up, steadiness, and what a single run can say.
+//! Series within runs: warm-up, steadiness, and the interval of a single run.
 
 use super::{EQUAL, deviation, mean, range, t_quantile};
 
-/// Seconds in a batch.
+/// Seconds per batch.
 const BATCH: usize = 5;
 
-/// How much to leave out at the start.
+/// The warm-up to leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
     /// Seconds.
     pub drop: usize,
-    /// The bound, half of the run, was met: it may never have been steady.
+    /// The limit, half of the run, was reached; the run may never have been steady.
     pub not_reached: bool,
 }
 
-/// MSER-5 on one series of seconds: the cut that makes the standard error of the rest least.
+/// MSER-5 on one series of seconds: the cut that minimises the standard error of the rest.
 pub fn warm_up(seconds: &[f64]) -> WarmUp {
     let batches: Vec<f64> = seconds.chunks_exact(BATCH).map(mean).collect();
     let bound = batches.len() / 2;
@@ -24,7 +24,7 @@ pub fn warm_up(seconds: &[f64]) -> WarmUp {
         let squares: f64 = kept.iter().map(|z| (z - m) * (z - m)).sum();
         squares / (kept.len() * kept.len()).max(1) as f64
     };
-    // The first of equals: nothing is dropped without need.
+    // On a tie the shortest cut wins.
     let best = (0..=bound).reduce(|a, b| if score(b) < score(a) { b } else { a });
     let d = best.unwrap_or(0);
     WarmUp {
@@ -33,8 +33,8 @@ pub fn warm_up(seconds: &[f64]) -> WarmUp {
     }
 }
 
-/// One warm-up for all runs of a cell, from those of its first block: each divided by the mean of
-/// its own second half, averaged.
+/// One warm-up for all runs of a cell, from the runs of its first block. Each run is divided by the
+/// mean of its second half; then the runs are averaged.
 pub fn frozen_warm_up(runs: &[Vec<f64>]) -> WarmUp {
     let seconds = runs.iter().map(Vec::len).min().unwrap_or(0);
     let level = |run: &Vec<f64>| mean(&run[run.len() / 2..]);
@@ -49,19 +49,18 @@ pub fn frozen_warm_up(runs: &[Vec<f64>]) -> WarmUp {
     warm_up(&averaged)
 }
 
-/// Is the kept part still on the move?
+/// Whether the kept part still changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moving {
     /// Mean over the runs of ln(last third / middle third).
     pub mean: f64,
-    /// 95 % interval over the runs; `None` for one.
+    /// 95 % interval over the runs; `None` for a single run.
     pub interval95: Option<(f64, f64)>,
-    /// The interval excludes none, and the mean exceeds the margin.
+    /// The interval excludes 0, and the mean exceeds the margin.
     pub moving: bool,
 }
 
-/// Over runs, after dropping the warm-up. `None` if no run has three seconds left and a positive
-/// level.
+/// Tests runs without their warm-up. `None` if no run has three seconds left and a positive level.
 pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
     let growth = |run: &Vec<f64>| {
         let kept = run.get(drop..)?;
@@ -89,27 +88,27 @@ pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
     })
 }
 
-/// The mean of one run's seconds, of this run only.
+/// The mean of one run's seconds; it describes this run only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesInterval {
     /// Mean.
     pub mean: f64,
-    /// Correlation of neighbouring seconds, bias removed, in 0..=0.99; `None` without spread.
+    /// Bias-corrected correlation of neighbouring seconds, in 0..=0.99; `None` without spread.
     pub rho: Option<f64>,
-    /// Seconds' worth of independent information.
+    /// Effective number of independent seconds.
     pub n_eff: Option<f64>,
-    /// Half-width by that.
+    /// Half-width from the effective number.
     pub half_ar: f64,
-    /// Half-width by ten batch means.
+    /// Half-width from ten batch means.
     pub half_batch: f64,
     /// The wider of the two.
     pub half: f64,
 }
 
-/// Seconds below which nothing is said.
+/// With fewer seconds there is no result.
 const SECONDS_MIN: usize = 60;
 
-/// `None` below 60 seconds.
+/// Interval of the mean of one run; `None` below 60 seconds.
 pub fn series_interval(seconds: &[f64]) -> Option<SeriesInterval> {
     let n = seconds.len();
     if n < SECONDS_MIN {

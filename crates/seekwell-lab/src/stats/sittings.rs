@@ -1,48 +1,49 @@
-//! Two sittings (days, kernels, builds): what changed relative to a control in both.
+//! Two sessions (days, kernels, builds): the change relative to a control that both contain.
 
 use super::{Better, deviation, mean, t_quantile};
 
-/// What is known of both sittings. Values by block; the shorter side of a pair ends it.
+/// Values of both sessions by block; the shorter side of a pair determines its length.
 #[derive(Clone, Debug, Default)]
 pub struct Sittings {
-    /// The treatment, before.
+    /// The treatment in the old session.
     pub old_treatment: Vec<f64>,
-    /// The control, before.
+    /// The control in the old session.
     pub old_control: Vec<f64>,
-    /// The treatment, now.
+    /// The treatment in the new session.
     pub new_treatment: Vec<f64>,
-    /// The control, now.
+    /// The control in the new session.
     pub new_control: Vec<f64>,
-    /// Mean log ratios of earlier sittings of the same cell; they count from five on.
+    /// Mean log ratios of earlier sessions of the same cell; used if there are at least five.
     pub history: Vec<f64>,
     /// Direction of the metric.
     pub better: Better,
-    /// Assumed SD of how a sitting moves one scheduler against another, on the log scale.
+    /// Assumed standard deviation of a session's effect on the ratio of two schedulers, on the log
+    /// scale.
     pub sigma: f64,
     /// Relative difference that matters.
     pub margin: f64,
 }
 
-/// A change between sittings.
+/// A change between sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SittingChange {
-    /// Measured against the history of the cell rather than the old sitting alone.
+    /// Compared with the history of the cell instead of the old session alone.
     pub by_history: bool,
     /// Change of the log ratio to the control.
     pub change: f64,
-    /// exp of it.
+    /// exp of `change`.
     pub ratio: f64,
-    /// Standard error, the sittings' allowance included.
+    /// Standard error, including the allowance for the sessions.
     pub se: f64,
-    /// Degrees of freedom; `None`: only the allowance is left, and it is taken for known.
+    /// Degrees of freedom; `None` if only the allowance is left, which is treated as known.
     pub df: Option<f64>,
     /// 95 % interval of the change.
     pub interval95: (f64, f64),
-    /// Worse by more than the margin, and the one-sided 95 % bound says worse.
+    /// Worse by more than the margin, and the one-sided 95 % bound confirms it.
     pub regression: bool,
 }
 
-/// Earlier sittings from which their own spread is taken.
+/// Earlier sessions needed to estimate the spread between sessions.
 const HISTORY_MIN: usize = 5;
 
 /// A mean on the log scale.
@@ -52,11 +53,11 @@ pub struct Estimate {
     pub mean: f64,
     /// Variance of the mean.
     pub variance: f64,
-    /// Degrees of freedom of it; `None`: it has no spread.
+    /// Degrees of freedom of the variance; `None` without spread.
     pub df: Option<f64>,
 }
 
-/// The change from one estimate to another, or, from five on, from the history of such means.
+/// The change from one estimate to another, or from the history if it has at least five means.
 pub fn sitting_change(
     old: &Estimate,
     new: &Estimate,
@@ -91,7 +92,7 @@ pub fn sitting_change(
     }
 }
 
-/// `None` unless each sitting has two blocks of positive values.
+/// Compares two sessions; `None` unless each has two blocks of positive values.
 pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
     let logs = |t: &[f64], c: &[f64]| -> Option<Estimate> {
         let pairs: Vec<_> = t.iter().zip(c).collect();

@@ -1,36 +1,37 @@
-//! When to stop repeating: on the width of intervals, never on p.
+//! The stopping rule. It depends on the width of intervals, never on p values.
 
 use super::{Better, Paired, paired, t_quantile};
 
-/// The rule of a cell.
+/// The stopping rule of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Half-width wanted, on the log scale.
+    /// Requested half-width, on the log scale.
     pub target: f64,
-    /// Or that share of the effect: an effect known to a quarter of itself is known well enough.
+    /// Alternatively, this fraction of the effect: an effect known to a quarter is known well
+    /// enough.
     pub fraction: f64,
     /// Blocks before the first look.
     pub n_min: usize,
-    /// Blocks at most.
+    /// Largest number of blocks.
     pub n_max: usize,
 }
 
 impl Stopping {
-    /// For a real machine.
+    /// Rule for a real machine.
     pub const HOST: Stopping = Stopping {
         target: 0.01,
         fraction: 0.25,
         n_min: 6,
         n_max: 30,
     };
-    /// For simulations: effects are often zero in most seeds and large in a few.
+    /// Rule for simulations, where effects are often zero in most seeds and large in a few.
     pub const SIMULATION: Stopping = Stopping {
         n_min: 10,
         n_max: 60,
         ..Stopping::HOST
     };
 
-    /// One comparison at one number of blocks.
+    /// Whether one comparison is narrow enough.
     fn met(&self, differences: &[f64]) -> bool {
         let n = differences.len();
         if n < 2 {
@@ -47,8 +48,8 @@ impl Stopping {
         half <= self.target.max(self.fraction * mean.abs())
     }
 
-    /// What a look after some blocks says. `comparisons`: log ratios by block, in each those
-    /// blocks in which both ran.
+    /// Looks at the intervals after some blocks. `comparisons` holds log ratios by block, each from
+    /// the blocks in which both ran.
     pub fn look(&self, comparisons: &[&[f64]]) -> Look {
         let met: Vec<bool> = comparisons.iter().map(|c| self.met(c)).collect();
         let n = comparisons.iter().map(|c| c.len()).max().unwrap_or(0);
@@ -59,19 +60,19 @@ impl Stopping {
     }
 }
 
-/// After a block.
+/// Result of a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The rule ends the cell.
+    /// Whether the rule ends the cell.
     pub stop: bool,
     /// Which comparisons are narrow enough.
     pub met: Vec<bool>,
 }
 
-/// One comparison of a cell that has ended.
+/// A comparison of a finished cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopComparison {
-    /// Its interval is widened because it bound the stop.
+    /// Its interval is widened because the comparison delayed the stop.
     pub corrected: bool,
     /// The comparison.
     pub paired: Paired,
@@ -84,13 +85,13 @@ pub struct Stopped {
     pub n: usize,
     /// The rule ended it (not n_max, the budget or a lack of blocks).
     pub met: bool,
-    /// By treatment.
+    /// Comparisons by treatment.
     pub comparisons: Vec<StopComparison>,
 }
 
 impl Stopping {
-    /// Walks block by block through values that are all there and stops where the rule says so.
-    /// `ends`: cells that ended by a budget after that many blocks. Missing runs are `None`.
+    /// Applies the rule block by block to complete data, and stops where the rule says so. `ends`
+    /// gives the number of blocks for cells that a budget ended. Missing runs are `None`.
     pub fn walk(
         &self,
         treatments: &[&[Option<f64>]],
@@ -139,9 +140,9 @@ impl Stopping {
     }
 }
 
-/// Multiplier of s / sqrt(n) in an interval that may be watched after every block (a t mixture
-/// with prior variance 1): ever outside in 2.8 % of sequences at alpha 5 %. Infinite (`None`)
-/// below five blocks.
+/// Multiplier of s / sqrt(n) for an interval that may be looked at after every block (a t mixture
+/// with prior variance 1). At alpha 5 %, 2.8 % of sequences ever leave the interval, and the
+/// multiplier is infinite (`None`) below five blocks.
 pub fn anytime_multiplier(n: usize, alpha: f64) -> Option<f64> {
     let blocks = n as f64;
     let wide = 1.0 + blocks;

@@ -1,16 +1,16 @@
-//! From an estimate with its interval to a word.
+//! Turns an estimate and its interval into a verdict.
 
 use super::t_lower;
 use super::{Better, EQUAL, t_quantile};
 use serde::{Deserialize, Serialize};
 
-/// What may be said of one comparison.
+/// The verdict on one comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal in every block, and in enough of them.
+    /// Equal in every block, and there are enough blocks.
     Identical,
-    /// Equal in every block so far, while runs differ between blocks: too few to say.
+    /// Equal in every block so far, but runs differ between blocks and there are too few.
     IdenticalSoFar,
     /// Ahead by more than the margin.
     Better,
@@ -20,18 +20,18 @@ pub enum Verdict {
     BetterMaybeSmall,
     /// Behind, perhaps by less than the margin.
     WorseMaybeSmall,
-    /// There is a difference, and it is below the margin.
+    /// There is a difference, but it is below the margin.
     RealButSmall,
     /// No difference as large as the margin.
     NoDifference,
-    /// The interval excludes none, but not after correction for the number of comparisons.
+    /// The interval excludes 0, but not after correction for the number of comparisons.
     Hint,
-    /// Neither.
+    /// None of the others applies.
     CannotTell,
 }
 
 impl Verdict {
-    /// The word in files and vectors.
+    /// Name in files and test vectors.
     pub const fn word(self) -> &'static str {
         match self {
             Verdict::Identical => "identical",
@@ -46,7 +46,7 @@ impl Verdict {
             Verdict::CannotTell => "cannot_tell",
         }
     }
-    /// Does it claim a difference, after correction?
+    /// Whether it claims a difference after correction.
     pub const fn claims(self) -> bool {
         matches!(
             self,
@@ -59,22 +59,22 @@ impl Verdict {
     }
 }
 
-/// What a verdict is made of.
+/// Input of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct VerdictInput {
-    /// Mean log ratio, treatment over reference.
+    /// Mean log ratio, treatment / reference.
     pub mean: f64,
-    /// Its standard error; `None` for one run.
+    /// Standard error; `None` for one run.
     pub se: Option<f64>,
     /// Degrees of freedom; infinite for a normal quantile.
     pub df: Option<f64>,
-    /// p after correction in the family; `None` where nothing could be tested.
+    /// p value after correction in the family; `None` if no test was possible.
     pub p_adjusted: Option<f64>,
     /// Direction of the metric.
     pub better: Better,
-    /// Half-width added by a coarse metric.
+    /// Half-width added because of a coarse metric.
     pub extra: f64,
-    /// Every treatment gave one and the same value in all blocks: no randomness is used.
+    /// Every treatment gave a single value in all blocks: there is no randomness.
     pub runs_identical: bool,
     /// Relative difference that matters.
     pub margin: f64,
@@ -98,22 +98,22 @@ impl Default for VerdictInput {
     }
 }
 
-/// A verdict and the p of "the difference is as large as the margin".
+/// A verdict, and the p value of "the difference is as large as the margin".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// The word.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Two one-sided tests: the hypothesis is |effect| >= ln(1 + margin).
+    /// p value of two one-sided tests; the null hypothesis is |effect| >= ln(1 + margin).
     pub p_tost: Option<f64>,
 }
 
-/// Blocks in which pairs must agree before equal pairs of varying runs are called identical:
-/// 12 % risk to miss what happens in a tenth of the seeds (53 % at 6).
+/// Blocks in which pairs of varying runs must be equal before they are called identical. An event
+/// that occurs in a tenth of the seeds is missed with a risk of 12 % (53 % at 6 blocks).
 pub const IDENTICAL_BLOCKS: u32 = 20;
-/// The same where no run varies at all.
+/// The number of blocks if no run varies at all.
 const EXACT_BLOCKS: f64 = 3.0;
 
-/// The first rule that holds.
+/// Returns the first verdict whose rule holds.
 pub fn verdict(of: &VerdictInput) -> Judged {
     let mu = libm::log1p(of.margin);
     let (Some(se), Some(df)) = (of.se, of.df) else {
@@ -123,7 +123,7 @@ pub fn verdict(of: &VerdictInput) -> Judged {
         };
     };
     let m = of.mean;
-    // The t quantile of the half-width that the steps add is not known: it moves the bounds.
+    // The extra half-width already includes an unknown t quantile, so it shifts the bounds instead.
     let edge = mu - of.extra;
     let tost = |t: f64| {
         if se > 0.0 {

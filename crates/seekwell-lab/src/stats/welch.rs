@@ -1,13 +1,13 @@
-//! Two sides without blocks: results made elsewhere.
+//! Compares two sides without blocks, for results made elsewhere.
 
 use super::{deviation, mean, t_quantile, t_tail2};
 
-/// Raw runs of two sides, on logs.
+/// Comparison of single runs of two sides, on logs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchLog {
-    /// Mean log of the first less that of the second.
+    /// Mean log of the first side minus that of the second.
     pub mean: f64,
-    /// exp of it.
+    /// exp of `mean`.
     pub ratio: f64,
     /// Standard error.
     pub se: Option<f64>,
@@ -19,7 +19,8 @@ pub struct WelchLog {
     pub interval95: Option<(f64, f64)>,
 }
 
-/// Satterthwaite over (variance of the mean, its df); sides without variance do not count.
+/// Satterthwaite's formula over (variance of the mean, its df); sides without variance do not
+/// count.
 pub(crate) fn satterthwaite(parts: &[(f64, f64)]) -> Option<f64> {
     let total: f64 = parts.iter().map(|p| p.0).sum();
     let below: f64 = parts
@@ -30,7 +31,7 @@ pub(crate) fn satterthwaite(parts: &[(f64, f64)]) -> Option<f64> {
     (below > 0.0).then(|| total * total / below)
 }
 
-/// Welch's test on logs. `None` if a side is empty or holds a value that is not positive.
+/// Welch's test on logs. `None` if a side is empty or contains a value that is not positive.
 pub fn welch_log(x: &[f64], y: &[f64]) -> Option<WelchLog> {
     let good = |s: &[f64]| !s.is_empty() && s.iter().all(|v| *v > 0.0 && v.is_finite());
     if !good(x) || !good(y) {
@@ -72,16 +73,16 @@ pub fn welch_log(x: &[f64], y: &[f64]) -> Option<WelchLog> {
 pub struct Summary {
     /// Mean.
     pub mean: f64,
-    /// Standard error of it.
+    /// Standard error of the mean.
     pub se: Option<f64>,
-    /// Standard deviation of the runs; used where no `se` is given.
+    /// Standard deviation of the runs; used if `se` is missing.
     pub sd: Option<f64>,
-    /// Runs.
+    /// Number of runs.
     pub n: Option<u32>,
 }
 
 impl Summary {
-    /// The standard error, where two or more runs and an error were published.
+    /// The standard error, if at least two runs and an error were published.
     pub fn error(&self) -> Option<f64> {
         let n = self.n.filter(|n| *n > 1)?;
         self.se
@@ -89,20 +90,20 @@ impl Summary {
     }
 }
 
-/// Two published rows compared.
+/// Comparison of two published rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchSummary {
-    /// First mean less the second.
+    /// First mean minus the second.
     pub difference: f64,
-    /// First over second; `None` unless both are positive.
+    /// First mean divided by the second; `None` unless both are positive.
     pub ratio: Option<f64>,
     /// Standard error of the difference.
     pub se: Option<f64>,
-    /// t.
+    /// t statistic.
     pub t: Option<f64>,
     /// Satterthwaite's degrees of freedom.
     pub df: Option<f64>,
-    /// Two-sided p; where both published errors are 0: 1 if equal, else 0.
+    /// Two-sided p value. If both published errors are 0, it is 1 for equal means, otherwise 0.
     pub p: Option<f64>,
     /// 95 % interval of the difference.
     pub interval95: Option<(f64, f64)>,
@@ -110,7 +111,7 @@ pub struct WelchSummary {
     pub ratio95: Option<(f64, f64)>,
 }
 
-/// Welch on the raw scale from means and errors.
+/// Welch's test on the raw scale, from means and errors.
 pub fn welch_summary(a: &Summary, b: &Summary) -> WelchSummary {
     let difference = a.mean - b.mean;
     let positive = a.mean > 0.0 && b.mean > 0.0;

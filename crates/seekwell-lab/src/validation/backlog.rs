@@ -1,8 +1,8 @@
-//! What sorting gains above a stripe: the backlog condition.
+//! The gain from sorting above a stripe: the backlog condition.
 //!
-//! With N requests outstanding and room for D below, a scheduler has something to choose from only
-//! while N is more than D. One process keeps N random 4 KiB reads outstanding on a RAID 0 that
-//! takes D commands; noop against an ideal elevator on the array's addresses.
+//! With N requests outstanding and room for D below, a scheduler has a choice only while N > D. One
+//! process keeps N random 4 KiB reads outstanding on a RAID 0 that accepts D commands. noop is
+//! compared with an ideal elevator on the array's addresses.
 
 use super::clook::Clook;
 use super::figure::{Measured, SEED};
@@ -21,14 +21,14 @@ pub struct Cell {
     pub disks: u32,
     /// Requests outstanding.
     pub outstanding: u32,
-    /// Commands the array takes.
+    /// Commands that the array accepts.
     pub depth: u32,
-    /// Commands a disk takes: 1 without command queueing.
+    /// Commands that a disk accepts; 1 without command queueing.
     pub ncq: u32,
 }
 
 impl Cell {
-    /// The array. A bare disk is one.
+    /// The array; a bare disk is an array of one.
     pub fn device(&self) -> String {
         let disk = format!("hdd:hitachi-7k500,depth={},age_limit=0", self.ncq);
         format!(
@@ -39,14 +39,14 @@ impl Cell {
     }
 }
 
-/// Who sorts.
+/// The sorting policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Nobody.
+    /// No sorting.
     Noop,
     /// An ideal elevator.
     Clook,
-    /// deadline of 4.0 with its defaults: batches of 16, reads due after half a second.
+    /// deadline of 4.0 with its defaults: batches of 16, reads expire after half a second.
     Deadline,
 }
 
@@ -61,7 +61,7 @@ pub fn run(
     let facts = QueueFacts {
         rotational: true,
         depth: f.depth,
-        // The whole backlog is in front of the scheduler.
+        // The whole backlog waits in front of the scheduler.
         nr_requests: 4096,
         ..QueueFacts::example(Era::K4_0)
     };
@@ -100,7 +100,7 @@ const fn cell(disks: u32, outstanding: u32, depth: u32, ncq: u32) -> Cell {
     }
 }
 
-/// The cells, with the gain that another implementation of the same description found.
+/// The cells, with the gain found by another implementation of the same description.
 pub static CELLS: &[(Cell, f64)] = &[
     (cell(1, 32, 1, 1), 1.74),
     (cell(1, 32, 31, 31), 1.00),

@@ -1,5 +1,5 @@
-//! eMMC and SD cards: means of published comparisons, measured one command at a time on the card
-//! alone. What takes a queue (schedulers, packing) is measured where there is one.
+//! eMMC and SD cards: means of published comparisons, measured on the card alone, one command at a
+//! time. Effects that need a queue (schedulers, packing) are measured with a queue elsewhere.
 
 use super::figure::Bound::{After, Any, Rule};
 use super::figure::Relation::{Fitted, Indicative};
@@ -42,17 +42,17 @@ static FIGURES: &[Figure] = &[
         PIDRAMBLE, Fitted, After(0.10), |b| Ok(sequential(b, Op::Write, 1024)? * 1.048_576)),
 ];
 
-/// 4 KiB at random places of the first `mib` MiB, one at a time.
+/// 4 KiB at random positions in the first `mib` MiB, one at a time.
 fn random(b: &Bench, op: Op, mib: u64) -> Measured<Run> {
     let mut c = Client::new(b.open("")?);
     let mut rng = rng::stream(SEED, "validate");
     let mut next = |_| command(op, below(&mut rng, mib * 256) * 8, 8);
-    // The map and the open segments settle first.
+    // First let the map and the open segments become steady.
     c.run(200, 1, Nanos::ZERO, &mut next);
     Ok(c.run(6_000, 1, Nanos::ZERO, &mut next))
 }
 
-/// MiB/s of commands of `sectors` in sequence, one at a time, over 128 MiB.
+/// MiB/s of sequential commands of `sectors`, one at a time, over 128 MiB.
 fn sequential(b: &Bench, op: Op, sectors: u32) -> Measured<f64> {
     let mut c = Client::new(b.open("")?);
     let n = 128 * 2048 / sectors as usize;

@@ -1,5 +1,5 @@
-//! An ideal one-way elevator: the yardstick of what sorting can gain. No expiry, no batches, no
-//! preference of reads.
+//! An ideal one-way elevator: the upper bound for the gain from sorting. It has no expiry, no
+//! batches and no preference for reads.
 
 use seekwell_core::RqId;
 use seekwell_sched::{Cx, Emit, Insert, Scheduler};

@@ -1,5 +1,5 @@
-//! The phone's eMMC under schedulers: what nine of them differ by with one thread, and what ROW is
-//! for.
+//! The phone's eMMC under schedulers: how much nine schedulers differ with one thread, and what ROW
+//! improves.
 
 use super::figure::Bound::{Any, Range};
 use super::figure::Relation::{HeldOut, Indicative};
@@ -21,7 +21,7 @@ pub static GROUP: Group = Group {
     figures: FIGURES,
 };
 
-/// The schedulers of the comparison, as kernels of the time had them.
+/// The schedulers of the comparison, in their versions of that time.
 pub const NINE: [&str; 9] = [
     "fiops",
     "noop",
@@ -67,11 +67,12 @@ fn run(b: &Bench, scheduler: &str, list: Vec<Process>) -> Measured<Record> {
     Ok(record)
 }
 
-/// One thread, one synchronous request at a time: how much longer the slowest of the nine takes, %.
+/// One thread, one synchronous request at a time: how much longer the slowest of the nine takes, in
+/// %.
 fn spread(b: &Bench, op: Op, random_mib: Option<u64>) -> Measured<f64> {
     let process = || Process {
         op,
-        // What O_DIRECT submits: somebody waits.
+        // O_DIRECT requests are synchronous: a program waits for them.
         flags: Flags::SYNC,
         pattern: match random_mib {
             Some(mib) => Pattern::Random(Sector(0), Sector(mib * 2048)),
@@ -90,7 +91,7 @@ fn spread(b: &Bench, op: Op, random_mib: Option<u64>) -> Measured<f64> {
     Ok((most as f64 / least as f64 - 1.0) * 100.0)
 }
 
-/// What a reader and a writer got.
+/// Results of a reader and a writer.
 #[derive(Debug, Clone, Copy)]
 pub struct Mixed {
     /// Reads completed.
@@ -107,8 +108,8 @@ impl Mixed {
     }
 }
 
-/// A reader of 4 KiB at random places, 1 ms of thinking between, beside a sequential writer of
-/// 512 KiB requests with eight outstanding that nobody waits for, for five seconds.
+/// Five seconds of a reader and a writer. The reader reads 4 KiB at random positions and thinks for
+/// 1 ms between reads. The sequential writer keeps eight asynchronous 512 KiB requests outstanding.
 pub fn mixed(b: &Bench, scheduler: &str) -> Measured<Mixed> {
     let stop = Instant::START + Nanos::from_secs(5);
     let reader = Process {

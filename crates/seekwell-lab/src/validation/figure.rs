@@ -1,45 +1,46 @@
-//! A published figure beside what a model makes of it, and how the two are related.
+//! Published figures, the model's values, and the relation between them.
 //!
-//! A row says how its figure relates to the model, because agreement means different things:
-//! *fitted*, a parameter was set to meet it; *circular*, it follows from a parameter by the formula
-//! the maker used too; *held out*, never used for fitting; *prediction*, nothing is published, the
-//! reference is another implementation of the same description; *indicative*, the published
-//! conditions are not known well enough for a bound. Held-out rows that miss stay as
-//! they are: to mend them by a parameter would make them fitted.
+//! Each row states how its figure relates to the model, because agreement has different meanings.
+//! *Fitted*: a parameter was set to match the figure. *Circular*: the figure follows from a
+//! parameter by the same formula that its publisher used. *Held out*: the figure was never used for
+//! fitting. *Prediction*: nothing is published; the reference is another implementation of the same
+//! description. *Indicative*: the published conditions are not known well enough for a bound.
+//! Held-out rows that miss their bound stay as they are, because fixing them by a parameter would
+//! make them fitted.
 //!
-//! Beside each figure stands what a null model scores in the same measurement: a device of
-//! constant latency that knows one number, the mean of the device's random 4 KiB reads.
+//! Each figure is also measured on a null model: a device with constant latency, which has one
+//! parameter, the mean of the device's random 4 KiB reads.
 
 use seekwell_core::{Device, MmcHost, Nanos, Op, Packing, rng};
 use seekwell_device::probe::{Client, below, command};
 use seekwell_device::{Constant, DeviceError, open};
 
-/// One seed for all: the figures are means over enough requests for it not to matter.
+/// One seed for all: the figures are means over so many requests that the seed does not matter.
 pub const SEED: u64 = 13;
 
-/// A measured value, or why there is none.
+/// A measured value, or the reason why there is none.
 pub type Measured<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A device as [`open`] makes it.
+/// A device opened by [`open`].
 pub type Opened = Box<dyn Device + Send>;
 
-/// The largest error accepted, as a share, and where that number comes from.
+/// The largest accepted relative error, and the origin of this bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// One for all figures of a kind, whatever the error of each: [`Group::rule`].
+    /// One bound for all figures of a kind, whatever their errors: [`Group::rule`].
     Rule(f64),
-    /// The published range: no error beyond its ends is accepted.
+    /// The published range; no error beyond its ends is accepted.
     Range,
-    /// Chosen after the measurement: for a held-out figure the error that it had when it was first
-    /// computed, plus 3 points; for others a value set with the result at hand. That the model is
-    /// within it says only that the error has not grown.
+    /// Chosen after the measurement. For a held-out figure it is the error of the first computation
+    /// plus 3 points; for others it is a value set with the result known. Meeting it only shows
+    /// that the error has not grown.
     After(f64),
-    /// None: the published conditions are not known well enough.
+    /// No bound: the published conditions are not known well enough.
     Any,
 }
 
 impl Bound {
-    /// The error accepted; infinite where there is no bound.
+    /// The accepted relative error; infinite without a bound.
     pub fn share(self) -> f64 {
         match self {
             Bound::Rule(share) | Bound::After(share) => share,
@@ -47,7 +48,7 @@ impl Bound {
             Bound::Any => f64::INFINITY,
         }
     }
-    /// Where it comes from, in words; empty where there is none.
+    /// The origin of the bound in words; empty without a bound.
     pub fn origin(self) -> &'static str {
         match self {
             Bound::Rule(_) => "rule",
@@ -61,20 +62,20 @@ impl Bound {
 /// How a figure relates to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// A parameter was set to meet it.
+    /// A parameter was set to match it.
     Fitted,
     /// Never used for fitting.
     HeldOut,
-    /// Follows from a parameter by the same formula.
+    /// It follows from a parameter by the same formula.
     Circular,
-    /// Nothing published; compared with another implementation.
+    /// Nothing is published; it is compared with another implementation.
     Prediction,
-    /// Published under conditions too vague for a bound.
+    /// The published conditions are too vague for a bound.
     Indicative,
 }
 
 impl Relation {
-    /// In words.
+    /// The relation in words.
     pub fn text(self) -> &'static str {
         match self {
             Relation::Fitted => "fitted",
@@ -91,36 +92,36 @@ impl Relation {
 pub struct Group {
     /// Its heading.
     pub title: &'static str,
-    /// What a reader of the table has to know.
+    /// Notes for readers of the table.
     pub note: &'static str,
-    /// The bounds that hold for all figures of a kind ([`Bound::Rule`]); empty: there are none.
+    /// The bounds for all figures of a kind ([`Bound::Rule`]); empty if there are none.
     pub rule: &'static str,
     /// Its rows.
     pub figures: &'static [Figure],
 }
 
-/// A published figure and how the model's is measured.
+/// A published figure, and how the model's value is measured.
 #[derive(Debug)]
 pub struct Figure {
-    /// As [`open`] takes it (`hdd:hitachi-7k500`).
+    /// Device in the syntax of [`open`] (`hdd:hitachi-7k500`).
     pub device: &'static str,
-    /// What is measured.
+    /// The measured quantity.
     pub figure: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Published value twice, or range.
+    /// The published range; a single value appears twice.
     pub published: (f64, f64),
-    /// By whom.
+    /// Source of the figure.
     pub source: &'static str,
     /// How the figure relates to the model.
     pub relation: Relation,
-    /// Largest error accepted.
+    /// Largest accepted error.
     pub bound: Bound,
     /// Runs the measurement.
     pub measure: fn(&Bench) -> Measured<f64>,
 }
 
-/// A row of a table; see [`Figure`].
+/// Builds a row of a table; see [`Figure`].
 #[allow(clippy::too_many_arguments)]
 pub const fn row(
     device: &'static str,
@@ -144,39 +145,39 @@ pub const fn row(
     }
 }
 
-/// What a measurement runs on: the device as its model makes it, or the null model in its place.
+/// The device of a measurement: the device's model, or the null model in its place.
 #[derive(Debug, Clone)]
 pub struct Bench {
     /// The device.
     pub spec: String,
-    /// Is the null model asked?
+    /// Whether to use the null model.
     pub null: bool,
 }
 
 impl Bench {
-    /// The device's own model.
+    /// Uses the device's own model.
     pub fn model(spec: &str) -> Self {
         Bench {
             spec: spec.to_owned(),
             null: false,
         }
     }
-    /// The device, with further options (`",wc_idle=1000"`, or nothing).
+    /// Opens the device with further options (`",wc_idle=1000"`, or empty).
     pub fn open(&self, options: &str) -> Result<Opened, DeviceError> {
         self.open_as(&format!("{}{options}", self.spec))
     }
-    /// Any device: members of an array, for example.
+    /// Opens any device, for example an array's members.
     pub fn open_as(&self, spec: &str) -> Result<Opened, DeviceError> {
         let device = open(spec, SEED)?;
         if self.null { null(device) } else { Ok(device) }
     }
 }
 
-/// The null model of a device: its facts, and one latency for everything. A disk, or what serves
-/// one command at a time, has one server; else every command has its own.
+/// The null model of a device: its facts, and a single latency. A disk, or a device that serves one
+/// command at a time, has one server; otherwise all commands are served in parallel.
 fn null(device: Opened) -> Result<Opened, DeviceError> {
     let mut facts = device.facts().clone();
-    // It knows nothing of packed groups either.
+    // The null model does not support packed groups either.
     facts.mmc = facts.mmc.map(|m| MmcHost {
         packing: Packing::Off,
         ..m
@@ -194,19 +195,19 @@ fn null(device: Opened) -> Result<Opened, DeviceError> {
     Ok(Box::new(made.with_facts(facts)))
 }
 
-/// A published figure beside the model's and the null model's.
+/// A published figure with the values of the model and the null model.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was asked.
+    /// The published figure.
     pub figure: &'static Figure,
     /// The model's value.
     pub model: f64,
-    /// The null model's.
+    /// The null model's value.
     pub null: f64,
 }
 
 impl Row {
-    /// How far a value is from the nearer end of the published range, as a share; 0 inside.
+    /// Relative distance of a value from the nearer end of the published range; 0 inside the range.
     fn error_of(&self, value: f64) -> f64 {
         let (lo, hi) = self.figure.published;
         if value < lo {
@@ -217,22 +218,22 @@ impl Row {
             0.0
         }
     }
-    /// The model's error, as a share.
+    /// The model's relative error.
     pub fn error(&self) -> f64 {
         self.error_of(self.model)
     }
-    /// The null model's.
+    /// The null model's relative error.
     pub fn null_error(&self) -> f64 {
         self.error_of(self.null)
     }
-    /// Within its bound?
+    /// Whether the model is within the bound.
     pub fn holds(&self) -> bool {
         self.error().abs() <= self.figure.bound.share()
     }
 }
 
 impl Figure {
-    /// Runs the measurement, on the model and on the null model.
+    /// Measures the model and the null model.
     pub fn run(&'static self) -> Measured<Row> {
         let value = |null| {
             let bench = Bench {

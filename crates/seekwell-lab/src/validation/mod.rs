@@ -1,7 +1,7 @@
-//! Every table of published figures there is, and their measurement.
+//! All tables of published figures, and their measurement.
 //!
-//! Some are measured on a device alone, the others through a queue or on an array. A family of
-//! devices adds its table with a file here and a line in one of the two lists.
+//! Some figures are measured on a device alone, the others through a queue or on an array. To add a
+//! family of devices, add a file here and an entry in one of the two lists.
 
 mod card;
 mod figure;
@@ -17,10 +17,10 @@ pub use figure::{Bench, Bound, Figure, Group, Measured, Opened, Relation, Row, S
 
 use seekwell_sim::drive::Progress;
 
-/// What is measured on a device alone.
+/// Tables measured on a device alone.
 pub static ALONE: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &card::GROUP];
 
-/// What is measured through a whole queue.
+/// Tables measured through a complete queue.
 static QUEUED: &[&Group] = &[&emmc::GROUP, &raid::GROUP];
 
 /// All tables.
@@ -28,8 +28,8 @@ pub fn groups() -> impl Iterator<Item = &'static Group> {
     ALONE.iter().chain(QUEUED).copied()
 }
 
-/// Runs every measurement, and tells how many are done. Stopped by `progress`, it gives the rows
-/// measured until then.
+/// Runs every measurement and reports how many are done. If `progress` stops it, it returns the
+/// rows measured so far.
 pub fn run(progress: Progress<'_>) -> Measured<Vec<(&'static Group, Vec<Row>)>> {
     let all = groups().map(|g| g.figures.len() as u64).sum();
     let mut done = 0;

@@ -1,4 +1,4 @@
-//! Arrays: closed forms of their laws, and the table of what sorting gains above a stripe.
+//! Arrays: closed-form latencies, and the table of the gain from sorting above a stripe.
 
 use super::backlog::{Cell, Policy, run};
 use super::figure::{Bench, Bound, Figure, Group, Measured, Relation, SEED, row};
@@ -9,7 +9,7 @@ use seekwell_sim::drive::drive;
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::setup::Setup;
 
-/// Requests of a cell, and of a closed form.
+/// Number of requests of a cell, and of a closed form.
 const CELL: u64 = 4_000;
 const CLOSED: u64 = 2_500;
 
@@ -58,10 +58,10 @@ macro_rules! cell {
     };
 }
 
-/// Members of the closed forms: no caches, one command at a time.
+/// Member disks of the closed forms: no caches, one command at a time.
 const MEMBER: &str = "(hdd:hitachi-7k500,depth=1,write_cache=off,look_ahead=off,p_miss=0)";
 
-/// A closed loop on an array of queues under deadline.
+/// A closed loop on an array whose members use deadline.
 fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
     let mut device = bench.spec.clone();
     if bench.null {
@@ -98,7 +98,8 @@ fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
     Ok(record)
 }
 
-/// Mean latency of one at a time, in ms. Thinking breaks the phase.
+/// Mean latency of one request at a time, in ms. The think time avoids phase lock with the
+/// rotation.
 fn latency(bench: &Bench, op: Op) -> Measured<f64> {
     let r = array(bench, op, 1, Nanos(3_141_593))?;
     let l = match op {
@@ -120,7 +121,7 @@ macro_rules! of {
     };
 }
 
-// t_o = 0.24, mean seek 8.5, settling of a write 0.7, turn T = 8.33, all in ms; eight disks.
+// t_o = 0.24, mean seek 8.5, write settling 0.7, revolution T = 8.33, all in ms; eight disks.
 
 const FORMULA: &str = "closed form: t_o + seek + T/2";
 

@@ -1,4 +1,4 @@
-//! Flash drives: corners, depth, states, flushes.
+//! Flash drives: extreme points, depth, states, flushes.
 
 use super::figure::Bound::{After, Any, Rule};
 use super::figure::Relation::{Fitted, HeldOut, Indicative, Prediction};
@@ -134,12 +134,12 @@ fn random(b: &Bench, options: &str, op: Op, depth: usize, warm: usize, n: usize)
     Ok(c.run(n, depth, Nanos::ZERO, &mut next))
 }
 
-/// Random 4 KiB reads a second at this depth.
+/// Random 4 KiB reads per second at this depth.
 fn reads(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random(b, "", Op::Read, depth, 0, 20_000)?.iops())
 }
 
-/// Random 4 KiB writes a second at this depth, once buffer and queues are as they will be.
+/// Random 4 KiB writes per second at this depth, after buffer and queues are in steady state.
 fn writes(b: &Bench, options: &str, depth: usize) -> Measured<f64> {
     let warm = if depth == 1 {
         0
@@ -151,7 +151,7 @@ fn writes(b: &Bench, options: &str, depth: usize) -> Measured<f64> {
     Ok(random(b, options, Op::Write, depth, warm, 30_000)?.iops())
 }
 
-/// MB/s of 128 KiB commands in sequence.
+/// MB/s of sequential 128 KiB commands.
 fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
     let mut c = Client::new(b.open(options)?);
     let mut run = |from: usize, n: usize| {
@@ -159,7 +159,7 @@ fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
             command(op, (from + i) as u64 * 256, 256)
         })
     };
-    // A write buffer is full, and steady, only after a while.
+    // A write buffer becomes full and steady only after a while.
     let warm = match op {
         Op::Write if options.contains("fresh") => 9000,
         Op::Write => 1500,
@@ -169,7 +169,7 @@ fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
     Ok(run(warm, 1500).mb())
 }
 
-/// Time of an 8 KiB write and the FLUSH after it, after a pause, ms.
+/// Time of an 8 KiB write and the FLUSH after it, following a pause, in ms.
 fn commit_ms(b: &Bench) -> Measured<f64> {
     let mut c = Client::new(b.open("")?);
     let mut sum = 0.0;
@@ -183,8 +183,8 @@ fn commit_ms(b: &Bench) -> Measured<f64> {
     Ok(sum / 200.0)
 }
 
-/// Random reads one at a time beside a writer that writes 4 KiB and flushes, in turn, as a share
-/// of what they are alone.
+/// Rate of random reads, one at a time, next to a writer that alternates 4 KiB writes and flushes.
+/// The result is a fraction of the rate without the writer.
 fn left_beside_syncs(b: &Bench) -> Measured<f64> {
     let mut device = b.open("")?;
     let blocks = device.facts().capacity.0 / 8;

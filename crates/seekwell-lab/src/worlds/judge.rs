@@ -1,46 +1,46 @@
-//! Do the worlds agree? Row by row, with what a prediction that knows nothing would have scored.
+//! Compares real and simulated runs row by row, with the score of the null model.
 
 use super::sides::Side;
 use super::tally::Count;
 use serde::Serialize;
 
-/// Rows of small counts may differ by so many requests: a commit that its timer put on this or the
-/// other side of the end. `cli.rs` tells the user.
+/// Rows with small counts may differ by this many requests, because a commit timer can fall on
+/// either side of the end. `cli.rs` tells the user.
 const SLACK: u64 = 2;
-/// ... and so many KiB.
+/// Rows with small counts may also differ by this many KiB.
 const SLACK_KIB: u64 = 16;
-/// Share by which sync data, journal and flushes may differ.
+/// Relative limit for sync data, journal and flushes.
 const SYNC: f64 = 0.05;
-/// Share for metadata at home.
+/// Relative limit for metadata written in place.
 const META: f64 = 0.20;
-/// Age at which the flusher takes what nobody asked it to write, s (vm.dirty_expire_centisecs).
+/// Age in s at which the flusher writes dirty pages without a request (vm.dirty_expire_centisecs).
 const OLD_S: f64 = 30.0;
-/// Share for throughput.
+/// Relative limit for throughput.
 const RATE: f64 = 0.25;
 
-/// One figure in both worlds.
+/// One figure, real and simulated.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// What.
+    /// Name of the figure.
     pub name: String,
-    /// In which unit.
+    /// Unit.
     pub unit: String,
-    /// Real.
+    /// Real value.
     pub real: f64,
-    /// Simulated.
+    /// Simulated value.
     pub sim: f64,
-    /// A prediction that knows nothing.
+    /// Value of the null model.
     pub null: f64,
-    /// Share by which they may differ; `None`: reported only.
+    /// Relative limit; `None` if the row is reported only.
     pub limit: Option<f64>,
-    /// So much in the row's unit is allowed where it is more than the share.
+    /// Absolute limit in the row's unit; it applies where it is larger than the relative limit.
     pub slack: f64,
-    /// False: it has a limit, but this run cannot tell (the machine was busy).
+    /// False if the row has a limit, but this run cannot be judged by it (the machine was busy).
     pub judged: bool,
 }
 
 impl Row {
-    /// Simulated against real, as a share.
+    /// Relative difference between simulated and real value.
     pub fn difference(&self) -> f64 {
         differ(self.sim, self.real)
     }
@@ -48,7 +48,7 @@ impl Row {
         let limit = self.limit.filter(|_| self.judged)?;
         Some((x - self.real).abs() <= (self.real.abs() * limit).max(self.slack))
     }
-    /// Within the limit?
+    /// Whether it is within the limit.
     pub fn agrees(&self) -> Option<bool> {
         self.within(self.sim)
     }
@@ -60,7 +60,7 @@ impl Row {
             s => s.unwrap_or_default(),
         }
     }
-    /// Would the null have been?
+    /// Whether the null model is within the limit.
     pub fn null_agrees(&self) -> Option<bool> {
         self.within(self.null)
     }
@@ -74,47 +74,47 @@ fn differ(a: f64, b: f64) -> f64 {
     }
 }
 
-/// A workload in both worlds.
+/// Comparison of one workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// With its parameters.
+    /// The workload with its parameters.
     pub workload: String,
     /// All figures.
     pub rows: Vec<Row>,
-    /// What to keep in mind.
+    /// Notes for the reader.
     pub warnings: Vec<String>,
 }
 
-/// What knows nothing of page cache, journal and disk: every fsync is one write and one flush,
-/// and nothing else is asked; the disk takes the same time for every command.
+/// The null model, without page cache, journal and disk mechanics. Every fsync is one write and one
+/// flush, there is no other I/O, and the disk takes the same time for every command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null {
-    /// fsync and its like.
+    /// Calls of fsync and fdatasync.
     pub fsyncs: u64,
-    /// Metric on the disk of constant time.
+    /// The metric on a disk with constant latency.
     pub rate: f64,
 }
 
 /// What a run can be judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grounds {
-    /// Everything.
+    /// All figures.
     All,
-    /// Nothing that depends on time: the machine was busy, or the modelled disk late, and a program
-    /// that was held up has another rate.
+    /// Only figures that do not depend on time. The machine was busy or the modelled disk was late,
+    /// so the rate of a delayed program differs.
     Counts,
-    /// Nothing: a disk of unknown law.
+    /// No figures: the disk's behaviour is unknown.
     Nothing,
 }
 
-/// Limit of a kind of request, and whether `grounds` are enough to judge it; `s` is the longer time.
+/// Limit for a kind of request, and whether `grounds` suffice to judge it; `s` is the longer time.
 fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64, bool)> {
     let all = grounds == Grounds::All;
     let limit = match name {
         "sync data" | "journal" | "flush" => (SYNC, true),
-        // What nobody asked for is written when it is old, and so the more the longer it took.
+        // Such data is written when it is old, so its amount depends on the duration.
         "async data" | "metadata" => (META, all || s < OLD_S),
-        // A reader that runs for a fixed time reads as often as it is fast.
+        // A reader with a fixed duration reads more if it is faster.
         "read" if workload.starts_with("random-read") => (RATE, all),
         _ => return None,
     };
@@ -122,7 +122,7 @@ fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64
 }
 
 impl Verdict {
-    /// Compares.
+    /// Compares the two sides.
     pub fn of(workload: String, real: &Side, sim: &Side, null: Null, grounds: Grounds) -> Self {
         let mut rows = Vec::new();
         for ((name, r), (_, s)) in real.tally.rows().into_iter().zip(sim.tally.rows()) {
@@ -169,8 +169,8 @@ impl Verdict {
             warnings,
         }
     }
-    /// True: every row keeps its limit. False: one does not. None: some could not be judged, and
-    /// the others agree, or there is no limit at all.
+    /// True if every row is within its limit, false if one is not. `None` if all judged rows agree
+    /// but some could not be judged, or if there is no limit at all.
     pub fn agrees(&self) -> Option<bool> {
         let limited = || self.rows.iter().filter(|r| r.limit.is_some());
         if limited().any(|r| r.agrees() == Some(false)) {
@@ -178,7 +178,7 @@ impl Verdict {
         }
         (limited().count() > 0 && limited().all(|r| r.judged)).then_some(true)
     }
-    /// What was judged.
+    /// Counts the judged rows.
     pub fn score(&self) -> Score {
         let count = |f: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| f(r)).count();
         Score {
@@ -190,21 +190,21 @@ impl Verdict {
     }
 }
 
-/// Figures of a verdict, counted.
+/// Counts over the rows of a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
-    /// Within their limits.
+    /// Rows within their limits.
     pub within: usize,
-    /// Of the same, those of the prediction that knows nothing.
+    /// Rows for which the null model is within the limit.
     pub null_within: usize,
-    /// Judged.
+    /// Judged rows.
     pub judged: usize,
-    /// With a limit, but not judged.
+    /// Rows with a limit that were not judged.
     pub left: usize,
 }
 
 impl Score {
-    /// Of two.
+    /// Sum of two scores.
     pub fn plus(self, o: Score) -> Score {
         Score {
             within: self.within + o.within,
@@ -244,7 +244,7 @@ mod tests {
         assert!(judge(100, 105, 100.0) && judge(100, 95, 124.0));
         assert!(!judge(100, 106, 100.0) && !judge(100, 94, 100.0));
         assert!(!judge(100, 100, 126.0) && !judge(100, 100, 74.0));
-        // Two requests more or less decide nothing.
+        // A difference of two requests is tolerated.
         assert!(judge(4, 6, 100.0) && !judge(4, 7, 100.0));
     }
 

@@ -1,8 +1,8 @@
-//! The same script on a real kernel over a modelled disk, and in the simulation on the same model:
-//! what both asked of the disk, side by side.
+//! Runs the same script on a real kernel over a modelled disk, and in the simulation on the same
+//! model. The requests that reach the disk are then compared.
 //!
-//! Needs root, a FUSE that mounts, loop devices and block traces; everything it makes is its own
-//! and is removed, also after a signal. The modelled disk is served by a process of its own.
+//! It needs root, a FUSE that can mount, loop devices and block traces. It removes everything it
+//! creates, even after a signal. A separate process serves the modelled disk.
 
 mod judge;
 mod needs;
@@ -25,36 +25,36 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// What is checked, and how.
+/// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Workloads with their parameters; none: [`WORKLOADS`].
+    /// Workloads with their parameters; if empty, [`WORKLOADS`].
     pub workloads: Vec<String>,
     /// Modelled device.
     pub device: String,
-    /// Scheduler of the kernel on the loop device; `None`: the one in force.
+    /// Kernel scheduler on the loop device; `None` leaves the active one.
     pub scheduler: Option<String>,
-    /// Size of the disk, bytes.
+    /// Size of the disk in bytes.
     pub size: u64,
     /// Changes to the simulated machine, `memory=2G,cores=2`.
     pub machine: String,
-    /// Straight on a loop device over a file: reported, not judged.
+    /// Use a loop device over a plain file: results are reported but not judged.
     pub raw: bool,
-    /// Where to keep the kernel's block traces.
+    /// Directory for the kernel's block traces.
     pub keep: Option<PathBuf>,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The `seekwell` that serves the modelled disk.
+    /// The `seekwell` program that serves the modelled disk.
     pub program: PathBuf,
 }
 
 /// Why a workload could not be compared.
 #[derive(Error, Debug)]
 pub enum WorldsError {
-    /// What was asked for does not work here; says what to do about it.
+    /// The request is not possible here; the text says what to do.
     #[error("{0}")]
     Input(String),
-    /// A signal stopped it; says what was kept.
+    /// A signal stopped it; the text says what was kept.
     #[error("{what}")]
     Interrupted {
         /// The signal's number.
@@ -65,9 +65,9 @@ pub enum WorldsError {
     /// A trace could not be written.
     #[error("{what}: {source}")]
     Output {
-        /// Where to.
+        /// The destination.
         what: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -78,9 +78,9 @@ impl WorldsError {
     }
 }
 
-/// What is run unless asked otherwise: each of another kind. PostMark never syncs by itself, and
-/// with today's memory nothing of it would reach the disk; without its flush iozone's figure would be
-/// the memory's. The large writes are of 16 and of 64 KiB calls: where requests are cut.
+/// The default workloads, each of a different kind. PostMark never syncs by itself: with today's
+/// memory none of its data would reach the disk. Without its flush, iozone would measure memory.
+/// The large writes use calls of 16 and of 64 KiB, to show where requests are split.
 pub const WORKLOADS: &[&str] = &[
     "fs-mark:files=400,size=16KiB",
     "fs-mark:files=50",
@@ -91,20 +91,20 @@ pub const WORKLOADS: &[&str] = &[
     "random-read:size=256MiB,seconds=6s",
 ];
 
-/// Share of the time, %, in which something waited for a CPU: above it a program's own rate is not
-/// that of its disk.
+/// Percentage of time in which a task waited for a CPU. Above this, the CPU limits a program's
+/// rate, not the disk.
 pub const BUSY: f64 = 30.0;
 
 const PREFIX: &str = "seekwell-worlds-";
 
-/// Share of the model's mean latency by which a disk may be late on the mean: a fifth of what rates
-/// may differ by.
+/// Largest mean lateness of the disk, as a fraction of the model's mean latency: a fifth of the
+/// difference allowed for rates.
 const LATE: f64 = 0.05;
 
 /// How long the disk of a killed run may take to end.
 const LETTING_GO: Duration = Duration::from_secs(2);
 
-/// A directory of our own, removed when dropped.
+/// A private directory, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -112,7 +112,8 @@ impl Scratch {
         let tmp = std::env::temp_dir();
         Self::sweep(&tmp);
         let path = tmp.join(format!("{PREFIX}{}", std::process::id()));
-        // Ours alone: not one that somebody else has made, with links in it.
+        // Create it for this user only; never reuse a directory of someone else, which may contain
+        // links.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|e| {
             let path = path.display();
@@ -120,13 +121,13 @@ impl Scratch {
         })?;
         Ok(Scratch(path))
     }
-    /// A directory, not a link to one, and made by this user: its name alone anybody may take.
+    /// Whether this is a directory (not a link) that this user created; anybody can use the name.
     fn is_ours(path: &Path) -> bool {
         let me = rustix::process::geteuid().as_raw();
         path.symlink_metadata()
             .is_ok_and(|m| m.is_dir() && m.uid() == me)
     }
-    /// Removes what killed runs left; their disk may still be on its way out.
+    /// Removes directories of killed runs; their disks may still be shutting down.
     fn sweep(tmp: &Path) {
         for e in std::fs::read_dir(tmp).into_iter().flatten().flatten() {
             let name = e.file_name().to_string_lossy().into_owned();
@@ -148,7 +149,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Never into something still mounted: directories by name, files by name.
+        // Never delete inside a file system that is still mounted: remove only known names.
         for name in ["account.json", "raw.img"] {
             let _ = std::fs::remove_file(self.0.join(name));
         }
@@ -158,31 +159,31 @@ impl Drop for Scratch {
     }
 }
 
-/// A workload's outcome.
+/// Result of a workload.
 pub struct Checked {
-    /// What agrees and what not.
+    /// The comparison.
     pub verdict: Verdict,
-    /// By what it could be judged.
+    /// What it could be judged by.
     pub grounds: Grounds,
-    /// What the kernel asked of the disk.
+    /// The kernel's requests to the disk.
     pub real: Side,
-    /// What the simulation asked of it.
+    /// The simulation's requests to the disk.
     pub sim: Side,
     /// The kernel and its machine.
     pub host: Host,
-    /// The served disk's account of itself.
+    /// Statistics of the served disk.
     pub account: Option<Value>,
 }
 
-/// Whether the disk's lateness shows in the rates of programs that wait for it: by the mean. The
-/// disk's own verdict also looks at how late single completions are beside the median, which is that
-/// of a write into the drive's buffer and of no weight beside a turn of the platter.
+/// Whether the disk's mean lateness affects the rates of programs that wait for it. The disk's own
+/// check compares single late completions with the median. The median is the time of a write into
+/// the drive's buffer, which is negligible next to a revolution of the disk.
 pub fn too_late(account: &Value) -> bool {
     let mean = |which: &str| account[which]["mean_ns"].as_f64().unwrap_or(0.0);
     account["verdict"] == "invalid" && mean("delivered") > mean("model") * (1.0 + LATE)
 }
 
-/// By what the run can be judged.
+/// Determines what the run can be judged by.
 fn grounds(raw: bool, host: &Host, account: Option<&Value>) -> Grounds {
     let late = account.is_some_and(too_late);
     match raw {
@@ -214,7 +215,7 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
     let account = account?;
     let order = |device: &str| Order::new(a, plan, &host, device);
     let sim = order(&a.device).run()?;
-    // A disk of no law: every command takes what the modelled one took on average.
+    // A disk with constant latency: every command takes the modelled disk's mean time.
     let mean_us = account
         .as_ref()
         .and_then(|v| v["model"]["mean_ns"].as_f64());
@@ -239,10 +240,10 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
     })
 }
 
-/// Everything that can be refused before a disk is made.
+/// Checks everything that can be checked before a disk is created.
 ///
 /// # Errors
-/// What cannot be, or what this machine lacks.
+/// Invalid options, or missing requirements of this machine.
 pub fn prepare(a: &Options) -> Result<Vec<(&str, Plan)>, WorldsError> {
     let names: Vec<&str> = match a.workloads.is_empty() {
         true => WORKLOADS.to_vec(),
@@ -268,32 +269,32 @@ pub fn prepare(a: &Options) -> Result<Vec<(&str, Plan)>, WorldsError> {
     Ok(plans)
 }
 
-/// A place for the experiment, with signals caught: what was made is unmade on the way out.
+/// The environment for comparisons. It catches signals, so that everything created is removed.
 pub struct Place {
     scratch: Scratch,
     _caught: Signals,
 }
 
 impl Place {
-    /// Makes it.
+    /// Creates the environment.
     ///
     /// # Errors
-    /// Signals that cannot be caught, a directory that cannot be made.
+    /// Signals cannot be caught, or the directory cannot be created.
     pub fn new() -> Result<Self, WorldsError> {
         let caught = Signals::catch();
         let caught =
             caught.map_err(|e| WorldsError::input(format!("signals cannot be caught: {e}")))?;
-        // A script that waits for its turn on a busy machine looks like a slow disk.
+        // On a busy machine, a script that waits for a CPU would look like a slow disk.
         let _ = rustix::process::setpriority_process(None, -15);
         Ok(Place {
             scratch: Scratch::new()?,
             _caught: caught,
         })
     }
-    /// Compares one workload of [`prepare`].
+    /// Compares one workload from [`prepare`].
     ///
     /// # Errors
-    /// Why it could not be run in one of the worlds.
+    /// The reason why the real or the simulated run failed.
     pub fn check(&self, a: &Options, plan: &Plan, name: &str) -> Result<Checked, WorldsError> {
         check(a, plan, name, &self.scratch.0)
     }

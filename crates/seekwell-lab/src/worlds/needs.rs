@@ -1,11 +1,11 @@
-//! What the command needs of the machine, asked before anything is touched: all that is missing in
-//! one message, each with its remedy.
+//! Checks the requirements of this machine before changing anything. One message lists everything
+//! that is missing, each with its remedy.
 
 use super::WorldsError;
 use seekwell_host::watch::has_program;
 use std::path::Path;
 
-/// Programs by the package they come in.
+/// Required programs and the packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("debugfs", "e2fsprogs"),
@@ -15,7 +15,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("umount", "mount, or util-linux"),
 ];
 
-/// What is missing, one line each.
+/// Missing requirements, one line each.
 fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bool) -> Vec<String> {
     let mut m = Vec::new();
     if !there("/dev/loop-control") {
@@ -42,7 +42,7 @@ fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bo
     m
 }
 
-/// Everything is there, or why not.
+/// Checks that all requirements are met.
 pub fn check(raw: bool) -> Result<(), WorldsError> {
     if !rustix::process::geteuid().is_root() {
         return Err(WorldsError::input(
@@ -60,7 +60,7 @@ pub fn check(raw: bool) -> Result<(), WorldsError> {
     }
 }
 
-/// The directory for traces, made if it is not there, and known to be writable.
+/// Creates the directory for traces if necessary, and checks that it is writable.
 pub fn directory(dir: &Path) -> Result<(), WorldsError> {
     let failed = |e: std::io::Error| {
         WorldsError::input(format!(

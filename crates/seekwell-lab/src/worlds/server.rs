@@ -1,5 +1,5 @@
-//! The modelled disk in a process of its own: if this one dies, that one still answers, lets go of
-//! everything above it, and ends.
+//! Runs the modelled disk in a separate process. If this process dies, the other one still answers
+//! requests, detaches everything above it, and ends.
 
 use super::Options;
 use super::WorldsError;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to say goodbye.
+/// How long it may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running `seekwell serve`.
@@ -20,7 +20,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it, with its mount and its account under `dir`.
+    /// Starts it, with its mount point and its statistics in `dir`.
     pub fn start(a: &Options, dir: &Path) -> Result<Self, WorldsError> {
         let mount = dir.join("fuse");
         std::fs::create_dir_all(&mount).map_err(|e| {
@@ -43,13 +43,14 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C on the terminal is for us: the disk goes last.
+            // Ctrl-C on the terminal must not reach the disk, because the disk has to be removed
+            // last.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
-            // It says one line when it serves, or ends.
+            // It prints one line once it serves, or it ends.
             let _ = BufReader::new(out).read_line(&mut line);
         }
         if !line.starts_with("serving") {
@@ -73,7 +74,7 @@ impl Server {
     pub fn file(&self) -> PathBuf {
         self.dir.join("fuse").join(seekwell_server::FILE_NAME)
     }
-    /// Ends it and gives its account.
+    /// Ends it and returns its statistics.
     pub fn stop(mut self) -> Result<Value, WorldsError> {
         self.end();
         let path = self.dir.join("account.json");
@@ -88,7 +89,7 @@ impl Server {
         })
     }
     fn end(&mut self) {
-        // The end of its input is the sign.
+        // It ends when its input ends.
         drop(self.child.stdin.take());
         let since = Instant::now();
         while since.elapsed() < PATIENCE {

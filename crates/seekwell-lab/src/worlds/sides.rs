@@ -1,4 +1,4 @@
-//! One workload in one world: what it asked of the disk, and how fast it was.
+//! One side of the comparison, real or simulated: the requests to the disk, and the speed.
 
 use super::Options;
 use super::WorldsError;
@@ -25,47 +25,47 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a running simulation is looked at.
+/// Interval at which a running simulation is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The modelled journal's thread.
 const JOURNAL: TaskId = TaskId(2);
 
-/// What one world gave.
+/// Result of one side.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Side {
-    /// Requests by kind, while the workload's clock ran.
+    /// Requests by kind while the workload's clock ran.
     pub tally: Tally,
     /// The workload's own metric.
     pub metric: f64,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// While its clock ran, s.
+    /// Running time of the workload's clock, in s.
     pub seconds: f64,
-    /// Calls of fsync and fdatasync, where the world counts them.
+    /// Calls of fsync and fdatasync, if this side counts them.
     pub fsyncs: u64,
-    /// What to keep in mind.
+    /// Notes for the reader.
     pub warnings: Vec<String>,
 }
 
-/// The real side's circumstances, for the simulated one.
+/// Properties of the real side, which the simulation copies.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// Scheduler in force on the loop device.
+    /// Active scheduler of the loop device.
     pub scheduler: String,
-    /// Its `nr_requests`, where a scheduler holds requests.
+    /// Its `nr_requests`, if the scheduler holds requests.
     pub nr_requests: Option<u32>,
-    /// Largest request, KiB.
+    /// Largest request, in KiB.
     pub max_sectors_kb: Option<u32>,
-    /// Entries of the longest scatter list.
+    /// Largest number of scatter list entries.
     pub max_segments: Option<u32>,
-    /// Target of its writeback throttling, us; 0: none.
+    /// Target of its writeback throttling in us; 0 if there is none.
     pub wbt_lat_usec: Option<u32>,
-    /// Share of the run in which something waited for a CPU, %.
+    /// Percentage of the run in which a task waited for a CPU.
     pub pressure: f64,
-    /// The kernel flushes a cache below. A loop device says so of itself, whatever it stands on.
+    /// The kernel flushes a cache below. Loop devices always report one.
     pub write_back: bool,
-    /// Memory, bytes.
+    /// Memory, in bytes.
     pub memory_bytes: u64,
     /// CPUs.
     pub cpus: u16,
@@ -75,8 +75,8 @@ fn failed(e: impl std::fmt::Display) -> WorldsError {
     WorldsError::input(e.to_string())
 }
 
-/// When the workload's clock started and stopped, ns since the run began: what is compared. What
-/// it laid out before, and removed after, belongs to no measure of the original.
+/// Start and stop of the workload's clock, in ns since the run began; only this part is compared.
+/// The original program measures neither its preparation nor its clean-up.
 fn clock(r: &Record) -> (u64, u64) {
     let last = |name: &str| {
         let marks = r.marks.iter().filter(|m| m.name == name);
@@ -86,7 +86,7 @@ fn clock(r: &Record) -> (u64, u64) {
     (start, last("clock stop").unwrap_or(r.duration_ns))
 }
 
-/// How long anything has waited for a CPU so far, us; 0 where the kernel does not say.
+/// Total time that tasks have waited for a CPU, in us; 0 if the kernel does not report it.
 fn waited_us() -> u64 {
     let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
     let some = text.lines().next().and_then(|l| l.split("total=").nth(1));
@@ -107,7 +107,7 @@ fn side(r: &Record, tally: Tally) -> Side {
     }
 }
 
-/// Monotonic time, as traces have it.
+/// Monotonic time, as used by traces.
 fn monotonic_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -149,11 +149,11 @@ pub fn real(
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());
     trace.start().map_err(failed)?;
-    // The run's clock against the trace's.
+    // Offset between the run's clock and the trace's clock.
     let offset = std::sync::OnceLock::new();
     let script = plan.clone();
     let ran = seekwell_host::run_script(plan.name(), &options, |m| {
-        // Nor is the directory of our own, in which the script makes its own.
+        // The directory in which the script creates its own must be on disk, too.
         rustix::fs::sync();
         let _ = offset.set((monotonic_ns(), m.now().since_start()));
         script.run(m)
@@ -170,7 +170,7 @@ pub fn real(
     }
     let (mono, run) = offset.get().copied().unwrap_or_default();
     let (start, stop) = clock(&ran.record);
-    // A trace's times are whole microseconds.
+    // A trace's times are in whole microseconds.
     let from = mono + start.saturating_sub(run) - 1_000;
     let to = mono + stop.saturating_sub(run) + 1_000;
     let tally = Tally::of_trace(&recorded.events, &fs.journal, (from, to));
@@ -187,9 +187,9 @@ pub fn real(
     Ok((side, host))
 }
 
-/// Commits what mounting brings with it before anything is counted: the first file that is opened
-/// has the place of the mount written into the superblock, and the first commit changes the
-/// journal's own.
+/// Commits the effects of mounting before anything is counted. The first file that is opened makes
+/// ext4 write the mount point into the superblock. The first commit changes the journal's
+/// superblock.
 fn settle(mounted: &Path) -> Result<(), WorldsError> {
     let first = mounted.join("first");
     std::fs::write(&first, "").map_err(failed)?;
@@ -206,7 +206,7 @@ fn memory_bytes() -> u64 {
     kib.unwrap_or(4 << 20) << 10
 }
 
-/// Writes a trace to a file of its own, whose name is numbered if it is taken by this run.
+/// Writes a trace to a file; a name already used by this run gets a number.
 fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     static KEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,24 +226,24 @@ fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     Ok(())
 }
 
-/// The modelled disk.
+/// Opens the modelled disk.
 pub fn model(a: &Options) -> Result<impl Device + use<>, WorldsError> {
     seekwell_device::open(&a.device, a.seed).map_err(failed)
 }
 
-/// The simulated machine, on a device.
+/// The simulated machine on a device.
 pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, WorldsError> {
     let scheduler = match host.scheduler.as_str() {
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
     };
     let none = scheduler == "none";
-    // The kernel that is compared with.
+    // The version of the running kernel.
     let scheduler = match seekwell_sim::spec::kernel::version_here(&scheduler) {
         Some(version) => format!("{scheduler}-{version}"),
         None => scheduler,
     };
-    // The single-queue layer has none.
+    // The single-queue layer has no writeback throttling.
     let has_wbt = seekwell_sched::find(&scheduler).is_some_and(|(.., era)| era.is_mq());
     let wbt = host.wbt_lat_usec.filter(|_| has_wbt);
     let wbt = wbt.map(|us| (WBT_LAT_USEC.name.to_owned(), us.to_string()));
@@ -265,7 +265,7 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
     Ok(world)
 }
 
-/// A simulation to be run.
+/// A simulation to run.
 pub struct Order {
     world: Result<WorldSetup, WorldsError>,
     plan: Plan,
@@ -276,7 +276,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// On the same device model, or on another.
+    /// A simulation on the same device model, or on another.
     pub fn new(a: &Options, plan: &Plan, host: &Host, device: &str) -> Self {
         Order {
             world: world(a, host, device),
@@ -288,7 +288,7 @@ impl Order {
         }
     }
 
-    /// Runs it on a thread, which is left alone when a signal comes: it holds nothing but memory.
+    /// Runs it on a thread. After a signal the thread is abandoned: it holds nothing but memory.
     pub fn run(self) -> Result<Side, WorldsError> {
         let thread = std::thread::spawn(|| self.simulate());
         while !thread.is_finished() {
@@ -330,8 +330,8 @@ impl Order {
     }
 }
 
-/// A device as a loop device over a file on it shows it: cut to the file's size, with a cache to be
-/// flushed as the kernel said, and no FUA.
+/// A device as seen through a loop device over a file on it: cut to the file's size, with the write
+/// cache that the kernel reported, and without FUA.
 struct Cut<D> {
     inner: D,
     facts: DeviceFacts,
@@ -370,11 +370,11 @@ impl<D: Device> Device for Cut<D> {
     }
 }
 
-/// The disk under the real side, or a plain sparse file for `--raw`.
+/// The disk below the real side, or a plain sparse file for `--raw`.
 pub enum Below {
-    /// A modelled one.
+    /// A modelled disk.
     Model(Server),
-    /// None: as fast as the host.
+    /// A plain file, as fast as the host.
     File(std::path::PathBuf),
 }
 
@@ -386,7 +386,7 @@ impl Below {
             Below::File(f) => f.clone(),
         }
     }
-    /// Ends it; the account of a modelled one.
+    /// Ends it; returns the statistics of a modelled disk.
     pub fn stop(self) -> Result<Option<Value>, WorldsError> {
         match self {
             Below::Model(s) => s.stop().map(Some),

@@ -1,4 +1,4 @@
-//! What a disk was asked, by kind: the same count for a kernel's trace and for the model's events.
+//! Counts requests by kind, in the same way for a kernel's trace and for the model's events.
 
 use seekwell_core::{Action, Event, Flags, Op, TaskId};
 use seekwell_trace::blk::BlkEvent;
@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 pub struct Count {
     /// Requests issued to the device.
     pub requests: u64,
-    /// Bytes of them.
+    /// Bytes of these requests.
     pub bytes: u64,
 }
 
@@ -21,22 +21,22 @@ impl Count {
     }
 }
 
-/// Everything a run issued.
+/// All requests that a run issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Reads, read-ahead among them.
+    /// Reads, including read-ahead.
     pub read: Count,
-    /// Writes somebody waits for.
+    /// Synchronous writes.
     pub data_sync: Count,
     /// Writes of the flusher.
     pub data_async: Count,
-    /// Journal blocks, commit blocks among them.
+    /// Journal blocks, including commit blocks.
     pub journal: Count,
-    /// Metadata at home.
+    /// Metadata written in place.
     pub metadata: Count,
     /// Flushes.
     pub flush: Count,
-    /// Discards and zeroings.
+    /// Discards and zeroing.
     pub other: Count,
 }
 
@@ -54,8 +54,8 @@ impl Tally {
         kind.add(sectors);
     }
 
-    /// A kernel's trace: requests issued until `end_ns` of its clock. The journal is where mkfs
-    /// put it; a request that begins there lies there.
+    /// Counts the requests of a kernel's trace that were issued until `end_ns` on its clock. A
+    /// request belongs to the journal if it starts inside the area that mkfs reserved for it.
     pub fn of_trace(
         events: &[BlkEvent],
         journal: &[RangeInclusive<u64>],
@@ -72,7 +72,7 @@ impl Tally {
         t
     }
 
-    /// One event of the model's; its journal is what the journal's thread writes.
+    /// Counts an event of the model; writes of the journal's thread are journal writes.
     pub fn event(&mut self, e: &Event, journal: TaskId) {
         if e.action == Action::Issue {
             let meta = e.flags.contains(Flags::META);
@@ -80,7 +80,7 @@ impl Tally {
         }
     }
 
-    /// By name, in the order of the table.
+    /// Counts with their names, in the order of the table.
     pub fn rows(&self) -> [(&'static str, Count); 7] {
         [
             ("sync data", self.data_sync),

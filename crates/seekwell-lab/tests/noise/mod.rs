@@ -1,9 +1,9 @@
-//! Runs that scatter as the specification's noise models do, with a truth that is known.
+//! Simulated runs with the noise models of the specification and a known truth.
 
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// How runs scatter.
+/// The noise model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// CV 3 %.
@@ -14,7 +14,7 @@ pub enum Noise {
     Heavy,
     /// Three runs in ten are 8 % slower.
     TwoModes,
-    /// Autocorrelated drift of 3 %, falling by 0.2 % a run.
+    /// Autocorrelated drift of 3 %, which falls by 0.2 % per run.
     Drift,
 }
 
@@ -26,7 +26,7 @@ pub const ALL: [Noise; 5] = [
     Noise::Drift,
 ];
 
-/// Runs in the order in which they are made: drift knows the time.
+/// Makes runs in order, because drift depends on time.
 pub struct Machine {
     noise: Noise,
     pub rng: Pcg64Mcg,
@@ -52,7 +52,7 @@ impl Machine {
         let (a, b) = (self.uniform(), self.uniform());
         libm::sqrt(-2.0 * libm::log(a)) * libm::cos(std::f64::consts::TAU * b)
     }
-    /// One run whose true value is 100 exp(effect).
+    /// A run whose true value is 100 exp(effect).
     pub fn run(&mut self, effect: f64) -> f64 {
         let log = match self.noise {
             Noise::Normal => libm::log((1.0 + 0.03 * self.normal()).max(0.01)),

@@ -1,12 +1,13 @@
-//! A JSON Schema is held against values: the words of draft 7 that the schema of experiment files
-//! uses, and no others. The crates that know all of them bring thirty more for URLs and languages.
+//! Checks values against a JSON Schema. It supports only the keywords of draft 7 that the schema of
+//! experiment files uses. Crates that support all of draft 7 have thirty more dependencies, for
+//! URLs and languages.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A schema, with its patterns as they are compiled.
+/// A schema with its compiled patterns.
 pub struct Validator {
     root: Value,
     patterns: RefCell<BTreeMap<String, Regex>>,
@@ -34,7 +35,7 @@ impl Validator {
         }
     }
 
-    /// What is wrong first.
+    /// Returns the first fault.
     pub fn check(&self, value: &Value) -> Fault {
         self.one(&self.root, value, "")
     }

@@ -1,5 +1,6 @@
-//! The statistics against scipy's, on samples drawn by chance: its figures as they are kept in
-//! `figures.json`, and anew where a Python has it. Made by `scripts/scipy_vectors.py`.
+//! Compares the statistics with scipy on random samples: with scipy's stored results in
+//! `figures.json`, and with fresh ones if a Python with scipy is available. Made by
+//! `scripts/scipy_vectors.py`.
 
 use seekwell_lab::stats::*;
 use serde::Deserialize;
@@ -37,7 +38,7 @@ fn pair(v: Option<(f64, f64)>) -> [f64; 2] {
     [low, high]
 }
 
-/// What ours say.
+/// Our results.
 fn ours(c: &Case) -> Vec<f64> {
     let x = |i: usize| number(&c.given[i]);
     let sample = |i: usize| list(&c.given[i]);
@@ -98,7 +99,7 @@ fn ours(c: &Case) -> Vec<f64> {
     }
 }
 
-/// The largest relative difference, and by which function.
+/// The largest relative difference, with its function.
 fn farthest(figures: &str) -> (usize, f64, String) {
     let mut worst = (0.0, String::new());
     let mut all = 0;
@@ -107,7 +108,7 @@ fn farthest(figures: &str) -> (usize, f64, String) {
         let ours = ours(&case);
         assert_eq!(ours.len(), case.scipy.len(), "{line}");
         for (own, theirs) in ours.iter().zip(&case.scipy) {
-            // Next to nothing is compared as such.
+            // Tiny values are compared on an absolute scale.
             let off = (own - theirs).abs() / theirs.abs().max(1e-9);
             all += 1;
             assert!(off.is_finite(), "{line}: {own}");
@@ -128,7 +129,7 @@ fn figures_are_those_of_scipy() {
     println!("{all} figures; the farthest differs by {off:.1e} ({of})");
     assert!(all > 150, "{all}");
     assert!(off < TOLERATED, "{off:.1e}: {of}");
-    // A slip of a millionth in one of them is seen.
+    // An error of one millionth must be detected.
     let text = include_str!("figures.json");
     let first = text.lines().find(|l| l.contains("paired")).expect("a case");
     let mut case: Value = serde_json::from_str(first).expect("JSON");
@@ -137,7 +138,7 @@ fn figures_are_those_of_scipy() {
     assert!(farthest(&case.to_string()).1 > TOLERATED);
 }
 
-/// The Python of the tests that read results, or one that is named, if it has scipy.
+/// The Python of the tests that read results, or a specified one, if it has scipy.
 fn python() -> Option<String> {
     let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../python/bin/python");
     let named = std::env::var("SEEKWELL_TEST_PYTHON").ok();

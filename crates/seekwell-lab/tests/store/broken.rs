@@ -1,4 +1,4 @@
-//! Folders that are damaged, half there, of another version or somebody else's.
+//! Folders that are damaged, incomplete, of another version, or not ours.
 
 use crate::{add, experiment, keys, results};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A complete folder and one that goes on, each of a few runs.
+/// A complete folder and an unfinished one, with a few runs each.
 fn both() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().expect("a directory");
     let (going, whole) = (dir.path().join("going"), dir.path().join("whole"));
@@ -91,7 +91,7 @@ fn every_way_to_be_no_results_folder_has_its_words() {
     assert!(e.contains("is a file, and results are a folder"), "{e}");
     let e = words(dir.path());
     assert!(e.contains("experiment.json: is missing"), "{e}");
-    // A Parquet file that was cut short, one that is gone, and one that is a link.
+    // A truncated Parquet file, a missing one, and one that is a link.
     let runs = whole.join("runs.parquet");
     let bytes = std::fs::read(&runs).expect("read");
     std::fs::write(&runs, &bytes[..bytes.len() / 2]).expect("written");
@@ -117,13 +117,13 @@ fn every_way_to_be_no_results_folder_has_its_words() {
     std::fs::remove_file(&journal).expect("removed");
     std::fs::write(&journal, "#!/bin/sh\n").expect("written");
     assert!(words(&going).contains("is no journal of seekwell's"));
-    // A file that is said to be a terabyte is not read.
+    // A file that claims to be a terabyte is not read.
     let big = std::fs::File::create(going.join("experiment.json")).expect("made");
     big.set_len(1 << 40).expect("sparse");
     assert!(words(&going).contains("holds more than"));
 }
 
-/// Whoever writes over a link writes over what it leads to.
+/// Writing through a link would change the link's target.
 #[test]
 fn nothing_is_written_through_a_link() {
     let (dir, going, _) = both();
@@ -133,7 +133,7 @@ fn nothing_is_written_through_a_link() {
         std::os::unix::fs::symlink(&victim, going.join(name)).expect("linked");
         let mut folder = match Folder::open(&going) {
             Ok(folder) => folder,
-            // A results.json that is there means that the folder is complete.
+            // An existing results.json means that the folder is complete.
             Err(_) if name == "results.json" => continue,
             Err(e) => panic!("{name}: {e}"),
         };
@@ -146,7 +146,7 @@ fn nothing_is_written_through_a_link() {
     }
 }
 
-/// Says in results.json that a file is as it is now: what somebody who means harm would do.
+/// Updates a file's checksum in results.json, as an attacker would.
 fn vouch(folder: &Path, name: &str) {
     let path = folder.join(name);
     let bytes = std::fs::metadata(&path).expect("there").len();
@@ -194,8 +194,8 @@ fn mutated(bytes: &mut Vec<u8>, at: f64, what: u8, kind: u8) {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
-    /// Each file of a folder, changed anywhere, with and without its checksum made right again:
-    /// an error or results, and what is not about that file is still there.
+    /// Changes a file of a folder anywhere, with and without a corrected checksum. The result must
+    /// be an error or results, and the other files must stay unchanged.
     #[test]
     fn no_change_of_any_file_does_harm(
         changes in proptest::collection::vec((0.0f64..1.0, any::<u8>(), any::<u8>()), 1..3),
@@ -213,7 +213,7 @@ proptest! {
                 let path = at.join(&name);
                 let mut bytes = std::fs::read(&path).expect("read");
                 for (place, what, kind) in &changes {
-                    // Parquet says at its end what is where.
+                    // Parquet stores its directory at the end.
                     let place = if late { 1.0 - place * place * 0.2 } else { *place };
                     mutated(&mut bytes, place, *what, *kind);
                 }
@@ -242,7 +242,7 @@ proptest! {
 
 const SMALL: &str = "SEEKWELL_TEST_SMALL_DISK";
 
-/// On a file system of 400 kB, made for the test in a namespace of its own.
+/// Uses a file system of 400 kB in a separate namespace.
 #[test]
 fn a_full_disk_loses_nothing() {
     if let Some(dir) = std::env::var_os(SMALL) {

@@ -1,4 +1,4 @@
-//! docs/results.md, the list of columns and the files say the same.
+//! docs/results.md, the list of columns and the files must agree.
 
 use crate::{bytes, experiment, keys, results};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -89,7 +89,7 @@ fn files_have_the_columns_that_are_listed() {
             .expect("read")
             .map(|b| b.expect("a batch").num_rows())
             .sum();
-        // Two runs failed: they have a row in two of the files.
+        // Two runs failed; they have a row in two of the files.
         let expected = match table.file {
             "runs.parquet" => 18 * 2 + 2,
             "operations.parquet" => 18 * 3,

@@ -1,4 +1,4 @@
-//! What is gathered for a closer look, from a folder and from the records themselves.
+//! Details of a cell, from a folder and from the records themselves.
 
 use crate::{add, experiment, keys, record, results, run};
 use seekwell_lab::detail::{Gather, of_folder};

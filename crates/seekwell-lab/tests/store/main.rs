@@ -1,4 +1,4 @@
-//! Results folders: made, filled, killed, resumed, finished, read, and broken in every way.
+//! Results folders: created, filled, killed, resumed, finished, read, and damaged in every way.
 
 mod broken;
 mod columns;
@@ -17,10 +17,10 @@ use seekwell_lab::results::{
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Names that every format has to bear.
+/// Names that every format must handle.
 const AWKWARD: &str = "a,b|c <d> \"e\" 'f' \u{202e}gnp\nh\\ & 100 %";
 
-/// An experiment of so many cells with two schedulers each.
+/// An experiment with this many cells and two schedulers per cell.
 fn experiment(cells: usize) -> Experiment {
     let treatment = |name: &str| Treatment {
         label: format!("{name}:x=1"),
@@ -68,7 +68,7 @@ fn spec(scheduler: &str) -> RunSpec {
     seekwell::spec("hdparm", "hdd:hitachi-7k200", scheduler).expect("a run")
 }
 
-/// A run of it: the numbers depend on the key alone.
+/// A run of the experiment; its values depend only on the key.
 fn run(key: RunKey) -> Run {
     let odd = 1 + key.cell as u64 * 7 + u64::from(key.block) * 3 + key.treatment as u64;
     let metric = |name: &str, better| MetricInfo {
@@ -189,7 +189,7 @@ fn results(e: &Experiment, keys: &[RunKey]) -> Results {
     }
 }
 
-/// Files whose bytes depend on the runs alone.
+/// Files whose bytes depend only on the runs.
 const SAME: [&str; 7] = [
     "runs.parquet",
     "series.parquet",

@@ -1,4 +1,4 @@
-//! Folders that come to their end, however often they were stopped.
+//! Folders that are completed after any number of interruptions.
 
 use crate::{add, bytes, experiment, keys, results, run};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn what_goes_in_comes_out() {
         (environment.sittings.len(), environment.sittings[0].runs),
         (1, 36)
     );
-    // Complete is complete.
+    // A complete folder must not change.
     let mut folder = Folder::open(&at).expect("opened");
     let before = bytes(&at);
     let e = folder
@@ -116,7 +116,7 @@ fn only_the_same_experiment_goes_on() {
         spec.contains("runs of the cell `cell 1` were specified otherwise"),
         "{spec}"
     );
-    // What decides nothing may change.
+    // Parts that do not affect the runs may change.
     let mut e = experiment(2);
     e.cells[0].specs[0].label = Some("x".to_owned());
     e.text = "# with another comment\n".to_owned();
@@ -184,7 +184,7 @@ fn rows_are_those_of_the_records() {
     assert_eq!(specs, 20);
 }
 
-/// Cuts the journal to that share of what it has behind its first line.
+/// Truncates the journal to this fraction of its content after the first line.
 fn kill(at: &Path, share: f64) {
     let path = at.join(JOURNAL);
     let file = std::fs::OpenOptions::new()
@@ -197,7 +197,8 @@ fn kill(at: &Path, share: f64) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
-    /// Any order, stopped at any byte of the journal, as often as you like: the same files.
+    /// Any order of runs, and any number of interruptions at any byte of the journal, give the same
+    /// files.
     #[test]
     fn order_and_kills_leave_no_trace(
         order in Just(keys(2, 5)).prop_shuffle(),

@@ -1,24 +1,25 @@
-//! Every scheduler over a phone's card.
+//! Every scheduler with a phone's card.
 
 use seekwell_lab::validation::Bench;
 use seekwell_lab::validation::emmc::{Mixed, mixed};
 
-/// What a reader and a writer of a card get under a scheduler.
+/// Results of a reader and a writer on a card under a scheduler.
 pub fn on(scheduler: &str, options: &str) -> Mixed {
     let bench = Bench::model(&format!("emmc:motog-sandisk8{options}"));
     mixed(&bench, scheduler).unwrap()
 }
 
-/// Every scheduler finishes what it is given on the card's driver, packed or not, on both layers.
+/// Every scheduler completes its requests with the card's driver, packed or not, on both layers.
 ///
-/// How many writes may go before a read that has just come each scheduler says itself. Whatever it
-/// does, one write is on the bus, one is fetched, and one more may have been fetched for a packed
-/// group it did not fit into (512 KiB fill a group): 3.
-/// The reader goes round once in the time of those writes, its own read and 1 ms of thinking. By
-/// the preset a write of 512 KiB takes 2.83 + 512 x 0.06 = 33.55 ms, a read of 4 KiB, whose part of
-/// the map is not at hand, at most 0.683 + 4 x 0.0145 + 0.15 = 0.891 ms, and noise keeps the mean.
-/// In 5 s eight writes before each read leave 18 reads, 16 leave 9, 17 leave 8, 4 leave 36 and three
-/// leave 48. A common bound of 15 cannot be: fifo_batch alone holds deadline to 10.
+/// Each scheduler declares how many writes may precede a newly arrived read. Three more writes can
+/// precede it: one is on the bus, one is fetched, and one may have been fetched for a packed group
+/// that it did not fit into (512 KiB fill a group).
+///
+/// One cycle of the reader takes the time of those writes, its own read and 1 ms of thinking. In
+/// the preset a 512 KiB write takes 2.83 + 512 x 0.06 = 33.55 ms. A 4 KiB read whose part of the
+/// map is not cached takes at most 0.683 + 4 x 0.0145 + 0.15 = 0.891 ms; noise does not change the
+/// mean. In 5 s, eight writes before each read leave 18 reads, 16 leave 9, 17 leave 8, 4 leave 36
+/// and three leave 48. A common bound of 15 is impossible: fifo_batch alone limits deadline to 10.
 #[test]
 fn every_scheduler_serves_a_card() {
     let (write_us, read_us, think_us) = (2_830 + 512 * 60, 891, 1_000);

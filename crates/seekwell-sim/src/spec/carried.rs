@@ -1,7 +1,6 @@
-//! One drive through several runs, as an experimenter's has to go: what a run left in it (its write
-//! cache, its flash map, its wear, the segments of a card that are open) meets the next. The file
-//! system is made anew for each, with or without a TRIM of everything, and everything above it is
-//! booted afresh.
+//! One drive for several runs, as in a real experiment. The drive's state (write cache, flash map,
+//! wear, open segments of a card) carries over from run to run. Each run makes a new file system,
+//! with or without a TRIM of the whole drive, and boots everything above it.
 
 use super::run::run_checked;
 use super::{DeviceSpec, Hooks, RunFailure, RunSpec, SpecErrors, WorkloadSpec, checked, run};
@@ -13,25 +12,25 @@ use seekwell_device::with_files;
 /// What happens to the drive between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Between {
-    /// It is idle for so long, and may tidy up.
+    /// The drive is idle for this long and may do housekeeping.
     pub pause: Nanos,
-    /// Everything on it is discarded before the file system is made.
+    /// Everything on the drive is discarded before the file system is made.
     pub trim: bool,
 }
 
-/// A drive and what it has been through.
+/// A drive and its history.
 pub struct Carrier {
     between: Between,
-    /// With the specification it was made from.
+    /// The drive, with the specification it was made from.
     drive: Option<(DeviceSpec, Drive)>,
-    /// Hash of the last run; empty: nothing ran yet.
+    /// Hash of the last run; empty before the first run.
     after: String,
     place: u32,
     lost: bool,
 }
 
 impl Carrier {
-    /// A drive that is not made yet: the first run says what it is.
+    /// A drive that is created by the first run's specification.
     pub fn new(between: Between) -> Self {
         Carrier {
             between,
@@ -41,24 +40,24 @@ impl Carrier {
             lost: false,
         }
     }
-    /// Time it has run, rests included.
+    /// Total running time, including pauses.
     pub fn age(&self) -> Nanos {
         self.drive.as_ref().map_or(Nanos::ZERO, |d| d.1.age())
     }
-    /// Runs a specification on the drive as the last run left it. The seed of the first is the
-    /// drive's own.
+    /// Runs a specification on the drive in its current state. The seed of the first run is the
+    /// drive's seed, too.
     ///
     /// # Errors
-    /// Everything that is wrong with the specification: another device than before, an array (each
-    /// run gets a new one), a trace (it replays on a drive of its own). Or why the run is worth
-    /// nothing: if it broke off, the drive is lost, and every further run says so.
+    /// All faults of the specification: a device that differs from the drive, an array (each run
+    /// gets a new one), or a trace (it replays on its own drive). Otherwise the reason why the run
+    /// failed; if it broke off, the drive is lost, and every further run reports that.
     pub fn run(&mut self, spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
         let spec = self.fitting(checked(spec)?)?;
         let files = spec.device.files.clone();
         with_files(&files, || self.run_fitting(spec, hooks))
     }
 
-    /// The specification, if this drive is meant.
+    /// Returns the specification if it matches this drive.
     fn fitting(&self, spec: RunSpec) -> Result<RunSpec, SpecErrors> {
         let mut errors = SpecErrors::default();
         if matches!(spec.workload, WorkloadSpec::Trace { .. }) {
@@ -97,7 +96,7 @@ impl Carrier {
                 drive.trim();
             }
         }
-        // Until it is back: whatever unwinds from here takes it along.
+        // Reset when the drive is back: a panic below loses the drive.
         self.lost = true;
         let ran = run_checked(spec, hooks, Some(&mut drive));
         if ran.is_ok() {

@@ -1,5 +1,5 @@
-//! Cgroups: `bulk:tasks=writer:wbps=2M`, several joined by `+`; a cgroup `a/b` lies in `a`, and
-//! `root` is where `io.cost` is set up.
+//! Cgroups: `bulk:tasks=writer:wbps=2M`; several are joined by `+`. A cgroup `a/b` is inside `a`.
+//! The cgroup `root` configures `io.cost`.
 
 use super::{SpecErrors, unknown_word};
 use seekwell_core::once::Once;
@@ -7,19 +7,19 @@ use seekwell_core::{IoCostModel, IoCostQos, IoMaxLimits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Most cgroups of a machine.
+/// Largest number of cgroups of a machine.
 const MOST: usize = 64;
-/// Longest name.
+/// Length limit for names.
 const LONGEST: usize = 64;
 
 /// A setting of a cgroup.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// As it is typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// What may stand behind `=`.
+    /// Allowed values after `=`.
     pub values: &'static str,
-    /// What it does.
+    /// Description.
     pub help: &'static str,
 }
 
@@ -67,8 +67,7 @@ pub const SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Settings of `root`, in the order in which it is written: of `io.cost.qos`, then of
-/// `io.cost.model`.
+/// Settings of `root`, in the order in which it is written: `io.cost.qos`, then `io.cost.model`.
 pub const ROOT_SETTINGS: &[Setting] = &[
     Setting {
         name: "enable",
@@ -137,9 +136,9 @@ pub const ROOT_SETTINGS: &[Setting] = &[
     },
 ];
 
-/// Where `io.cost` is set up.
+/// The cgroup that configures `io.cost`.
 const ROOT: &str = "root";
-/// Names of the model's figures, in their order.
+/// Names of the model's parameters, in order.
 const MODEL: [&str; 6] = [
     "rbps",
     "rseqiops",
@@ -149,12 +148,12 @@ const MODEL: [&str; 6] = [
     "wrandiops",
 ];
 
-/// A cgroup as it was read.
+/// A parsed cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroup {
-    /// `bulk`, or `bulk/copy` below it.
+    /// `bulk`, or `bulk/copy` inside it.
     pub name: String,
-    /// Names of tasks that are in it from their start.
+    /// Names of tasks that start in it.
     pub tasks: BTreeSet<String>,
     /// Its `io.max`.
     pub max: IoMaxLimits,
@@ -162,39 +161,39 @@ pub struct Cgroup {
     pub latency_us: Option<u64>,
     /// Its `io.weight`.
     pub weight: Option<u32>,
-    /// Its weight for schedulers that share by cgroup.
+    /// Its weight for schedulers with weights per cgroup.
     pub bfq_weight: Option<u32>,
-    /// Of the root: `io.cost.qos`.
+    /// `io.cost.qos`; only for the root.
     pub qos: Option<IoCostQos>,
-    /// Of the root: `io.cost.model`, all of it or nothing.
+    /// `io.cost.model`, complete or empty; only for the root.
     model: [Option<u64>; 6],
 }
 
 impl Cgroup {
-    /// The one above it; empty: the root.
+    /// Its parent; empty for the root.
     pub fn parent(&self) -> &str {
         self.name.rsplit_once('/').map_or("", |p| p.0)
     }
-    /// Is a task of this path (`main/reader0.0`) in it? A number at the end of a name may be left
-    /// out.
+    /// Whether a task with this path (`main/reader0.0`) is in it. A number at the end of a name can
+    /// be omitted.
     pub fn has(&self, path: &str) -> bool {
         path.split('/').any(|part| {
             let bare = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             self.tasks.contains(part) || self.tasks.contains(bare)
         })
     }
-    /// Is anything set that only the multi-queue layer has?
+    /// Whether it has a setting that only the multi-queue layer supports.
     pub fn needs_blk_mq(&self) -> bool {
         self.max != IoMaxLimits::default()
             || self.latency_us.is_some()
             || self.weight.is_some()
             || self.is_root()
     }
-    /// Is it the root, which is there anyway?
+    /// Whether it is the root, which always exists.
     pub fn is_root(&self) -> bool {
         self.name == ROOT
     }
-    /// Of the root: `io.cost.model`.
+    /// `io.cost.model`; only for the root.
     pub fn model(&self) -> Option<IoCostModel> {
         let [rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops] = self.model;
         Some(IoCostModel {
@@ -206,7 +205,7 @@ impl Cgroup {
             wrandiops: wrandiops?,
         })
     }
-    /// Settings as they are typed, in their order.
+    /// Settings as typed, in order.
     pub fn settings(&self) -> String {
         let mut out = String::new();
         let mut add = |name: &str, value: Option<String>| {
@@ -288,7 +287,7 @@ impl Cgroup {
         }
         Ok(())
     }
-    /// What is wrong with all of it together.
+    /// A fault that concerns several settings together.
     fn fault(&self) -> Option<String> {
         let given = self.model.iter().flatten().count();
         let q = self.qos.unwrap_or_default();
@@ -319,7 +318,7 @@ impl Cgroup {
             "tasks" => {
                 self.tasks.insert(value.to_owned());
             }
-            // The kernel's words for no limit.
+            // "max" is the kernel's word for no limit.
             "rbps" | "wbps" | "riops" | "wiops" if value == "max" => {}
             "rbps" => self.max.rbps = Some(number(2, 1 << 40)?),
             "wbps" => self.max.wbps = Some(number(2, 1 << 40)?),
@@ -333,7 +332,7 @@ impl Cgroup {
     }
 }
 
-/// `3ms`, `250us`, `2s`; a bare number is in us, as in the kernel's files.
+/// Parses `3ms`, `250us`, `2s`; a bare number is in us, as in the kernel's files.
 fn micros(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let times = match &text[digits.len()..] {
@@ -346,7 +345,7 @@ fn micros(text: &str) -> Option<u64> {
     (1..=3_600_000_000).contains(&us).then_some(us)
 }
 
-/// `95`, `99.5` percent: ppm.
+/// Parses a percentage such as `95` or `99.5` into ppm.
 fn ppm(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
@@ -361,7 +360,7 @@ fn ppm(text: &str) -> Option<u32> {
         .checked_add(part)?;
     (n <= 1_000_000).then_some(n)
 }
-/// The same as text.
+/// Formats ppm as a percentage.
 fn percent(ppm: u32) -> String {
     let text = format!("{}.{:04}", ppm / 10_000, ppm % 10_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -382,10 +381,10 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
     }
 }
 
-/// One, of its name and its settings.
+/// Parses one cgroup from its name and settings.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut c = Cgroup::default();
@@ -395,7 +394,7 @@ pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     let mut once = Once::default();
     for part in settings.split(':').map(str::trim).filter(|p| !p.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        // Tasks are named one by one.
+        // Several tasks may be given one by one.
         if key.trim() != "tasks"
             && let Err(what) = once.take(key.trim(), part)
         {
@@ -414,10 +413,10 @@ pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     errors.or(c)
 }
 
-/// Reads `NAME:SETTING=VALUE:...+NAME:...` into names and settings in their usual form.
+/// Parses `NAME:SETTING=VALUE:...+NAME:...` into names and normalised settings.
 ///
 /// # Errors
-/// All that is wrong with all of them.
+/// All faults.
 pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out = BTreeMap::new();
@@ -433,7 +432,7 @@ pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
     errors.or(out)
 }
 
-/// What to say of a cgroup that is there twice, with the settings of both.
+/// The message for a cgroup that occurs twice, with both settings.
 pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
     format!(
         "cgroup {name} is there twice, as {name}:{first} and as {name}:{second}: give it all its \
@@ -441,10 +440,10 @@ pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
     )
 }
 
-/// Those of a machine, parents first.
+/// The cgroups of a machine, parents first.
 ///
 /// # Errors
-/// All that is wrong with all of them.
+/// All faults.
 pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out: Vec<Cgroup> = Vec::new();

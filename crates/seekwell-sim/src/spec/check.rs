@@ -1,4 +1,4 @@
-//! Everything that is wrong with a specification, at once; and everything it leaves to defaults.
+//! Reports all faults of a specification at once, and fills in all defaults.
 
 use super::{
     BesideSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
@@ -8,10 +8,10 @@ use seekwell_core::Era;
 use seekwell_core::spec::{MAX_BESIDE, MAX_LIMIT_S, SPEC_VERSION};
 use seekwell_device::{describe, files_of, with_files};
 
-/// Settings of the queue within their ranges?
+/// Checks that the queue settings are within their ranges.
 ///
 /// # Errors
-/// All that are not.
+/// All settings that are out of range.
 pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
     let mut errors = SpecErrors::default();
     let some = |n: Option<u32>| n.map(u64::from);
@@ -31,11 +31,10 @@ pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
     errors.or(())
 }
 
-/// The same run with everything stated that has a default, so that the same run has the same bytes
-/// and the same hash.
+/// The same run with all defaults filled in, so that equal runs have equal bytes and equal hashes.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its field.
+/// All faults, each with its field.
 pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut whole = spec.clone();
@@ -104,7 +103,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     errors.or(whole)
 }
 
-/// Controllers that stand in front of the multi-queue layer stand in front of no other.
+/// Some controllers exist only in front of the multi-queue layer.
 fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
     let all = cgroup::all(&m.cgroups).unwrap_or_default();
     if let Some(c) = all.iter().find(|c| c.needs_blk_mq()) {
@@ -118,7 +117,7 @@ fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
     }
 }
 
-/// What runs beside, with everything stated.
+/// Background workloads with all defaults filled in.
 fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
     if spec.beside.len() > MAX_BESIDE {
         let what = format!("{} programs are more than {MAX_BESIDE}", spec.beside.len());
@@ -136,11 +135,11 @@ fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
     spec.beside.iter().enumerate().filter_map(one).collect()
 }
 
-/// Runs of one device that are compared with each other get the same largest request where nobody
-/// asked for one; see [`crate::Setup::align_requests`].
+/// Gives runs of one device that are compared the same largest request, unless one was specified;
+/// see [`crate::Setup::align_requests`].
 ///
 /// # Errors
-/// What is wrong with the device or a scheduler.
+/// Faults of the device or of a scheduler.
 pub fn aligned(group: &mut [RunSpec]) -> Result<(), SpecErrors> {
     let Some(first) = group.first() else {
         return Ok(());

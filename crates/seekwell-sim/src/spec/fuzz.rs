@@ -1,14 +1,14 @@
-//! The entry points of the fuzzers of what people type: any text as a device, a preset file, a
-//! machine, a list of schedulers, a workload, or what runs beside it ends in a specification that
-//! its own words give again, or in words that say why not; and so does a run as JSON.
+//! Entry points for the fuzzers of user input. Texts are read as a device, a preset file, a
+//! machine, a list of schedulers, a workload or a background workload. Any text must give an error
+//! message or a specification whose own text gives it again. The same holds for a run as JSON.
 //!
-//! Called by a short deterministic run in the tests and by the targets under `fuzz/`.
+//! A short deterministic run in the tests calls them, and so do the targets under `fuzz/`.
 
 use super::{RunSpec, cgroup, checked, machine, scheduler, words, workload};
 use seekwell_device::{describe, footprint, open, over_queues, with_files};
 use std::collections::BTreeMap;
 
-/// What a text is read as.
+/// The kinds of input.
 pub const KINDS: [&str; 6] = [
     "device",
     "preset",
@@ -17,17 +17,17 @@ pub const KINDS: [&str; 6] = [
     "workload",
     "beside",
 ];
-/// Devices with larger tables are described, not made.
+/// Devices with larger tables are described but not opened.
 const TABLES_MAX: u64 = 8 << 20;
-/// The name of a preset that is only here.
+/// Name of a preset that exists only here.
 const PRESET: &str = "fuzzed.toml";
 
-/// Reads `text` as one of [`KINDS`]. Panics if a promise is broken.
+/// Reads `text` as one of [`KINDS`]. Panics if a property is violated.
 ///
 /// # Panics
-/// That is its use.
+/// If a property is violated.
 pub fn fuzz_one(kind: &str, text: &str) {
-    // A fuzzer finds no files of the host.
+    // A fuzzer must not find files of the host.
     if text.contains('/') || text.contains(".toml") || text.contains(".fio") {
         return;
     }
@@ -45,7 +45,7 @@ pub fn fuzz_one(kind: &str, text: &str) {
             for t in all {
                 match scheduler::checked(&t.spec) {
                     Ok((_, whole)) => assert!(scheduler::checked(&whole).is_ok(), "{}", t.text),
-                    // Each by itself was good.
+                    // Each part was valid on its own.
                     Err(e) => assert!(e.to_string().contains("two units"), "{}: {e}", t.text),
                 }
             }
@@ -64,13 +64,13 @@ pub fn fuzz_one(kind: &str, text: &str) {
     }
 }
 
-/// The specification of a run, wherever it is from, is refused with words, or stated whole, and
-/// then stays as it is.
+/// Any specification of a run must be rejected with a message, or completed; the completed form
+/// must not change when completed again.
 ///
 /// # Panics
-/// A promise is broken.
+/// If a property is violated.
 pub fn fuzz_run(spec: &RunSpec) {
-    // A fuzzer finds no files of the host.
+    // A fuzzer must not find files of the host.
     if format!("{spec:?}").contains('/') {
         return;
     }
@@ -83,7 +83,7 @@ pub fn fuzz_run(spec: &RunSpec) {
     }
 }
 
-/// A device that can be described, weighed and made, or is refused by all three with words.
+/// A device must be described, measured and opened, or all three must reject it with a message.
 fn device(text: &str) {
     let (described, weighed) = (describe(text), footprint(text));
     if let Err(e) = &described {
@@ -94,7 +94,7 @@ fn device(text: &str) {
     let small = weighed.is_ok_and(|f| f.bytes <= TABLES_MAX);
     let own = described.is_ok_and(|p| !over_queues(p.kind));
     if small && own {
-        // Parameters that cannot be together are told here.
+        // Incompatible parameters are reported here.
         if let Err(e) = open(text, 1) {
             assert!(!e.to_string().is_empty());
         }
@@ -108,7 +108,7 @@ fn typed_machine(text: &str) {
         assert_eq!(again.expect("its own words"), groups, "{text}");
     }
     if let Ok(t) = machine::typed(text) {
-        // What is typed is in range, or told to be out of it: never a panic.
+        // A value is in range, or its rejection is an error and not a panic.
         let _ = machine::config(&t.spec, seekwell_core::Era::Mq, 0);
     }
 }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn mutated_words_keep_their_promises() {
-        // Many times as many by hand: SEEKWELL_FUZZ_ROUNDS=1000.
+        // For longer runs by hand: SEEKWELL_FUZZ_ROUNDS=1000.
         let more = std::env::var("SEEKWELL_FUZZ_ROUNDS").ok();
         let more: u32 = more.and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut rng = rng::stream(1, "words");
@@ -199,7 +199,7 @@ mod tests {
         for (kind, seed) in SEEDS {
             let seed = if seed.is_empty() { &run } else { seed };
             one(kind, seed);
-            // Files and runs cost more.
+            // Files and runs cost more, so they get fewer rounds.
             let rounds = if seed.len() > 300 { 50 } else { 200 };
             for _ in 0..rounds * more {
                 let mut text: Vec<char> = seed.chars().collect();

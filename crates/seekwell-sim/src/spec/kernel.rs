@@ -1,28 +1,28 @@
-//! Words for a kernel: `6.8`, `5.15.0-91-generic`, or `here` for the running one. What stands for a
-//! release is in one table ([`seekwell_sched::kernels`]); here its words are read, and what was made
-//! of them is said.
+//! Names of kernels: `6.8`, `5.15.0-91-generic`, or `here` for the running one. The table in
+//! [`seekwell_sched::kernels`] maps releases to modelled versions. This module parses the names and
+//! describes the mapping to the user.
 
 use super::SpecErrors;
 use super::scheduler::Typed;
 use seekwell_sched::kernels::{self, Release};
 use seekwell_sched::{Layer, find};
 
-/// The word for the running kernel.
+/// Name of the running kernel.
 pub const HERE: &str = "here";
 
-/// A kernel that was asked for.
+/// A requested kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As it was asked for; the running kernel's own name in place of `here`.
+    /// As requested; for `here`, the running kernel's release name.
     pub asked: String,
-    /// Which release.
+    /// Its release.
     pub release: Release,
 }
 
-/// The running kernel; a release that is newer than all known ones counts as the newest.
+/// The running kernel; a release newer than all known ones counts as the newest.
 ///
 /// # Errors
-/// The release cannot be read, or is older than all that is modelled.
+/// The release cannot be parsed, or is older than all modelled ones.
 fn running() -> Result<Kernel, SpecErrors> {
     const FILE: &str = "/proc/sys/kernel/osrelease";
     let bad = |what: String| SpecErrors::one("", what);
@@ -41,10 +41,10 @@ fn running() -> Result<Kernel, SpecErrors> {
     })
 }
 
-/// Reads a word for a kernel.
+/// Parses the name of a kernel.
 ///
 /// # Errors
-/// It is none, or names a kernel that nothing is known of.
+/// It is not a kernel's name, or nothing is known about that kernel.
 pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     let text = text.trim();
     if text == HERE {
@@ -64,14 +64,14 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     })
 }
 
-/// The version that stands for a scheduler in the running kernel, as a specification states it.
+/// The version that models a scheduler of the running kernel, as a specification states it.
 pub fn version_here(scheduler: &str) -> Option<String> {
     let release = running().ok()?.release;
     let found = seekwell_sched::named(&format!("{scheduler}-{release}"))?;
     Some(found.stated())
 }
 
-/// "a", "a and b", "a, b and c".
+/// Formats "a", "a and b", "a, b and c".
 fn list(names: &[&str]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
@@ -79,8 +79,8 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// What stands for a kernel, in a sentence: "Kernel 6.8: modelled as 6.12." with what is known of the
-/// difference; `None` where the kernel is modelled as it is.
+/// A sentence on how a kernel is modelled: "Kernel 6.8: modelled as 6.12.", with the known
+/// differences. `None` if the kernel is modelled exactly.
 fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String> {
     let mut eras: Vec<(&str, Vec<&str>)> = Vec::new();
     let (mut others, mut unread, mut why) = (Vec::new(), Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
             Some(e) => e.1.push(name),
             None => eras.push((era, vec![name])),
         }
-        // It has a version of that kernel, and another one is nearer.
+        // The scheduler has a version of that kernel, but another version is closer.
         if m.version != era && info.version(era).is_some() {
             others.push(format!("{name} as {}", m.version));
         }
@@ -137,7 +137,7 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
     Some(text + ".")
 }
 
-/// What was made of the kernels that schedulers were named with (`none-6.8`), or of the one for all.
+/// Notes on the kernels that were named with schedulers (`none-6.8`), or for all of them.
 pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
     if let Some(k) = kernel {
         let names: Vec<&str> = all.iter().map(|t| t.spec.name.as_str()).collect();
@@ -155,7 +155,7 @@ pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
     releases.iter().filter_map(one).collect()
 }
 
-/// The schedulers that a kernel ships, its usual one for most disks first.
+/// The schedulers that a kernel contains, its default for most disks first.
 pub fn shipped(release: Release) -> String {
     let legacy = kernels::era(release, Layer::Legacy).is_some();
     let first = if legacy { "cfq" } else { "mq-deadline" };
@@ -202,7 +202,7 @@ mod tests {
             told("cfq,none", Some("4.19"))[0].split(';').next(),
             Some("Kernel 4.19: modelled as 4.0 (cfq) and 6.1 (none), cfq as 4.4")
         );
-        // Named with each.
+        // A kernel named with each scheduler.
         let told = told("none-6.8,none-6.1,bfq-6.8,cfq-3.4", None);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(

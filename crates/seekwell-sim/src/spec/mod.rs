@@ -1,9 +1,9 @@
-//! From what people type to a [`RunSpec`], and from a [`RunSpec`] to a run: the one place where
-//! words become schedulers, tunables, devices, machines and workloads, and where they are checked.
+//! Converts user input to a [`RunSpec`], and runs a [`RunSpec`]. All parsing and checking of
+//! schedulers, tunables, devices, machines and workloads is here.
 //!
-//! [`words`] reads the notations of the command line, which experiment files and other languages
-//! use too; [`checked`] finds everything that is wrong with a specification at once and states all
-//! defaults; [`run`] runs it on virtual time.
+//! [`words`] parses the notations of the command line, which experiment files and other languages
+//! use, too. [`checked`] reports all faults of a specification at once and fills in all defaults.
+//! [`run`] runs it on virtual time.
 
 mod carried;
 pub mod cgroup;
@@ -28,7 +28,7 @@ pub use seekwell_core::spec::{
     SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 
-/// A word that is none of the known ones.
+/// The error for a word that is not among the known ones.
 fn unknown_word<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> SpecErrors {
     let mut errors = SpecErrors::default();
     errors.unknown("", what, word, &known.collect::<Vec<_>>());

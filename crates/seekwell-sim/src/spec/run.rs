@@ -1,4 +1,4 @@
-//! A specification runs on virtual time.
+//! Runs a specification on virtual time.
 
 use super::workload::STREAM;
 use super::{
@@ -18,38 +18,38 @@ use std::fs::File;
 use std::path::Path;
 use thiserror::Error;
 
-/// What somebody wants to see of a run, or to say to it, while it goes on.
+/// Callbacks and inputs for an active run.
 #[derive(Default)]
 pub struct Hooks<'a> {
-    /// Told how far the run is; false ends it, with what was measured until then.
+    /// Receives the progress. Returning false ends the run, which keeps what was measured.
     pub progress: Option<Progress<'a>>,
-    /// Sees every event of the block layer, in order of time.
+    /// Receives every event of the block layer, in order of time.
     pub events: Option<Watch>,
-    /// The trace, open already: it is taken to be the one that is meant.
+    /// The trace, already open; it is not compared with the specification's file.
     pub trace: Option<Reader>,
-    /// The trace was held against its hash already.
+    /// The trace was already compared with its hash.
     pub trace_is_known: bool,
 }
 
-/// Why a run gave no record.
+/// Why a run has no record.
 #[derive(Error, Debug)]
 pub enum RunFailure {
-    /// The specification.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
-    /// The run of a program.
+    /// The run of a program failed.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// The replay of a trace.
+    /// The replay of a trace failed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
 }
 
-/// What a specification puts below the kernel.
+/// The part of a specification below the kernel.
 pub fn setup(spec: &RunSpec) -> Setup {
     let s = &spec.scheduler;
     let tunables = s.tunables.iter().map(|(k, v)| (k.clone(), v.clone()));
-    // The default version goes by the scheduler's name alone, also in messages.
+    // The default version is named by the scheduler's name alone, also in messages.
     let default = scheduler::named(&s.name).is_ok_and(|f| s.version.as_deref() == Some(f.version));
     Setup {
         device: spec.device.spec.clone(),
@@ -65,15 +65,15 @@ pub fn setup(spec: &RunSpec) -> Setup {
         max_sectors_kb: spec.queue.max_sectors_kb,
         max_segments: spec.queue.max_segments,
         nomerges: spec.queue.nomerges,
-        // The world sets as many as its machine has cores; a trace runs on the usual number.
+        // A world sets the number of its machine's cores; a trace uses the default.
         ..Setup::default()
     }
 }
 
-/// The world of a specification that was checked: what is below, and the machine above.
+/// The world of a checked specification: the setup below and the machine above.
 ///
 /// # Errors
-/// What a checked one cannot have.
+/// Faults that a checked specification cannot have.
 pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
     let era = scheduler::named(&spec.scheduler.versioned())?.era;
     let m = spec.machine.clone().unwrap_or_default();
@@ -87,7 +87,7 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
     })
 }
 
-/// What runs beside.
+/// Background programs.
 fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
     let one = |b: &BesideSpec| {
         let plan = workload::plan(&b.workload)?;
@@ -98,18 +98,18 @@ fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
     spec.beside.iter().map(one).collect()
 }
 
-/// Runs a specification, which is checked before. The record embeds it with everything stated.
+/// Checks and runs a specification. The record contains it with all defaults filled in.
 ///
 /// # Errors
-/// Everything that is wrong with it; or why the run is worth nothing. A run that ended early is no
-/// error: its record says so.
+/// All faults of the specification, or the reason why the run failed. Ending early is not an error;
+/// the record says so.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
     let spec = checked(spec)?;
     let files = spec.device.files.clone();
     with_files(&files, move || run_checked(spec, hooks, None))
 }
 
-/// Runs one that was checked, on a new drive or on this one.
+/// Runs a checked specification, on a new drive or on the given one.
 pub(super) fn run_checked(
     spec: RunSpec,
     hooks: Hooks<'_>,
@@ -126,7 +126,7 @@ pub(super) fn run_checked(
     Ok(record)
 }
 
-/// A run that did not come to its end was over when its record is.
+/// Describes a run that ended early; its time of end is the record's duration.
 fn early(why: String, record: &Record, limit: bool) -> Early {
     Early {
         why,
@@ -218,10 +218,10 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
     }
 }
 
-/// Is the file the one that the specification means?
+/// Checks that the file is the one that the specification names.
 ///
 /// # Errors
-/// It cannot be read, or is another one.
+/// It cannot be read, or its hash differs.
 pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
     let bad = |what: String| SpecErrors::one("workload.file", what);
     if path == Path::new(STREAM) {

@@ -1,5 +1,5 @@
-//! Schedulers and tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, lists of them, and
-//! `[SCHEDULER.]TUNABLE=VALUE` for all that have it.
+//! Parses schedulers and tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, lists of them, and
+//! `[SCHEDULER.]TUNABLE=VALUE` for all schedulers that have the tunable.
 
 use super::kernel::{HERE, Kernel, kernel};
 use super::{SchedulerSpec, SpecErrors};
@@ -18,27 +18,27 @@ fn tunables(of: &Found) -> &'static [Tunable] {
     (of.info.tunables)(of.version)
 }
 
-/// Its own tunables, and what the queue around it has that is compared like one of them.
+/// The scheduler's own tunables, and attributes of the queue that are compared like tunables.
 fn settings(of: &Found) -> impl Iterator<Item = &'static Tunable> + use<> {
     let queue = of.era.is_mq().then_some(&WBT_LAT_USEC);
     tunables(of).iter().chain(queue)
 }
 
-/// A scheduler of a list, with what was typed for it.
+/// A scheduler of a list, with its settings as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
     /// As typed, for tables.
     pub text: String,
-    /// What was meant.
+    /// The parsed specification.
     pub spec: SchedulerSpec,
-    /// The kernel release that was named in place of a version.
+    /// The kernel release, if one was named instead of a version.
     pub release: Option<Release>,
 }
 
-/// Finds `NAME`, `NAME-VERSION` or `NAME-RELEASE`, of the running kernel `NAME-here`.
+/// Finds `NAME`, `NAME-VERSION`, `NAME-RELEASE`, or `NAME-here` for the running kernel.
 ///
 /// # Errors
-/// A known name with an unknown version gets the versions, anything else the names.
+/// For an unknown version the error lists the versions, for an unknown name the names.
 pub fn named(name: &str) -> Result<Found, SpecErrors> {
     let here = name.strip_suffix(HERE).filter(|n| n.ends_with('-'));
     if let Some(n) = here {
@@ -52,7 +52,7 @@ pub fn named(name: &str) -> Result<Found, SpecErrors> {
     Err(SpecErrors::one("", what))
 }
 
-/// The value of a tunable as it is written to sysfs: checked, numbers without ornament.
+/// The value of a tunable as written to sysfs: checked, with numbers normalised.
 fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
     let text = text.trim();
     t.validate(text).map_err(|e| {
@@ -71,7 +71,7 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
 /// Checks a tunable of a scheduler.
 ///
 /// # Errors
-/// No such tunable, or a value out of its range.
+/// There is no such tunable, or the value is out of range.
 pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors> {
     let all = tunables(of);
     match settings(of).find(|t| t.name == name) {
@@ -84,10 +84,10 @@ pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors>
     }
 }
 
-/// A scheduler with everything stated, or all that is wrong with it.
+/// A scheduler with all defaults filled in.
 ///
 /// # Errors
-/// Name, version, tunables.
+/// All faults of name, version and tunables.
 pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecErrors> {
     let mut errors = SpecErrors::default();
     let Some(found) = errors.take("name", named(&spec.versioned())) else {
@@ -103,7 +103,7 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
             whole.tunables.insert(name.clone(), value);
         }
     }
-    // In whatever order they are written, the last one would win: said, not swallowed.
+    // The last one written would win, depending on the order, so such duplicates are rejected.
     for name in whole.tunables.keys() {
         let other = name.strip_suffix("_us").unwrap_or_default();
         if whole.tunables.contains_key(other) {
@@ -114,10 +114,10 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
     errors.or((found, whole))
 }
 
-/// Reads `NAME=VALUE`; the name may have the scheduler's before it, with a dot.
+/// Parses `NAME=VALUE`; the scheduler's name and a dot may precede the tunable's name.
 ///
 /// # Errors
-/// No `=`, no such tunable, or a value out of its range.
+/// There is no `=`, no such tunable, or the value is out of range.
 pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(SpecErrors::one(
@@ -131,10 +131,10 @@ pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors
     Ok((name.to_owned(), tunable(of, name, value)?))
 }
 
-/// Reads `NAME[-VERSION][:TUNABLE=VALUE]...`.
+/// Parses `NAME[-VERSION][:TUNABLE=VALUE]...`.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default().trim();
@@ -169,7 +169,8 @@ fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
     );
     let m = kernels::modelled(found.info, k.release).map_err(bad)?;
     if word != found.info.name {
-        // A version was named: one of that kernel, or one that means no kernel, in its layer.
+        // A version was named: it must belong to that kernel, or to no kernel but to the same
+        // layer.
         let own = kernels::in_tree(found.info.name);
         let same = found.era == m.era && (found.version == m.version || !own);
         return match same {
@@ -186,19 +187,19 @@ fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
     Ok(())
 }
 
-/// Reads a list with commas: `all`, `single-queue`, `blk-mq`, or schedulers as [`typed`] reads
-/// them.
+/// Parses a comma-separated list: `all`, `single-queue`, `blk-mq`, or schedulers in the syntax of
+/// [`typed`].
 ///
 /// # Errors
-/// All that is wrong with all of them.
+/// All faults.
 pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
     list_in(text, None)
 }
 
-/// The same, in the versions of a kernel, if one is asked for.
+/// Like [`list`], in the versions of a kernel if one is given.
 ///
 /// # Errors
-/// All that is wrong with all of them; a scheduler that the kernel does not have.
+/// All faults; a scheduler that the kernel does not contain.
 pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out: Vec<Typed> = Vec::new();
@@ -237,10 +238,10 @@ pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecEr
     errors.or(out)
 }
 
-/// Gives `[SCHEDULER.]NAME=VALUE` to every scheduler it means.
+/// Applies `[SCHEDULER.]NAME=VALUE` to every matching scheduler.
 ///
 /// # Errors
-/// A value out of range, or a name that none of them has.
+/// The value is out of range, or no scheduler has this tunable.
 pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
     let (left, right) = match text.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value)),

@@ -1,13 +1,13 @@
-//! Devices as typed, and whole runs of three words.
+//! Parses devices, and complete runs from three texts.
 
 use super::{DeviceSpec, RunSpec, SpecErrors, scheduler, workload};
 use seekwell_device::{DeviceError, files_of};
 
-/// Reads a device: `KIND:NAME,parameter=value,...` or the path of a preset file, whose text (and
-/// those of files that it names) is taken in.
+/// Parses a device: `KIND:NAME,parameter=value,...` or the path of a preset file. The text of the
+/// preset file, and of files that it names, becomes part of the specification.
 ///
 /// # Errors
-/// What is wrong with it, with the place in the file.
+/// The fault, with its position in the file.
 pub fn device(text: &str) -> Result<DeviceSpec, SpecErrors> {
     let text = text.trim();
     let files = files_of(text).map_err(|e| fault(&e))?;
@@ -21,11 +21,11 @@ pub(super) fn fault(e: &DeviceError) -> SpecErrors {
     SpecErrors::one("", e.to_string())
 }
 
-/// A run as the command line names it: `fs-mark:files=20`, `ssd:x25m-g2-160`, `cfq:slice_idle=0`.
-/// Everything else as usual; change its fields for more.
+/// Parses a run as on the command line: `fs-mark:files=20`, `ssd:x25m-g2-160`, `cfq:slice_idle=0`.
+/// All other settings have defaults; change the fields of the result to set them.
 ///
 /// # Errors
-/// All that is wrong with the three.
+/// All faults of the three texts.
 pub fn run(
     workload_text: &str,
     device_text: &str,

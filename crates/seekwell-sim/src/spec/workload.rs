@@ -1,4 +1,4 @@
-//! Workloads: `NAME:param=value,...`, fio job files with all they include, recorded traces.
+//! Parses workloads: `NAME:param=value,...`, fio job files with their includes, recorded traces.
 
 use super::{BesideSpec, SpecErrors, WorkloadSpec};
 use seekwell_core::once::Once;
@@ -11,20 +11,20 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Suffixes of files that are fio job files.
+/// Extensions of fio job files.
 const JOB_FILES: &[&str] = &["fio", "ini", "job"];
 
-/// Largest job file read, and each that it includes.
+/// Size limit for a job file, and for each file that it includes, in bytes.
 const JOB_BYTES_MAX: u64 = 1 << 20;
 
-/// What a job file took from its surroundings, kept for the specification.
+/// Environment values that a job file used, kept for the specification.
 #[derive(Default)]
 struct Taken {
     includes: RefCell<BTreeMap<String, String>>,
     variables: RefCell<BTreeMap<String, String>>,
 }
 
-/// The environment, and files beside the job file.
+/// The environment, and files next to the job file.
 struct Beside<'a> {
     file: &'a Path,
     taken: &'a Taken,
@@ -47,7 +47,7 @@ impl Outside for Beside<'_> {
     }
 }
 
-/// What a specification says of a job file's surroundings, and nothing else.
+/// Only the environment that a specification contains.
 struct Stated<'a> {
     includes: &'a BTreeMap<String, String>,
     variables: &'a BTreeMap<String, String>,
@@ -72,10 +72,10 @@ fn param_error(e: &ParamError) -> SpecErrors {
     SpecErrors::one(field, e.to_string())
 }
 
-/// The plan of a script or a job file; a trace has none.
+/// The plan of a script or job file; `None` for a trace.
 ///
 /// # Errors
-/// Names, parameters, the job file's text.
+/// Faults of names, parameters or the job file's text.
 pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
@@ -84,7 +84,7 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
             }
             let given: Vec<(String, String)> =
                 params.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
-            // One at a time first: each that is wrong is told.
+            // Check each parameter on its own first, so that every fault is reported.
             let mut errors = SpecErrors::default();
             for one in given.iter().filter(|g| g.0 != "profile") {
                 if let Err(e @ (ParamError::Unknown { .. } | ParamError::Bad { .. })) =
@@ -115,10 +115,10 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     }
 }
 
-/// A workload with every parameter stated.
+/// A workload with all parameters filled in.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
     match (plan(spec)?, spec) {
         (Some(plan), WorkloadSpec::Script { name, .. }) => Ok(WorkloadSpec::Script {
@@ -133,10 +133,10 @@ pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
     }
 }
 
-/// The same of what runs beside another.
+/// A background workload with all parameters filled in.
 ///
 /// # Errors
-/// All that is wrong with it; a trace, and a job file that writes to the raw device.
+/// All faults; also a trace, or a job file that writes to the raw device.
 pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
     let wrong = |what: &str| Err(SpecErrors::one("workload", what));
     if matches!(b.workload, WorkloadSpec::Trace { .. }) {
@@ -159,14 +159,14 @@ pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
     checked(&b.workload).map_err(under)
 }
 
-/// What begins a neighbour that is to be begun again whenever it ends.
+/// Prefix of a background workload that restarts whenever it ends.
 pub const LOOP: &str = "loop:";
 
-/// Reads what runs beside as it is asked for: a workload as [`typed`] reads it, with `loop:` before
-/// it if it is to be begun again whenever it ends.
+/// Parses a background workload in the syntax of [`typed`]; the prefix `loop:` restarts it whenever
+/// it ends.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All faults.
 pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     let text = text.trim();
     let (again, inner) = match text.strip_prefix(LOOP) {
@@ -179,7 +179,7 @@ pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     Ok(neighbour)
 }
 
-/// What a trace is called that comes from standard input.
+/// Name of a trace from standard input.
 pub const STREAM: &str = "-";
 
 /// Units of response times.
@@ -189,17 +189,17 @@ const UNITS: &[(&str, TimeUnit)] = &[
     ("ms", TimeUnit::Ms),
 ];
 
-/// `8,16`, as block traces name devices.
+/// Parses `8,16`, the device numbers in block traces.
 fn major_minor(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once([',', ':'])?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
     (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
 }
 
-/// How a trace is opened and replayed.
+/// Options for opening and replaying a trace.
 #[derive(Debug)]
 pub struct Reading {
-    /// As asked for.
+    /// The requested format.
     pub format: Option<Format>,
     /// Options of the reader.
     pub options: ReadOptions,
@@ -207,10 +207,10 @@ pub struct Reading {
     pub mode: ReplayMode,
 }
 
-/// How the trace of a specification is read; `None` for what is none.
+/// How to read the trace of a specification; `None` if it is not a trace.
 ///
 /// # Errors
-/// Format, mode, hash.
+/// Faults of format, mode or hash.
 pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     let WorkloadSpec::Trace {
         file,
@@ -244,7 +244,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
         && sha256
             .bytes()
             .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    // What came through a pipe has no hash: nobody knows its end before it came.
+    // Data from a pipe has no hash, because it cannot be read in advance.
     let from_a_pipe = file == STREAM && sha256.is_empty();
     if !digits && !from_a_pipe {
         errors.push(
@@ -283,8 +283,8 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     }))
 }
 
-/// The parts of `a=1,b=2`, as behind a workload's colon. A comma that begins no NAME=VALUE belongs
-/// to the value before it.
+/// Splits `a=1,b=2`, the text after a workload's colon. A comma without a following NAME=VALUE
+/// belongs to the value before it.
 fn parts(text: &str) -> Vec<&str> {
     let all: Vec<&str> = text.split(',').collect();
     if all.iter().all(|p| p.contains('=')) {
@@ -294,11 +294,12 @@ fn parts(text: &str) -> Vec<&str> {
     }
 }
 
-/// Reads a workload as it is asked for: `NAME`, `NAME:param=value,...`, or the path of a fio job
-/// file, whose text, includes and variables are taken in; with further `param=value`.
+/// Parses a workload: `NAME`, `NAME:param=value,...`, or the path of a fio job file. Text, includes
+/// and variables of a job file become part of the specification. `params` holds further
+/// `param=value`.
 ///
 /// # Errors
-/// All that is wrong with it, or why the file cannot be read.
+/// All faults, or the reason why the file cannot be read.
 pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(text);
     let suffix = file.extension().and_then(|e| e.to_str());
@@ -334,10 +335,10 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
     })
 }
 
-/// Reads a fio job file, whatever its name ends with: text, includes and variables are taken in.
+/// Reads a fio job file with any extension, including its includes and variables.
 ///
 /// # Errors
-/// All that is wrong with it, or why the file cannot be read.
+/// All faults, or the reason why the file cannot be read.
 pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(name);
     let text = read_text(file, JOB_BYTES_MAX);
@@ -348,7 +349,7 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
         file,
         taken: &taken,
     };
-    // Parsed once to see what it takes from outside; from then on the specification has it all.
+    // Parsing collects everything that the file needs from outside into the specification.
     Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::one("", e.to_string()))?;
     Ok(WorkloadSpec::Fio {
         file: name.to_owned(),
@@ -358,14 +359,14 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
     })
 }
 
-/// A trace as a workload, replayed as timed: its content is hashed.
+/// A trace as a workload, replayed as timed, with the hash of its content.
 ///
 /// # Errors
-/// Why the file cannot be read.
+/// The reason why the file cannot be read.
 pub fn trace(path: &Path) -> Result<WorkloadSpec, SpecErrors> {
     let name = path.display().to_string();
     let bad = |e: String| SpecErrors::one("", format!("{name}: {e}"));
-    // What can be read only once is not read for its hash.
+    // Data that can be read only once is not hashed.
     let once = path == Path::new(STREAM) || std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     let (name, sha256) = if once {
         (STREAM.to_owned(), String::new())

@@ -1,5 +1,5 @@
-//! Cgroups of the machine: made before the first task, which is in one by its name or because who
-//! started it is.
+//! Cgroups of the machine. They are created before the first task. A task enters a cgroup by its
+//! name, or inherits that of its parent.
 
 use super::exec::World;
 use crate::spec::cgroup::Cgroup;
@@ -9,12 +9,12 @@ use seekwell_core::{CgroupId, Control, IoMaxLimits};
 pub(super) struct Placed {
     id: CgroupId,
     is: Cgroup,
-    /// Somebody was put there.
+    /// Whether a task was placed in it.
     used: bool,
 }
 
 impl World {
-    /// Makes them, parents first.
+    /// Creates them, parents first.
     pub(super) fn make_cgroups(&mut self, all: &[Cgroup]) {
         for is in all {
             if is.is_root() {
@@ -50,7 +50,7 @@ impl World {
             });
         }
     }
-    /// Where a task of this path is, whose parent is there.
+    /// The cgroup of a task with this path; `parent` is its parent's.
     pub(super) fn place_of(&mut self, path: &str, parent: CgroupId) -> CgroupId {
         let by_name = self.placed.iter_mut().find(|p| p.is.has(path));
         by_name.map_or(parent, |p| {

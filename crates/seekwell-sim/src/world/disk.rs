@@ -1,4 +1,5 @@
-//! Below the modelled kernel: the queue with a meter at its top, and the drive that outlives runs.
+//! The part below the modelled kernel: the queue with a meter on top, and the drive, which outlives
+//! runs.
 
 use crate::meter::{Meter, Out};
 use crate::setup::{Queue, Setup, SetupError};
@@ -18,7 +19,7 @@ type AnyDevice = Box<dyn Device + Send>;
 
 /// A modelled drive that keeps its state from run to run, on a clock that never goes back.
 ///
-/// An array of queues (md) has no state of its own between runs here: each run gets a new one.
+/// An array of queues (md) keeps no state between runs: each run gets a new one.
 pub struct Drive {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
@@ -27,27 +28,27 @@ pub struct Drive {
 
 struct Inner {
     device: AnyDevice,
-    /// How far its own clock has come.
+    /// Current time of its own clock.
     clock: Instant,
-    /// Its clock ahead of the run's.
+    /// Difference between its clock and the run's clock.
     shift: Nanos,
-    /// Counters when the run began.
+    /// Counters at the start of the run.
     before: DeviceStats,
-    /// Commands it has not answered.
+    /// Number of commands without an answer.
     inside: u32,
 }
 
 fn open(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
-    // Locked for single calls of one thread at a time: the lock only makes sharing possible.
+    // One thread makes single calls; the lock is needed only for sharing.
     inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drive {
-    /// A new one, as the setup names it.
+    /// Creates the drive that the setup names.
     pub fn open(setup: &Setup) -> Result<Self, SetupError> {
         setup.validate()?;
         if tree::is_array(&setup.device)? {
-            // The array is built anew for each run, queues and all; this only shows its facts.
+            // Each run builds a new array with its queues; this one only provides the facts.
             let facts = setup.build()?.device_facts().clone();
             let mut drive = Drive::new(Box::new(Constant::serial(1, Nanos::ZERO)));
             (drive.facts, drive.array) = (facts, true);
@@ -56,7 +57,7 @@ impl Drive {
         let device = setup.open_device()?;
         Ok(Drive::new(device))
     }
-    /// Over a device that has done nothing yet.
+    /// A drive over a fresh device.
     pub fn new(device: AnyDevice) -> Self {
         Drive {
             facts: device.facts().clone(),
@@ -70,7 +71,7 @@ impl Drive {
             })),
         }
     }
-    /// What a host knows of it.
+    /// The facts that a host knows about it.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
@@ -78,18 +79,18 @@ impl Drive {
     pub fn stats(&self) -> DeviceStats {
         open(&self.inner).device.stats()
     }
-    /// Its clock: time it has run, rests included.
+    /// Its own clock: the time it has run, including pauses.
     pub fn age(&self) -> Nanos {
         open(&self.inner).clock.since(Instant::START)
     }
-    /// Time passes between runs: it may tidy up.
+    /// Lets time pass between runs; the drive may do housekeeping.
     pub fn rest(&mut self, d: Nanos) {
         let mut i = open(&self.inner);
         let to = i.clock + d;
         i.run_to(to);
     }
-    /// Everything on it is discarded, as mkfs and blkdiscard do, in commands of 8 MiB: time passes
-    /// for it.
+    /// Discards everything in commands of 8 MiB, as mkfs and blkdiscard do. This takes the drive's
+    /// time.
     pub fn trim(&mut self) {
         let mut i = open(&self.inner);
         let (capacity, mut at) = (self.facts.capacity.0, 0);
@@ -105,16 +106,16 @@ impl Drive {
             at += n;
         }
     }
-    /// Is it an array, of which each run gets a new one?
+    /// Whether it is an array, which is built anew for each run.
     pub fn is_array(&self) -> bool {
         self.array
     }
-    /// A queue over it whose clock begins at [`Instant::START`].
+    /// A queue over it whose clock starts at [`Instant::START`].
     pub(super) fn queue(&mut self, setup: &Setup) -> Result<Queue, SetupError> {
         let mut i = open(&self.inner);
         i.shift = i.clock.since(Instant::START);
         i.before = i.device.stats();
-        // Who listened to the run before hears nothing of this one.
+        // The listener of the previous run must not receive this run's events.
         i.device.listen(None);
         drop(i);
         if self.array {
@@ -127,7 +128,7 @@ impl Drive {
             next,
         }))
     }
-    /// The run is over after so long: what it left inside is finished.
+    /// Ends a run of this duration; requests inside the drive are completed.
     pub(super) fn settle(&mut self, duration: Nanos) {
         let mut i = open(&self.inner);
         i.clock = i.clock.max(Instant::START + i.shift + duration);
@@ -145,11 +146,11 @@ impl Drive {
     }
 }
 
-/// Sectors of a discard command of [`Drive::trim`].
+/// Sectors per discard command of [`Drive::trim`].
 const TRIM_SECTORS: u64 = 16_384;
 
 impl Inner {
-    /// Does a command alone; one that the device does not take is left out.
+    /// Executes a single command; a command that the device rejects is skipped.
     fn do_one(&mut self, command: Command) {
         let mut out = Vec::new();
         if self.device.accept(self.clock, command) != Accept::Accepted {
@@ -163,7 +164,7 @@ impl Inner {
             self.device.advance(t, &mut out);
         }
     }
-    /// When it does something by itself, on the run's clock.
+    /// When it next acts by itself, on the run's clock.
     fn next(&self) -> Option<Instant> {
         let t = self.device.next_event()?;
         Some(Instant(t.0 - self.shift.0))
@@ -178,11 +179,11 @@ impl Inner {
     }
 }
 
-/// A drive as the queue of one run has it.
+/// A drive as used by the queue of one run.
 struct Lent {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
-    /// What the drive said last; only calls from here change it during a run.
+    /// The drive's last answer; during a run, only calls from here change it.
     next: Option<Instant>,
 }
 
@@ -252,7 +253,7 @@ impl Device for Lent {
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         let mut i = open(&self.inner);
-        // It writes by its own clock.
+        // The drive writes events with its own clock.
         let own = tap.map(|t| t.behind(i.shift));
         i.device.listen(own.as_ref());
     }
@@ -266,21 +267,21 @@ impl Device for Lent {
     }
 }
 
-/// A queue whose bios are counted on their way in and out.
+/// A queue that counts bios on their way in and out.
 pub(super) struct Counted {
     queue: Queue,
     record: Record,
     meter: Meter,
-    /// When the workload's clock started; everything is counted until it does, and then again.
+    /// When the workload's clock started. Everything is counted before; counting restarts then.
     started: Option<Instant>,
-    /// Counters when it did.
+    /// Counters at the start of the clock.
     before: Counters,
-    /// Counters when it stopped, after which nothing is counted but the series.
+    /// Counters when the clock stopped; after that only the series is counted.
     stopped: Option<Counters>,
     ear: Option<Ear>,
 }
 
-/// What queue and device have counted, and the integral of outstanding bios.
+/// Counters of queue and device, and the integral of outstanding bios.
 #[derive(Clone, Default)]
 struct Counters {
     queue: QueueStats,
@@ -291,7 +292,7 @@ struct Counters {
 use crate::told::Ear;
 pub use crate::told::Watch;
 
-/// The kernel's end of it; the run keeps the other.
+/// The kernel's handle; the run keeps another.
 #[derive(Clone)]
 pub(super) struct Handle(Rc<RefCell<Counted>>);
 
@@ -308,7 +309,7 @@ impl Handle {
             ear,
         })))
     }
-    /// The workload's clock starts: what was counted before belongs to no measure.
+    /// The workload's clock starts: earlier counts are excluded from the measurement.
     pub(super) fn clock_starts(&self, now: Instant) {
         let m = &mut *self.0.borrow_mut();
         m.before = m.counters(now);
@@ -320,21 +321,21 @@ impl Handle {
         m.meter.counting = true;
         m.meter.forget();
     }
-    /// It stops: what comes belongs to none either.
+    /// The clock stops: later counts are excluded, too.
     pub(super) fn clock_stops(&self, now: Instant) {
         let m = &mut *self.0.borrow_mut();
-        // One that never started leaves everything counted.
+        // If the clock never started, everything counts.
         if m.started.is_some() {
             m.stopped = Some(m.counters(now));
             m.meter.counting = false;
         }
     }
-    /// Block I/Os that completed since the clock started, or since the run did.
+    /// Block I/Os completed since the clock started, otherwise since the run started.
     pub(super) fn ios(&self) -> u64 {
         let m = self.0.borrow();
         m.record.read.ios + m.record.write.ios
     }
-    /// Puts what was counted into a record that knows what it covers; `names` of tasks.
+    /// Puts the counts into a record that defines what it covers; `names` returns names of tasks.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
         let mut m = self.0.borrow_mut();
         let end = Instant::START + Nanos(r.duration_ns);
@@ -359,14 +360,14 @@ impl Handle {
 }
 
 impl Counted {
-    /// Before something happens at `at`.
+    /// Called before something happens at `at`.
     #[inline]
     fn before(&mut self, at: Instant) {
         if let Some(ear) = &mut self.ear {
             ear.before(&self.queue, at);
         }
     }
-    /// Tells the listener what happened since he was last told.
+    /// Passes on the events since the last call.
     #[inline]
     fn tell(&mut self) {
         if let Some(ear) = &mut self.ear {
@@ -397,7 +398,7 @@ impl BioSink for Handle {
             write: bio.op.is_write(),
             bytes: bio.sectors.bytes(),
         });
-        // It has been outstanding for a while; before the clock is before the clock.
+        // It has been outstanding for a while; the time before the clock's start does not count.
         let from = m.started.map_or(asked, |s| asked.max(s));
         m.meter.area += u128::from(now.since(from).0);
         m.before(now);

@@ -1,7 +1,7 @@
-//! The executor: tasks, the kernel model they call, and the time between.
+//! The executor: runs the tasks and the kernel model they call, and advances the clock.
 //!
-//! At one instant the kernel goes first, then the tasks it answered, in the order of its answers.
-//! A task is polled only when what it waits for has happened, so no waker is needed.
+//! At one instant the kernel goes first, then the tasks that it answered, in the order of its
+//! answers. A task is polled only when the event it waits for has happened, so no waker is needed.
 
 mod calls;
 
@@ -48,22 +48,22 @@ struct State {
     path: String,
     wait: Wait,
     ret: Option<Ret>,
-    /// The file it reads from front to back.
+    /// The file that it reads from start to end.
     whole: Option<Whole>,
     answer: Option<Answer>,
     outcome: Option<Outcome>,
     joined: bool,
     alive: bool,
-    /// In the measures.
+    /// Its index in the measures.
     part: usize,
-    /// Whose it is.
+    /// The program it belongs to.
     program: Program,
-    /// Not started by another task.
+    /// True if no other task started it.
     first: bool,
     cgroup: CgroupId,
 }
 
-/// Everything a run's machines share.
+/// The state shared by all machines of a run.
 pub(super) struct World {
     pub(super) kernel: Kernel,
     pub(super) now: Instant,
@@ -74,47 +74,47 @@ pub(super) struct World {
     pub(super) measures: Measures,
     meter: Handle,
     tasks: Vec<State>,
-    /// Task numbers of the executor by the kernel's.
+    /// Task numbers of the executor, indexed by the kernel's.
     by_tid: Vec<Task>,
     ready: VecDeque<Task>,
     spawned: Vec<(Task, Script)>,
-    /// Tasks that wait for the kernel.
+    /// Number of tasks that wait for the kernel.
     in_kernel: u32,
-    /// Why the run was stopped; empty: the script came to its end.
+    /// Why the run was stopped; empty if the script finished.
     pub(super) stop: Option<String>,
-    /// A limit ended it: every call fails at once, and time stands still.
+    /// A limit ended the run: every call fails at once, and time stands still.
     pub(super) over: bool,
-    /// It did so before the measured program's clock stopped.
+    /// The limit came before the measured program's clock stopped.
     limited: bool,
     /// When the workload's own clock started.
     pub(super) clock_start: Option<Instant>,
     cgroups: u32,
-    /// Those of the machine.
+    /// Cgroups of the machine.
     pub(super) placed: Vec<Placed>,
-    /// Of the device.
+    /// Capacity of the device.
     pub(super) capacity: Sector,
-    /// By number of their AIO context.
+    /// Queues by the number of their AIO context.
     pub(super) queues: BTreeMap<u32, Queue>,
-    /// Paths of directories that were opened.
+    /// Paths of open directories.
     pub(super) directories: Vec<Box<str>>,
-    /// Programs beside the measured one.
+    /// Background programs.
     pub(super) beside: Vec<Beside>,
-    /// Programs that are to begin.
+    /// Programs that are about to start.
     pub(super) begin: VecDeque<Program>,
-    /// There are some, or tasks that were spawned.
+    /// Whether programs are about to start, or tasks were spawned.
     pub(super) news: bool,
-    /// Some of them are held.
+    /// Whether a background program is held.
     pub(super) holding: bool,
-    /// Tasks of the measured program that have not ended.
+    /// Number of active tasks of the measured program.
     measured: u32,
 }
 
 /// A queue of asynchronous operations, as its tasks see it.
 pub(super) struct Queue {
     pub(super) depth: u32,
-    /// With the kernel.
+    /// Operations in the kernel.
     pub(super) under_way: u32,
-    /// Ended without the kernel's queue.
+    /// Operations that ended without the kernel.
     pub(super) done: VecDeque<AioDone>,
 }
 
@@ -128,8 +128,8 @@ impl Queue {
     }
 }
 
-/// Words of a mark of the modelled kernel that the time axis shows. Commits and flushes are many:
-/// their numbers are in the statistics.
+/// Names of the modelled kernel's marks that the time axis shows. Commits and flushes are too many;
+/// the statistics contain their numbers.
 fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
     match m {
         seekwell_stack::Mark::ThrottleBegin => Some("throttling begins"),
@@ -140,10 +140,10 @@ fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
 
 pub(super) type Shared = Rc<RefCell<World>>;
 
-/// Tasks that are named where one was looked for in vain.
+/// Number of tasks listed if a requested task name does not exist.
 const NAMED: usize = 8;
 
-/// What is left of a run.
+/// The results of a finished run.
 pub(super) struct Ended {
     pub(super) measures: Measures,
     pub(super) marks: Vec<MarkAt>,
@@ -158,7 +158,7 @@ pub(super) struct Ended {
     pub(super) warnings: Vec<String>,
 }
 
-/// Runs a script on a kernel that was just booted.
+/// Runs a script on a freshly booted kernel.
 pub(super) fn run<F, Fut>(
     kernel: Kernel,
     meter: Handle,
@@ -199,7 +199,7 @@ where
         queues: BTreeMap::new(),
         directories: Vec::new(),
         beside: Beside::all(&setup.neighbours),
-        // The measured one begins when all beside it are laid out.
+        // The measured program starts after all background programs are laid out.
         begin: VecDeque::from([Program::from(!setup.neighbours.is_empty())]),
         news: true,
         holding: false,
@@ -285,7 +285,7 @@ fn drive(
             let slot = &mut scripts[t as usize];
             let Some(script) = slot else { continue };
             if let Poll::Ready(outcome) = script.as_mut().poll(&mut cx) {
-                // The machine goes with the script, before the task's exit.
+                // The script releases its machine before the task exits.
                 *slot = None;
                 world.borrow_mut().exit(t, outcome);
             }
@@ -337,18 +337,18 @@ fn drive(
     }
 }
 
-/// What sets a task apart from others of its name: "BE7", "BE7, cgroup 2".
+/// Distinguishes tasks of the same name: "BE7", "BE7, cgroup 2".
 fn priority(ioprio: IoPrio, cgroup: CgroupId) -> String {
     let own = (ioprio != IoPrio::NONE).then(|| ioprio.to_string());
     let group = (cgroup != CgroupId::ROOT).then(|| format!("cgroup {}", cgroup.0));
     own.into_iter().chain(group).collect::<Vec<_>>().join(", ")
 }
 
-/// A task that waits longer waits for ever: the longest sleep that a workload offers is a day.
+/// A task that waits longer waits forever: the longest sleep of a workload is a day.
 const PATIENCE: Nanos = Nanos::from_secs(2 * 86_400);
 
 impl World {
-    /// A new task; it has to be [`World::begun`], and its script pushed.
+    /// Creates a task; call [`World::begun`] and push its script afterwards.
     pub(super) fn start(&mut self, path: String, config: TaskConfig, program: Program) -> Task {
         let cgroup = match config.cgroup {
             CgroupId::ROOT => self.place_of(&path, CgroupId::ROOT),
@@ -380,14 +380,14 @@ impl World {
         self.measured += u32::from(program == 0);
         t
     }
-    /// A task begins.
+    /// Marks the start of a task.
     pub(super) fn begun(&mut self, t: Task) {
         let (now, s) = (self.now, &self.tasks[t as usize]);
         let (path, program) = (s.path.clone(), s.program);
         self.tasks[t as usize].part = self.measures_of(program).begin(&path, now);
         self.ready.push_back(t);
     }
-    /// A new task of a running one.
+    /// Creates a task from a running one.
     pub(super) fn spawn(&mut self, parent: Task, how: How) -> Task {
         let path = format!("{}/{}", self.tasks[parent as usize].path, how.name);
         let cgroup = match how.cgroup {
@@ -411,7 +411,7 @@ impl World {
         self.measures_of(program).set_priority(part, priority);
         t
     }
-    /// Its script.
+    /// Adds the task's script.
     pub(super) fn push(&mut self, t: Task, script: Script) {
         self.spawned.push((t, script));
         self.news = true;
@@ -428,7 +428,7 @@ impl World {
     pub(super) fn program(&self, t: Task) -> Program {
         self.tasks[t as usize].program
     }
-    /// A task of the measured program notes something.
+    /// Records a note of a task of the measured program.
     pub(super) fn note(&mut self, part: usize, note: &Note) {
         self.measures.note(part, note);
         match *note {
@@ -444,7 +444,7 @@ impl World {
             _ => {}
         }
     }
-    /// The script let go of its machine.
+    /// The script released its machine.
     pub(super) fn leave(&mut self, t: Task, moved: Moved) {
         let (part, now) = (self.part(t), self.now);
         let program = self.program(t);
@@ -463,7 +463,7 @@ impl World {
                 let why = format!("{}: {f}", self.tasks[t as usize].path);
                 self.halt(why);
             }
-            // Tasks the first one left behind end with it.
+            // When the first task ends, its remaining tasks end, too.
             Ok(()) if t == 0 => self.halt(String::new()),
             _ => {}
         }
@@ -479,7 +479,7 @@ impl World {
             }
         }
     }
-    /// Stops the run, unless it was stopped before.
+    /// Stops the run, unless it is already stopped.
     fn halt(&mut self, why: String) {
         if self.stop.is_none() {
             self.stop = Some(why);
@@ -488,8 +488,8 @@ impl World {
             self.release();
         }
     }
-    /// The run reached a limit. A task that waits in the kernel could wait for ever, so all calls
-    /// under way fail now, and scripts tell what they have.
+    /// The run reached a limit. A task in the kernel could wait forever, so all active calls fail
+    /// now, and the scripts report what they have.
     #[cold]
     fn reached(&mut self, why: String) {
         if self.stop.is_none() {
@@ -507,7 +507,7 @@ impl World {
         }
         self.in_kernel = 0;
     }
-    /// A call of a run that is over.
+    /// Rejects a call because the run is over.
     #[cold]
     pub(super) fn refuse(&mut self, t: Task) {
         let s = &mut self.tasks[t as usize];
@@ -515,14 +515,14 @@ impl World {
         self.in_kernel -= 1;
         self.ready.push_back(t);
     }
-    /// ECANCELED once the run is stopped.
+    /// Fails with ECANCELED once the run is stopped.
     pub(super) fn going(&self) -> Result<(), Errno> {
         match self.stop {
             None => Ok(()),
             Some(_) => Err(Errno::ECANCELED),
         }
     }
-    /// Hands answers to tasks that waited.
+    /// Passes answers to waiting tasks.
     pub(super) fn wake(&mut self) {
         for (t, answer) in self.syncs.wake.drain(..) {
             let s = &mut self.tasks[t as usize];
@@ -536,7 +536,7 @@ impl World {
     pub(super) fn wait(&mut self, t: Task, wait: Wait) {
         self.tasks[t as usize].wait = wait;
     }
-    /// The outcome of a task, once; `None` while it runs.
+    /// Takes the outcome of a task; `None` while it runs.
     pub(super) fn reap(&mut self, t: Task) -> Option<Outcome> {
         let fail = || Fail {
             what: format!("join task {t}"),

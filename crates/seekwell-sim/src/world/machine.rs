@@ -1,5 +1,5 @@
-//! [`Machine`] in the simulated world: a call goes to the kernel model, and the task sleeps until
-//! its answer.
+//! [`Machine`] in the simulated world. A call goes to the kernel model, and the task sleeps until
+//! it gets the answer.
 
 use super::exec::{Queue, Shared, Wait, World};
 use super::paths::path;
@@ -20,7 +20,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Descriptors of the raw device: this bit and the flags it was opened with.
+/// Marks descriptors of the raw device; the other bits are the open flags.
 const RAW: u32 = 1 << 31;
 
 /// One task's view of the modelled machine.
@@ -34,7 +34,7 @@ pub struct SimMachine {
     tally: Tally,
 }
 
-/// Descriptors of directories: this bit and a number of the world's table of paths.
+/// Marks descriptors of directories; the other bits index the world's table of paths.
 const DIR: u32 = 1 << 30;
 
 fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
@@ -45,7 +45,7 @@ fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
     }
 }
 
-/// Flags of a descriptor of the raw device.
+/// Open flags of a raw device descriptor.
 fn raw(f: Fd) -> Option<OpenFlags> {
     (f.0 & RAW != 0).then(|| OpenFlags::from_bits_truncate(f.0 as u16))
 }
@@ -63,13 +63,13 @@ impl SimMachine {
             world: Rc::clone(world),
         }
     }
-    /// A call that is made even when the run is stopped.
+    /// Makes a call even if the run is stopped.
     #[inline]
     async fn always(&mut self, call: Call) -> Result<u64, Errno> {
         self.world.borrow_mut().call(self.task, call);
         self.answered().await
     }
-    /// What the call under way returns.
+    /// Waits for the result of the active call.
     #[inline]
     async fn answered(&mut self) -> Result<u64, Errno> {
         poll_fn(|_| match self.world.borrow_mut().ret(self.task) {
@@ -86,7 +86,7 @@ impl SimMachine {
     async fn unit(&mut self, call: Call) -> Result<(), Errno> {
         self.call(call).await.map(|_| ())
     }
-    /// A wait for another task: answered at once, or by that task's doing.
+    /// Waits for another task: answered at once, or by that task's action.
     async fn sync(
         &mut self,
         wait: Wait,
@@ -108,7 +108,7 @@ impl SimMachine {
         })
         .await
     }
-    /// A directory is opened to be synced: what is kept is its path.
+    /// Opens a directory for syncing; only its path is kept.
     async fn open_directory(&mut self, path: Box<str>) -> Result<Fd, Errno> {
         self.always(Call::Stat { path: path.clone() }).await?;
         let mut w = self.world.borrow_mut();
@@ -141,7 +141,7 @@ impl SimMachine {
 
 impl Drop for SimMachine {
     fn drop(&mut self) {
-        // A world that broke off may be borrowed while its scripts are dropped.
+        // If a world broke off, it may still be borrowed while its scripts are dropped.
         if let Ok(mut w) = self.world.try_borrow_mut() {
             if let Some(whole) = w.whole(self.task).take() {
                 self.tally = whole.tally;
@@ -351,7 +351,7 @@ impl Machine for SimMachine {
     async fn drop_caches(&mut self) -> Result<(), Errno> {
         let own = self.world.borrow().directory_of(self.program);
         match own {
-            // What others have in memory is not a neighbour's to drop.
+            // A background program must not drop the cached pages of others.
             Some(directory) => self.drop_own(directory).await,
             None => self.unit(Call::DropCaches).await,
         }
@@ -407,7 +407,7 @@ impl Machine for SimMachine {
             };
             let (off, len, tag) = (r.off, u64::from(r.len), r.tag);
             let write = r.op == AioOp::Write;
-            // A sync is done before the next operation is submitted: it has no queue of its own.
+            // A sync completes before the next operation is submitted: it is not queued.
             let sync = match r.op {
                 AioOp::Read | AioOp::Write => None,
                 AioOp::Fsync => Some(self.fsync(r.fd).await),
@@ -429,7 +429,7 @@ impl Machine for SimMachine {
             };
             let mut w = self.world.borrow_mut();
             let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
-            // What the kernel refuses to take is an operation that failed.
+            // An operation that the kernel rejects counts as failed.
             match sync.or(refused.map(Err)) {
                 Some(r) => q.done.push_back(AioDone {
                     tag,
@@ -558,7 +558,7 @@ impl Machine for SimMachine {
             p => w.note_beside(p, self.part, note),
         }
     }
-    /// The modelled file system goes with the run.
+    /// The modelled file system is removed with the run.
     fn disposable(&self) -> bool {
         true
     }
@@ -573,8 +573,8 @@ impl SimMachine {
                 let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
                 got += q.done.len();
                 out.extend(q.done.drain(..));
-                // All there are, as io_getevents gives them; one look more would wait for what was
-                // not asked for.
+                // Take all available results, like io_getevents. Another call would wait for
+                // results that were not requested.
                 let under_way = q.under_way;
                 if under_way == 0 || got >= min && w.kernel.aio_ready(AioId(aio.0)) == 0 {
                     return Ok(());

@@ -1,14 +1,14 @@
 //! The simulated world: workload scripts on virtual time, over the modelled kernel, block layer,
 //! scheduler and device.
 //!
-//! One single-threaded executor drives all tasks of a run; a task that calls sleeps until the
-//! kernel model answers. Nothing is drawn from outside: same script, parameters, setup and seed
-//! give the same record, byte for byte, on any thread. Many worlds run side by side
-//! ([`crate::compare::run_all`]); each is made, run and dropped on one thread.
+//! A single-threaded executor drives all tasks of a run. A task that makes a call sleeps until the
+//! kernel model answers. No outside input is used: equal script, parameters, setup and seed give
+//! the same record, byte for byte, on any thread. Many worlds can run in parallel
+//! ([`crate::compare::run_all`]); each is created, run and dropped on one thread.
 //!
-//! A [`Drive`] keeps its state (contents of its cache, position of its head, mapping of its flash)
-//! from run to run, on a clock of its own that never goes back. Everything above it is booted
-//! afresh for each run: no page cache, an empty file system.
+//! A [`Drive`] keeps its state (cache contents, head position, flash mapping) from run to run, on
+//! its own clock, which never goes back. Everything above it is booted for each run: an empty page
+//! cache and an empty file system.
 
 pub mod bound;
 mod cgroups;
@@ -40,50 +40,50 @@ use seekwell_workload::{Outcome, Plan};
 use std::future::Future;
 use thiserror::Error;
 
-/// Why nothing ran, or a run is worth nothing.
+/// Why a run did not start, or has no valid result.
 #[derive(Error, Debug)]
 pub enum WorldError {
-    /// The setup.
+    /// The setup is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// All tasks wait for each other.
     #[error("no task can go on at {at} ms: {waits}")]
     Deadlock {
-        /// When, ms since the start.
+        /// Time, in ms since the start.
         at: String,
-        /// Who waits for what.
+        /// Which task waits for what.
         waits: String,
     },
-    /// A task waits for the disk, and nothing will ever happen there.
+    /// A task waits for the disk, and no disk event is pending.
     #[error("{scheduler}: {waits}, and nothing is armed, in flight or kicked")]
     Stuck {
-        /// Who is to blame.
+        /// The scheduler that caused it.
         scheduler: String,
-        /// Who waits.
+        /// The waiting tasks.
         waits: String,
     },
 }
 
-/// Whom a run tells what it does; nobody by default.
+/// Receivers of a run's reports; none by default.
 #[derive(Default)]
 pub struct Beside<'a> {
-    /// Sees every event of the block layer, in order of time.
+    /// Receives every event of the block layer, in order of time.
     pub watch: Option<Watch>,
-    /// Hears how far the run is, and may stop it: of a workload with a duration the time since its
-    /// clock started, of any other the calls that returned.
+    /// Receives the progress, and may stop the run. With a fixed duration, progress is the time
+    /// since the workload's clock started; otherwise it is the number of finished calls.
     pub progress: Option<Progress<'a>>,
 }
 
-/// A run that ended. Its record holds what was measured, however it ended.
+/// A finished run. Its record holds what was measured, however the run ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// What was measured.
+    /// The measurements.
     pub record: Record,
-    /// What the modelled kernel counted.
+    /// The modelled kernel's counters.
     pub stats: Stats,
-    /// How it ended early, if it did.
+    /// Why it ended early, if it did.
     pub stopped: Option<String>,
-    /// It ended at a limit, before its clock stopped.
+    /// It ended at a limit before its clock stopped.
     pub limited: bool,
 }
 
@@ -93,12 +93,12 @@ pub fn run_simulated(plan: &Plan, setup: &WorldSetup) -> Result<Ran, WorldError>
     run_on(plan, setup, &mut drive)
 }
 
-/// Runs a workload on a drive as earlier runs left it.
+/// Runs a workload on a drive in its current state.
 pub fn run_on(plan: &Plan, setup: &WorldSetup, drive: &mut Drive) -> Result<Ran, WorldError> {
     run_beside(plan, setup, drive, Beside::default())
 }
 
-/// The same, and tells somebody.
+/// Like [`run_on`], with receivers for events and progress.
 pub fn run_beside(
     plan: &Plan,
     setup: &WorldSetup,
@@ -114,7 +114,7 @@ pub fn run_beside(
     Ok(ran)
 }
 
-/// The same, and hands every event of the block layer to `watch`, in order of time.
+/// Like [`run_on`], but passes every event of the block layer to `watch`, in order of time.
 pub fn run_watched(
     plan: &Plan,
     setup: &WorldSetup,
@@ -142,7 +142,7 @@ where
     script_beside(name, setup, drive, Beside::default(), None, script)
 }
 
-/// The same, with somebody who sees every event of the block layer.
+/// Like [`run_script`], but passes every event of the block layer to a listener.
 pub fn run_script_watched<F, Fut>(
     name: &str,
     setup: &WorldSetup,
@@ -161,8 +161,8 @@ where
     script_beside(name, setup, drive, beside, None, script)
 }
 
-/// The same, with somebody who is told; `span` is how long the script's clock runs, if it has a
-/// given end.
+/// Like [`run_script`], with receivers for events and progress. `span` is the duration of the
+/// script's clock, if it is fixed.
 pub fn script_beside<F, Fut>(
     name: &str,
     setup: &WorldSetup,

@@ -1,4 +1,4 @@
-//! What a simulated world is made of: the setup below, the modelled machine above.
+//! The parts of a simulated world: the setup below, and the modelled machine above.
 
 use super::programs::Neighbour;
 use crate::setup::{Setup, SetupError};
@@ -9,26 +9,26 @@ use seekwell_stack::Config;
 /// Device, scheduler and queue as in [`Setup`], and the machine over them.
 #[derive(Clone, Debug)]
 pub struct WorldSetup {
-    /// Below.
+    /// Device, scheduler and queue.
     pub setup: Setup,
-    /// Above.
+    /// The machine.
     pub config: Config,
-    /// The seed draws when the program and each of its tasks begin.
+    /// The seed determines when the program and each of its tasks start.
     pub phase_drawn: bool,
-    /// Stop after so much virtual time.
+    /// Stop after this much virtual time.
     pub limit: Option<Nanos>,
-    /// Programs beside the one that is measured.
+    /// Background programs.
     pub neighbours: Vec<Neighbour>,
     /// Cgroups of the machine, parents first.
     pub cgroups: Vec<cgroup::Cgroup>,
 }
 
 impl WorldSetup {
-    /// A machine of the scheduler's time, with its usual memory and file system.
+    /// A machine of the scheduler's era, with its default memory and file system.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let mut config = Config::new(setup.era()?);
         config.seed = setup.seed;
-        // Nobody reads the samples of the modelled kernel here.
+        // The modelled kernel's samples are not used here.
         config.series = false;
         let usual = config.constants.readahead_pages;
         config.constants.readahead_pages = read_ahead_pages(&setup.device, config.era, usual);
@@ -44,24 +44,24 @@ impl WorldSetup {
     /// Changes the machine by a list of options, `memory=2G,cores=2,without=readahead`.
     ///
     /// # Errors
-    /// All options that do not exist and all values that cannot be.
+    /// All unknown options and invalid values.
     pub fn apply(&mut self, list: &str) -> Result<(), SpecErrors> {
         let typed = machine::typed(list)?;
         self.machine(&typed.spec)?;
         self.limit = typed.limit_s.map(Nanos::from_secs).or(self.limit);
         Ok(())
     }
-    /// Changes what a specification of the machine states.
+    /// Applies a specification of the machine.
     ///
     /// # Errors
-    /// All values that cannot be.
+    /// All invalid values.
     pub fn machine(&mut self, spec: &MachineSpec) -> Result<(), SpecErrors> {
         if !spec.cgroups.is_empty() {
             self.cgroups = cgroup::all(&spec.cgroups)?;
         }
         machine::change(&mut self.config, spec)?;
         self.phase_drawn |= machine::phase_drawn(spec);
-        // Another kernel begins with what it has.
+        // Another kernel has its own default.
         if spec.kernel.is_some() && spec.read_ahead_kb.is_none() {
             let c = &mut self.config;
             let usual = c.constants.readahead_pages;

@@ -1,11 +1,12 @@
-//! Paths of scripts, which are relative to the directory of the run, and those of the kernel.
+//! Paths of scripts, which are relative to the run's directory, and paths of the kernel.
 
 use seekwell_core::Errno;
 
-/// A path has parts joined by '/', none of them empty or "..", and no byte 0.
+/// Checks a path: its parts are joined by '/', none is empty or "..", and there is no byte 0.
 #[inline]
 pub(super) fn check(p: &str) -> Result<(), Errno> {
-    // Nearly all have neither '/' nor '.' at an end or side by side: that is seen many bytes at once.
+    // Most paths have no '/' or '.' at an end or next to each other; this is checked many bytes at
+    // once.
     let mark = |b: &u8| u8::from(*b == b'/') | u8::from(*b == b'.');
     let (Some((first, behind)), Some((last, before))) =
         (p.as_bytes().split_first(), p.as_bytes().split_last())
@@ -21,7 +22,8 @@ pub(super) fn check(p: &str) -> Result<(), Errno> {
 }
 
 fn check_parts(p: &str) -> Result<(), Errno> {
-    // Byte by byte, as if a '/' stood behind it: bytes of the part so far, and whether they are dots.
+    // Check byte by byte, with a '/' appended: length of the current part, and whether it is all
+    // dots.
     let (mut len, mut dots, mut bad) = (0u32, true, false);
     for b in p.bytes().chain([b'/']) {
         if b == b'/' {
@@ -36,13 +38,13 @@ fn check_parts(p: &str) -> Result<(), Errno> {
     if bad { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
-/// A path as the kernel takes it.
+/// Converts a path to the kernel's form.
 pub(super) fn path(p: &str) -> Result<Box<str>, Errno> {
     check(p)?;
     Ok(absolute(p))
 }
 
-/// A path that was checked, as the kernel takes it.
+/// Converts a checked path to the kernel's form.
 pub(super) fn absolute(p: &str) -> Box<str> {
     let inner = if p == "." { "" } else { p };
     let mut absolute = String::with_capacity(1 + inner.len());
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is written at the head of [`check`].
+    /// The rule in the documentation of [`check`], written directly.
     fn plainly(p: &str) -> bool {
         let bad = |part: &str| part.is_empty() || part == "..";
         !p.contains('\0') && !p.split('/').any(bad)

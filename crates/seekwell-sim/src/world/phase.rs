@@ -1,10 +1,11 @@
-//! When a program and each of its tasks begin: with the machine's clocks, or as the seed draws it.
+//! When a program and each of its tasks start: in phase with the machine's clocks, or as the seed
+//! decides.
 //!
-//! On a real machine a program begins at any moment between two looks of the flusher and between two
-//! ticks of the clock, and a new task when the core that it gets has woken up. Nobody chooses
-//! either, so runs of one setting differ by them; drawn, runs of the model do.
+//! On a real machine a program starts at a random moment between two runs of the flusher and
+//! between two clock ticks. A new task starts when its core has woken up. Nobody controls these
+//! times, so real runs differ by them. With random phases, so do the model's runs.
 //!
-//! Left out: programs beside the measured one, which begin with its clock.
+//! Background programs are not affected: they start with the measured program's clock.
 
 use super::exec::{Script, Shared};
 use super::sync::Task;
@@ -16,11 +17,11 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A core takes up to so long to wake up: the exit latency of the deepest idle state of laptops of
-/// 2009 to 2012 (C6 of Nehalem 200 us; Sandy Bridge about half).
+/// Longest wake-up time of a core: the exit latency of the deepest idle state of laptops from 2009
+/// to 2012 (C6 of Nehalem 200 us; Sandy Bridge about half).
 pub(super) const WAKE_UP: Nanos = Nanos(200_000);
 
-/// The script, behind a sleep of less than `most`, if the seed draws when tasks begin.
+/// Delays the script by a random sleep of less than `most`, if the seed decides when tasks start.
 pub(super) fn behind(world: &Shared, task: Task, most: Nanos, script: Script) -> Script {
     let late = {
         let w = world.borrow();

@@ -1,12 +1,13 @@
-//! Several programs on one machine: one that is measured, and others beside it.
+//! Several programs on one machine: a measured one, and background programs.
 //!
-//! Each of the others is set up first, in order, and held where its own clock starts; then the
-//! measured one is set up, on a machine that is otherwise at rest, and when its clock starts all go
-//! on together. While a program is held its clock stands still, so that it runs as long as it was
-//! to. What it did counts while the measured one's clock runs. When the measured one ends, all end.
+//! Each background program is set up first, in order, and held when its own clock starts. Then the
+//! measured program is set up on an otherwise idle machine. When its clock starts, all programs
+//! continue together. The clock of a held program stands still, so its duration does not change.
+//! The work of a background program counts while the measured program's clock runs. All programs
+//! end with the measured one.
 //!
-//! The measured program's task is the machine's first whatever is beside it: its random streams and
-//! its number do not depend on them.
+//! The measured program's task is always the machine's first. So background programs do not change
+//! its random streams and its number.
 
 use super::exec::{Script, Shared, World};
 use super::machine::SimMachine;
@@ -16,39 +17,39 @@ use seekwell_core::{Advice, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 use seekwell_stack::Call;
 use seekwell_workload::{Machine, Mark, Measures, Note, Plan};
 
-/// A program beside the measured one.
+/// A background program.
 #[derive(Clone, Debug)]
 pub struct Neighbour {
-    /// What it runs.
+    /// Its workload.
     pub plan: Plan,
-    /// It is begun again whenever it ends.
+    /// Whether it restarts whenever it ends.
     pub again: bool,
 }
 
-/// Number of a program of a run; 0 is the measured one.
+/// Number of a program; 0 is the measured one.
 pub(super) type Program = u16;
 
-/// A program beside, while it runs.
+/// An active background program.
 pub(super) struct Beside {
     plan: Plan,
     again: bool,
     name: String,
     directory: String,
     pub(super) measures: Measures,
-    /// Its clock is behind the run's by so much: for so long it was held.
+    /// How far its clock is behind the run's: the time for which it was held.
     shift: Nanos,
-    /// Held since.
+    /// Start of the current hold.
     held: Option<Instant>,
-    /// Its own clock has started once, or it is over.
+    /// Its clock has started, or it is over.
     ready: bool,
     rounds: u32,
     ended: Option<Instant>,
-    /// Calls it made while it was held.
+    /// Calls that it made while it was held.
     waiting: Vec<(Task, Call)>,
 }
 
 impl Beside {
-    /// Those of a run, under names of their own: "beside/streams", "beside/streams-2".
+    /// The background programs of a run, with unique names: "beside/streams", "beside/streams-2".
     pub(super) fn all(neighbours: &[Neighbour]) -> Vec<Beside> {
         let one = |(i, n): (usize, &Neighbour)| {
             let same = |o: &&Neighbour| o.plan.name() == n.plan.name();
@@ -73,7 +74,7 @@ impl Beside {
         };
         neighbours.iter().enumerate().map(one).collect()
     }
-    /// The time as it knows it.
+    /// The time on its own clock.
     pub(super) fn time(&self, now: Instant) -> Instant {
         Instant(self.held.unwrap_or(now).0 - self.shift.0)
     }
@@ -97,12 +98,12 @@ impl World {
             Some(i) => &mut self.beside[i].measures,
         }
     }
-    /// The directory a program works in, if it is one beside.
+    /// The working directory of a background program.
     pub(super) fn directory_of(&self, p: Program) -> Option<String> {
         let b = &self.beside[usize::from(p).checked_sub(1)?];
         Some(b.directory.clone())
     }
-    /// The time as a program knows it.
+    /// The time on a program's own clock.
     #[inline]
     pub(super) fn time_of(&self, p: Program) -> Instant {
         match usize::from(p).checked_sub(1) {
@@ -110,7 +111,7 @@ impl World {
             Some(i) => self.beside[i].time(self.now),
         }
     }
-    /// Does the program wait for the others, or is the run over?
+    /// Whether the program waits for the others, or the run is over.
     pub(super) fn is_held(&self, p: Program) -> bool {
         if self.over {
             return true;
@@ -118,7 +119,7 @@ impl World {
         let b = usize::from(p).checked_sub(1).map(|i| &self.beside[i]);
         b.is_some_and(|b| b.held.is_some())
     }
-    /// Keeps a call of a program that is held; fails one of a run that is over.
+    /// Stores a call of a held program, or fails it if the run is over.
     #[cold]
     pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) {
         if self.over {
@@ -128,14 +129,14 @@ impl World {
             b.waiting.push((t, call));
         }
     }
-    /// A task of a program beside notes something.
+    /// Records a note of a background program's task.
     #[cold]
     pub(super) fn note_beside(&mut self, p: Program, part: usize, note: Note) {
         let now = self.now;
         let Some(b) = self.beside(p) else { return };
         let shift = b.shift;
         match note {
-            // Its clock is not the one that counts: it only tells that all is laid out.
+            // Its clock is not measured; it only shows that the program is laid out.
             Note::Mark(_, Mark::ClockStart) if !b.ready => {
                 b.held = Some(now);
                 self.holding = true;
@@ -161,7 +162,7 @@ impl World {
             note @ Note::Metric { .. } => b.measures.note(part, &note),
         }
     }
-    /// A program is laid out or over: the next may begin, the measured one last.
+    /// A program is laid out or over: starts the next one, the measured one last.
     fn is_ready(&mut self, p: Program) {
         let Some(b) = self.beside(p) else { return };
         if std::mem::replace(&mut b.ready, true) {
@@ -175,7 +176,7 @@ impl World {
         self.begin.push_back(next);
         self.news = true;
     }
-    /// All go on.
+    /// Releases all programs.
     pub(super) fn release(&mut self) {
         if !std::mem::take(&mut self.holding) {
             return;
@@ -208,7 +209,7 @@ impl World {
             self.release();
         }
     }
-    /// The first task of a program beside has ended.
+    /// The first task of a background program has ended.
     pub(super) fn ended_beside(&mut self, p: Program, well: bool) {
         let (now, going) = (self.now, self.stop.is_none());
         let Some(b) = self.beside(p) else { return };
@@ -222,7 +223,7 @@ impl World {
     }
 }
 
-/// Begins a round of a program, if it is one beside.
+/// Starts a round of a background program; the measured one is ignored.
 pub(super) fn begin(world: &Shared, p: Program) {
     let (task, script) = {
         let w = &mut *world.borrow_mut();
@@ -232,15 +233,15 @@ pub(super) fn begin(world: &Shared, p: Program) {
         b.rounds += 1;
         let task = w.start(path, seekwell_stack::TaskConfig::default(), p);
         w.begun(task);
-        // What is begun again makes its directory again.
+        // A restarted program creates its directory again.
         (task, move |m| plan.run_in(m, directory, !again))
     };
     let script: Script = Box::pin(script(SimMachine::new(world, task)));
     world.borrow_mut().push(task, script);
 }
 
-/// What the programs beside did, for the record of the measured one, which knows what it covers;
-/// `whole`: that one came to its end.
+/// Adds the background programs to the record of the measured one, which defines the measured time.
+/// `whole` means that the measured program finished.
 pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
     let begun = r.clock_start_ns.unwrap_or_default();
     let end = begun + r.span_ns();
@@ -268,7 +269,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
             .iter_mut()
             .filter(|t| t.ended_ns < begun)
             .for_each(|t| {
-                // It only laid out.
+                // This task only laid out files.
                 (t.reads, t.read_bytes, t.writes, t.written_bytes) = (0, 0, 0, 0);
             });
         r.more_metrics
@@ -287,7 +288,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
     }
 }
 
-/// What a program got of the machine while the clock ran: its bytes and its operations a second.
+/// Bytes per second and operations per second of a program while the clock ran.
 fn rates(name: &str, own: &Record, span_s: f64) -> Vec<Metric> {
     if span_s <= 0.0 {
         return Vec::new();
@@ -315,12 +316,13 @@ fn rates(name: &str, own: &Record, span_s: f64) -> Vec<Metric> {
 }
 
 impl SimMachine {
-    /// Drops the pages of every file below a directory, as a real run does with its own files.
+    /// Drops the cached pages of all files below a directory, as a real run does with its own
+    /// files.
     pub(super) async fn drop_own(&mut self, directory: String) -> Result<(), Errno> {
         let mut directories = vec![directory];
         while let Some(d) = directories.pop() {
             let entries = match self.readdir(&d).await {
-                // A program that reads the device has no directory.
+                // A program that uses the raw device has no directory.
                 Err(Errno::ENOENT) => return Ok(()),
                 entries => entries?,
             };
@@ -331,7 +333,7 @@ impl SimMachine {
                     continue;
                 }
                 let fd = match self.open(&path, OpenFlags::RDONLY).await {
-                    // Another task of it has just removed it.
+                    // Another task of the program has just removed it.
                     Err(Errno::ENOENT) => continue,
                     fd => fd?,
                 };

@@ -1,9 +1,9 @@
-//! Locks, barriers and channels: who holds, who waits, in order of asking.
+//! Locks, barriers and channels; waiting tasks are served in the order of their requests.
 
 use seekwell_core::Errno;
 use std::collections::VecDeque;
 
-/// A task, by its number in the executor.
+/// Number of a task in the executor.
 pub(super) type Task = u32;
 
 #[derive(Default)]
@@ -25,17 +25,17 @@ struct Channel {
     receivers: VecDeque<Task>,
 }
 
-/// What a waiting task is told: a number for who receives (`None`: the channel is ended).
+/// The answer for a waiting task: a number for a receiver (`None` if the channel has ended).
 pub(super) type Answer = Result<Option<u64>, Errno>;
 
-/// All of a run. A call that need not wait answers at once; else the task is queued and an answer
-/// for it comes out of somebody else's call, in `wake`.
+/// All synchronisation objects of a run. A call that need not wait is answered at once. Otherwise
+/// the task is queued, and a later call of another task puts its answer into `wake`.
 #[derive(Default)]
 pub(super) struct Syncs {
     locks: Vec<Lock>,
     barriers: Vec<Barrier>,
     channels: Vec<Channel>,
-    /// Answers for tasks that waited, in order.
+    /// Answers for waiting tasks, in order.
     pub(super) wake: Vec<(Task, Answer)>,
 }
 
@@ -91,7 +91,7 @@ impl Syncs {
         self.wake.extend(b.here.drain(..).map(|t| (t, Ok(None))));
         Some(Ok(None))
     }
-    /// Tasks a barrier still waits for.
+    /// Number of tasks that a barrier still waits for.
     pub(super) fn missing(&self, barrier: u32) -> usize {
         let b = self.barriers.get(barrier as usize);
         b.map_or(0, |b| b.size - b.here.len())
@@ -152,7 +152,8 @@ impl Syncs {
                 .extend(c.receivers.drain(..).map(|t| (t, Ok(None))));
         }
     }
-    /// The run is stopped: everybody who waits is told, in order of the things they wait for.
+    /// The run is stopped: all waiting tasks get an answer, in the order of the objects they wait
+    /// for.
     pub(super) fn cancel(&mut self) {
         let stop = |t| (t, Err(Errno::ECANCELED));
         for l in &mut self.locks {

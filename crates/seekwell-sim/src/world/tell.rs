@@ -1,22 +1,22 @@
-//! How far a run is, for whoever waits for it.
+//! Reports the progress of a run.
 
 use super::exec::World;
 use crate::drive::Progress;
 use seekwell_core::Nanos;
 
-/// Whom to tell how far a run is.
+/// The receiver of progress reports.
 pub(super) struct Tell<'a> {
     pub(super) progress: Option<Progress<'a>>,
-    /// How long the workload's clock runs, if that is given.
+    /// Duration of the workload's clock, if it is fixed.
     pub(super) span: Option<Nanos>,
 }
 
-/// Calls that returned, from one report to the next.
+/// Number of finished calls between two reports.
 pub(super) const TELL_EACH: u64 = 256;
 
 impl Tell<'_> {
-    /// Of a span the time since the workload's clock started, else the calls that returned. False:
-    /// stop.
+    /// Reports the time since the workload's clock started if the duration is fixed, otherwise the
+    /// number of finished calls. Returns false if the run should stop.
     pub(super) fn told(&mut self, w: &World, calls: u64) -> bool {
         let Some(progress) = &mut self.progress else {
             return true;

@@ -1,7 +1,7 @@
-//! A file that a program reads from front to back: its calls follow from each other, so the world
-//! makes them one after the other, each where the script would have made it, and wakes the script
-//! when all is done. Where all of them are short, they are one piece of CPU time to the kernel, in
-//! which the read stands where it would have.
+//! A file that a program reads from start to end. Its calls follow from each other. So the world
+//! makes them one after the other, at the times at which the script would have made them, and wakes
+//! the script at the end. If all calls are short, they form a single piece of CPU time for the
+//! kernel, with the read at its original position.
 
 use super::exec::World;
 use super::paths::{absolute, check};
@@ -11,36 +11,36 @@ use seekwell_core::{Errno, Instant, Nanos, OpenFlags};
 use seekwell_stack::{AtOnce, Call, Fd, Parts};
 use seekwell_workload::{Note, Tally};
 
-/// What a failure was about.
+/// The call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The first call.
+    /// The open call.
     Open,
-    /// One from here.
+    /// A read from this offset.
     Read(u64),
-    /// The last.
+    /// The close call.
     Close,
 }
 
-/// A file that is being read, or was.
+/// A file that is being read, or was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
-    /// The call under way, or the one that failed.
+    /// The active call, or the one that failed.
     pub(super) step: Step,
     pub(super) done: Option<Result<(), Errno>>,
-    /// Of the task that reads.
+    /// Counts of the reading task.
     pub(super) tally: Tally,
     chunk: u32,
     fd: Fd,
-    /// When the call under way began.
+    /// Start of the active call.
     since: Instant,
-    /// All of them are one, which has these parts.
+    /// All calls form a single piece with these parts.
     at_once: bool,
     parts: Parts,
 }
 
 impl Whole {
-    /// Reads in calls of `chunk`.
+    /// A read in calls of `chunk` bytes.
     pub(super) fn new(chunk: u32, tally: Tally) -> Self {
         Whole {
             step: Step::Open,
@@ -55,8 +55,8 @@ impl Whole {
     }
 }
 
-/// When a read began and ended that is part of a piece of CPU time, which began at `since` and ends
-/// now, and in which the task had to wait when `left` was left of it.
+/// Start and end of a read inside a piece of CPU time. The piece started at `since` and ends now;
+/// the task had to wait when `left` of it remained.
 fn read_within(p: &Parts, since: Instant, now: Instant, left: Nanos) -> (Instant, Instant) {
     let less = |a: Nanos, b: Nanos| Nanos(a.0.saturating_sub(b.0));
     let waited = less(now.since(since), p.all);
@@ -69,7 +69,7 @@ fn read_within(p: &Parts, since: Instant, now: Instant, left: Nanos) -> (Instant
 }
 
 impl World {
-    /// A task begins to read a file.
+    /// A task starts to read a file.
     pub(super) fn read_whole(
         &mut self,
         t: Task,
@@ -79,7 +79,7 @@ impl World {
     ) -> Result<(), Errno> {
         check(name)?;
         self.going()?;
-        // In its place from the start: it is too much to be moved about for each file.
+        // It is created in place, because it is too large to be moved for each file.
         *self.whole(t) = Some(Whole::new(chunk, tally));
         let mut done = None;
         self.if_short(t, |w, tid| {
@@ -105,7 +105,7 @@ impl World {
         }
         Ok(())
     }
-    /// A file's calls have been one piece, which is over.
+    /// A file's calls formed a single piece, which is over.
     fn read_at_once(&mut self, t: Task, p: Parts, now: Instant) {
         let (program, clock) = (self.program(t), self.measures.clock());
         let left = self.kernel.left_at_cut(self.tid(t));
@@ -116,8 +116,8 @@ impl World {
         let (start, end) = read_within(&p, whole.since, now, left);
         self.was_read(t, program, start, end, p.bytes);
     }
-    /// A call of a task has returned: true if it belongs to a file that is being read and the next
-    /// is under way.
+    /// A call of a task has returned. Returns true if it belongs to a file read and the next call
+    /// is active.
     #[inline]
     pub(super) fn reads_on(&mut self, t: Task) -> bool {
         if self.whole(t).is_none() {
@@ -149,7 +149,7 @@ impl World {
             Step::Read(off) => {
                 whole.tally.read(clock, n);
                 if n == 0 {
-                    // A file is closed even when the run is stopped.
+                    // A file is closed even if the run is stopped.
                     whole.step = Step::Close;
                     let fd = whole.fd;
                     self.close(t, fd);
@@ -177,7 +177,7 @@ impl World {
         self.read(t, fd, off, len);
         true
     }
-    /// A call gave something: an operation of its own.
+    /// A call returned data: counts it as an operation.
     #[inline]
     fn was_read(&mut self, t: Task, program: Program, start: Instant, end: Instant, bytes: u64) {
         let note = Note::Op {
@@ -192,7 +192,7 @@ impl World {
             p => self.note_beside(p, part, note),
         }
     }
-    /// A file that was read, once: how that ended, with the task's calls until then.
+    /// The outcome of a finished file read, with the task's counts; it can be taken once.
     pub(super) fn whole_done(
         &mut self,
         t: Task,

@@ -1,4 +1,4 @@
-//! anticipatory, both generations.
+//! Model of anticipatory, both generations.
 
 use super::{Ctx, List, Model, Rq, World};
 
@@ -10,7 +10,7 @@ enum State {
     Finished,
 }
 
-/// What is remembered of a process.
+/// The history of a process.
 #[derive(Clone, Default)]
 struct Past {
     started: bool,
@@ -26,7 +26,7 @@ struct Past {
 pub struct Anticipatory {
     old: bool,
     hz: u64,
-    /// By class: (start, request), ascending; starts differ.
+    /// By class: (start, request), ascending; starts are unique.
     sorted: [Vec<(u64, Rq)>; 2],
     /// By class: (request, deadline jiffy), in order of arrival.
     fifo: [Vec<(Rq, u64)>; 2],
@@ -53,7 +53,7 @@ pub struct Anticipatory {
     new_tt: [u64; 2],   // total, mean
     new_seek: [u64; 2], // the same
     past: Vec<Past>,
-    /// Whose each request is.
+    /// The context of each request.
     owner: Vec<Ctx>,
 }
 
@@ -172,7 +172,7 @@ impl Anticipatory {
         self.sorted[c].push((start, rq));
         self.sorted[c].sort();
     }
-    /// D8.
+    /// Rule D8.
     fn serve(&mut self, w: &mut World, rq: Rq) {
         let c = Self::class(w, rq);
         self.stop(w);
@@ -194,7 +194,7 @@ impl Anticipatory {
 
     fn wait_next(&mut self, w: &mut World) {
         self.state = State::WaitNext;
-        // The first microsecond of that jiffy; now or past: the next jiffy.
+        // The first microsecond of that jiffy, but at least of the next jiffy.
         let j = (self.antic_start + self.antic_expire).max(w.jiffy() + 1);
         w.timer_us = Some(((j - 1000 * self.hz) * 1_000_000).div_ceil(self.hz));
     }
@@ -283,7 +283,7 @@ impl Anticipatory {
         self.last_look[c] = now;
         self.fifo[c].first().is_some_and(|e| now > e.1)
     }
-    /// D7b and D8.
+    /// Rules D7b and D8.
     fn go(&mut self, w: &mut World, rq: Rq) -> bool {
         if self.changing {
             if self.inflight > 0 {

@@ -1,4 +1,4 @@
-//! deadline, four generations.
+//! Model of deadline, four generations.
 
 use super::{List, Model, Rq, World};
 
@@ -13,7 +13,7 @@ use Generation::{D18, D24, D40};
 
 pub struct Deadline {
     generation: Generation,
-    /// By direction: (start, request), ascending; equals in order of insertion.
+    /// By direction: (start, request), ascending; ties in order of insertion.
     sorted: [Vec<(u64, Rq)>; 2],
     /// By direction: (request, deadline jiffy), in order of arrival.
     fifo: [Vec<(Rq, u64)>; 2],
@@ -70,7 +70,7 @@ impl Deadline {
         let i = self.index(d, rq);
         self.sorted[d].remove(i);
     }
-    /// Rule 8, but for the count.
+    /// Rule 8 without the count.
     fn serve(&mut self, w: &mut World, d: usize, rq: Rq) {
         self.next = [None; 2];
         self.next[d] = self.after(d, rq);
@@ -106,7 +106,7 @@ impl Model for Deadline {
             (true, true) => {
                 let before = self.starved;
                 self.starved += 1;
-                // Unsigned: a negative limit is never reached.
+                // The comparison is unsigned: a negative limit is never reached.
                 let limit = if self.writes_starved < 0 {
                     u64::MAX
                 } else {

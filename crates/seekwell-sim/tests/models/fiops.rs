@@ -1,4 +1,4 @@
-//! FIOPS: the process with the least virtual I/Os goes next.
+//! Model of FIOPS: the process with the fewest virtual I/Os is served next.
 
 use super::{Ctx, List, Model, Rq, World};
 use seekwell_core::Class;
@@ -8,7 +8,7 @@ pub enum Kind {
     /// The proposal of 2012: every request costs the same.
     V1,
     V2,
-    /// Sync requests pass async ones.
+    /// Sync requests preempt async ones.
     Preempt,
 }
 
@@ -17,7 +17,7 @@ struct Proc {
     vios: u64,
     /// In order of arrival.
     fifo: Vec<Rq>,
-    /// (start, request), ascending; equals in order of insertion.
+    /// (start, request), ascending; ties in order of insertion.
     sorted: Vec<(u64, Rq)>,
     in_flight: u64,
     class: usize,
@@ -27,10 +27,10 @@ struct Proc {
 
 pub struct Fiops {
     kind: Kind,
-    /// Without a sync head the least served goes, not the most served.
+    /// Without a sync head, the least served process is next instead of the most served one.
     repaired: bool,
     procs: Vec<Proc>,
-    /// RT, BE, IDLE: contexts in order of vios; equals in order of insertion.
+    /// RT, BE, IDLE: contexts in order of vios; ties in order of insertion.
     tree: [Vec<Ctx>; 3],
     min_vios: [u64; 3],
     /// [async, sync].

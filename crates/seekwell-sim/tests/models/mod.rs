@@ -1,9 +1,9 @@
-//! A second, independent block layer with schedulers: plain, slow and obviously right.
+//! A second, independent block layer with schedulers: simple, slow and obviously correct.
 //!
-//! Written from the rules alone, with vectors that are searched from end to end, to be held
-//! against the fast ones. Times are whole microseconds from the start of the experiment; requests
-//! and contexts are never reused. Only what the random cases need is here: one server of fixed
-//! service time, no plug, no pools.
+//! It was written from the rules alone, with vectors that are searched linearly, and is compared
+//! with the fast schedulers. Times are whole microseconds from the start of the experiment;
+//! requests and contexts are never reused. It contains only what the random cases need: one server
+//! with a fixed service time, no plug, no pools.
 
 pub mod anticipatory;
 pub mod deadline;
@@ -35,7 +35,7 @@ pub enum At {
 pub struct Request {
     pub op: Op,
     pub write: bool,
-    /// Of its first bio.
+    /// Whether its first bio is sync.
     pub sync: bool,
     pub sector: u64,
     pub n: u64,
@@ -44,7 +44,7 @@ pub struct Request {
     pub ctx: Ctx,
     pub at: At,
     no_merge: bool,
-    /// When it was last put into the hash; the newest of equals is found.
+    /// When it was last added to the hash; on a tie the newest is found.
     hashed: u64,
 }
 
@@ -56,10 +56,10 @@ impl Request {
 
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// As set by ioprio_set.
+    /// The value set by ioprio_set.
     pub prio: IoPrio,
     pub nice: i8,
-    /// Its process has not exited.
+    /// Whether its process still exists.
     pub alive: bool,
 }
 
@@ -69,17 +69,17 @@ pub enum List {
     Sorted,
 }
 
-/// Everything outside a model.
+/// The environment of a model.
 pub struct World {
     pub now_us: u64,
     pub hz: u64,
     pub rqs: Vec<Request>,
     pub ctxs: Vec<Context>,
-    /// The one timer a model may have.
+    /// The only timer that a model can have.
     pub timer_us: Option<u64>,
-    /// Run the queue at the end of this instant's doings.
+    /// Run the queue at the end of this instant.
     pub kick: bool,
-    /// Several requests would do: which one is found depends on a tree's shape.
+    /// Several requests match; which one is found depends on a tree's shape.
     pub ambiguous: bool,
     list: Vec<Rq>,
     boundary: u64,
@@ -90,15 +90,15 @@ pub struct World {
 }
 
 impl World {
-    /// Jiffies; the clock starts at 1000 s.
+    /// The current jiffy; the clock starts at 1000 s.
     pub fn jiffy(&self) -> u64 {
         self.now_us * self.hz / 1_000_000 + 1000 * self.hz
     }
-    /// Milliseconds as jiffies, rounded up.
+    /// Converts milliseconds to jiffies, rounded up.
     pub fn ms(&self, ms: u64) -> u64 {
         (ms * self.hz).div_ceil(1000)
     }
-    /// The model lets a request go.
+    /// The model dispatches a request.
     pub fn emit(&mut self, rq: Rq, how: List) {
         assert_eq!(self.rqs[rq].at, At::Queued, "let go twice");
         self.rqs[rq].at = At::Listed;
@@ -134,20 +134,21 @@ impl World {
 }
 
 pub trait Model {
-    /// A request comes in.
+    /// Adds a request.
     fn add(&mut self, w: &mut World, rq: Rq);
-    /// Lets at least one request go, or answers false.
+    /// Dispatches at least one request, or returns false.
     fn dispatch(&mut self, w: &mut World, force: bool) -> bool;
-    /// Queued requests that start at `end`, as the scheduler's own search would meet them.
+    /// Queued requests that start at `end`, in the order in which the scheduler's search finds
+    /// them.
     fn fronts(&self, _w: &World, _ctx: Ctx, _write: bool, _end: u64) -> Vec<Rq> {
         Vec::new()
     }
     fn may_merge(&self, _w: &World, _rq: Rq, _ctx: Ctx) -> bool {
         true
     }
-    /// A bio came before `rq`, and it was not joined.
+    /// A bio was merged in front of `rq`, without a merge of two requests.
     fn grew_in_front(&mut self, _w: &mut World, _rq: Rq) {}
-    /// `gone` was added to `kept`.
+    /// `gone` was merged into `kept`.
     fn joined(&mut self, w: &mut World, kept: Rq, gone: Rq);
     fn former(&self, _w: &World, _rq: Rq) -> Option<Rq> {
         None
@@ -155,15 +156,15 @@ pub trait Model {
     fn latter(&self, _w: &World, _rq: Rq) -> Option<Rq> {
         None
     }
-    /// The driver takes it off the list.
+    /// The driver takes the request from the list.
     fn activated(&mut self, _w: &mut World, _rq: Rq) {}
     fn completed(&mut self, _w: &mut World, _rq: Rq) {}
     fn timer(&mut self, _w: &mut World) {}
-    /// A tunable, in sysfs units.
+    /// Sets a tunable, in sysfs units.
     fn store(&mut self, w: &World, name: &str, value: i64);
 }
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Plain {
     /// (us, ids in ascending sector order).
@@ -205,7 +206,7 @@ impl Run<'_> {
         }
     }
 
-    /// The request that the generic search finds, and whether the bio goes behind it.
+    /// The request that the generic search finds, and whether the bio is appended to it.
     fn find(&mut self, op: Op, sector: u64, n: u64, ctx: Ctx) -> Option<(Rq, bool)> {
         let fits = |s: &Self, rq: Rq| {
             s.w.mergeable(rq) && s.w.rqs[rq].op == op && s.model.may_merge(&s.w, rq, ctx)
@@ -240,7 +241,7 @@ impl Run<'_> {
         self.w.rqs[rq].hashed = self.w.hash_clock;
     }
 
-    /// Joins two queued requests if they touch and may.
+    /// Merges two queued requests if they are adjacent and may merge.
     fn join(&mut self, kept: Rq, gone: Rq) -> bool {
         let (k, g) = (&self.w.rqs[kept], &self.w.rqs[gone]);
         let ok = self.w.mergeable(kept)
@@ -326,7 +327,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs a case on the plain layer. `old`: 2.6.18.
+/// Runs a case on the simple layer; `old` selects 2.6.18.
 pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
     let inputs = case.inputs().expect("a sound case");
     let mut prio: BTreeMap<u32, IoPrio> = BTreeMap::new();
@@ -387,7 +388,7 @@ pub fn run(case: &Case, model: &mut dyn Model, old: bool) -> Plain {
             r.w.rqs[rq].at = At::Gone;
             r.run_queue();
             if r.device.first().is_some_and(|d| d.0 == t) || r.w.timer_us == Some(t) {
-                continue; // what is deferred comes after these
+                continue; // deferred work comes after these
             }
         } else if r.w.timer_us == Some(t) {
             r.w.timer_us = None;

@@ -1,4 +1,4 @@
-//! ROW: seven FIFOs in three classes, reads first, waiting for more reads.
+//! Model of ROW: seven FIFOs in three classes; reads come first, and it waits for more reads.
 
 use super::{List, Model, Rq, World};
 use seekwell_core::Class;
@@ -8,13 +8,13 @@ struct Queue {
     fifo: Vec<Rq>,
     served: i64,
     unserved: bool,
-    /// us; reads of RT and BE only.
+    /// In us; only for reads of RT and BE.
     last_insert: Option<u64>,
     want_idle: bool,
 }
 
 pub struct Row {
-    /// Mid 2013.
+    /// The version of mid-2013.
     mid: bool,
     q: Vec<Queue>,
     quantum: [i64; 7],
@@ -26,11 +26,11 @@ pub struct Row {
     low_starv: u64,
     urgent: Option<Rq>,
     urgent_in_flight: bool,
-    /// Marked urgent when it was handed over.
+    /// Requests marked urgent when they were dispatched.
     marked: Vec<Rq>,
     last_class: Option<usize>,
     idles_for: usize,
-    /// Of each request.
+    /// The queue of each request.
     place: Vec<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Row {
             place: Vec::new(),
         }
     }
-    /// Late logic with old numbers.
+    /// The late logic with the old numbers.
     pub fn hisi() -> Self {
         Row {
             quantum: [10, 1, 100, 1, 1, 1, 1],
@@ -88,7 +88,7 @@ impl Row {
         self.idles_for = i;
     }
 
-    /// D2.
+    /// Rule D2.
     fn class(&mut self, w: &mut World, force: bool) -> Option<usize> {
         let any = (0..3).any(|c| self.queued(c));
         let low_due = !self.mid && self.queued(IDLE) && self.low_starv >= self.low_limit;
@@ -119,7 +119,7 @@ impl Row {
         any.then_some(IDLE)
     }
 
-    /// D4.
+    /// Rule D4.
     fn queue(&mut self, class: usize) -> usize {
         let ready = |s: &Self| {
             let ok = |i: &usize| !s.q[*i].fifo.is_empty() && s.q[*i].served < s.quantum[*i];
@@ -135,7 +135,7 @@ impl Row {
         ready(self).expect("the class has something")
     }
 
-    /// X.
+    /// Rule X.
     fn serve(&mut self, w: &mut World, i: usize, rq: Rq) {
         self.q[i].fifo.retain(|r| *r != rq);
         if self.urgent == Some(rq) {

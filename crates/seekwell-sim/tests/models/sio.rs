@@ -1,9 +1,9 @@
-//! Simple I/O: four FIFOs by sync flag and direction (its 0.1: two, by sync flag).
+//! Model of Simple I/O: four FIFOs by sync flag and direction (version 0.1: two, by sync flag).
 
 use super::{List, Model, Rq, World};
 
 pub struct Sio {
-    /// 0.1.
+    /// Version 0.1.
     pub old: bool,
     /// [sync][write] -> (request, deadline jiffy), in order of arrival.
     fifo: [[Vec<(Rq, u64)>; 2]; 2],
@@ -37,7 +37,7 @@ impl Sio {
             ..Sio::new(hz)
         }
     }
-    /// Another copy's numbers.
+    /// The parameters of another copy.
     pub fn preset(&mut self, sync_read_j: u64, sync_write_j: u64, batch: i64, starved: i64) {
         self.expire[SYNC] = [sync_read_j, sync_write_j];
         (self.fifo_batch, self.writes_starved) = (batch, starved);

@@ -1,13 +1,13 @@
-//! V(R): the nearest request, going back at a price.
+//! Model of V(R): the nearest request, with a penalty for going back.
 
 use super::{List, Model, Rq, World};
 
 pub struct Vr {
-    /// Divide by the penalty as documented, not take the remainder as shipped.
+    /// Divide by the penalty as documented, instead of taking the remainder as shipped.
     pub quotient: bool,
-    /// A request at the start sector of a queued one sends that off.
+    /// A new request at the start sector of a queued one causes the dispatch of the queued one.
     pub evict: bool,
-    /// (start, request), ascending; equals in order of insertion.
+    /// (start, request), ascending; ties in order of insertion.
     tree: Vec<(u64, Rq)>,
     /// [0] async, [1] sync: (request, deadline jiffy).
     fifo: [Vec<(Rq, u64)>; 2],
@@ -52,7 +52,7 @@ impl Vr {
     }
     fn sort(&mut self, w: &mut World, rq: Rq) {
         let start = w.rqs[rq].sector;
-        // Several only if eviction was switched on a moment ago.
+        // There can be several only if eviction has just been enabled.
         w.ambiguous |= self.evict && self.tree.iter().filter(|e| e.0 == start).count() > 1;
         while let Some(alias) = self.tree.iter().find(|e| self.evict && e.0 == start) {
             let alias = alias.1;
@@ -68,7 +68,7 @@ impl Vr {
             self.prev = Some(rq);
         }
     }
-    /// D6.
+    /// Rule D6.
     fn serve(&mut self, w: &mut World, rq: Rq) {
         let start = w.rqs[rq].sector;
         self.forward = start > self.last;

@@ -1,13 +1,13 @@
-//! ZEN: two FIFOs.
+//! Model of ZEN: two FIFOs.
 
 use super::{List, Model, Rq, World};
 
 pub struct Zen {
     /// The class is the direction, not the sync flag.
     pub by_direction: bool,
-    /// A deadline that is reached has expired.
+    /// A request expires at its deadline, instead of after it.
     pub at_or_after: bool,
-    /// Both expired: the older deadline goes, not neither.
+    /// If both have expired, the one with the older deadline is next, instead of neither.
     repaired: bool,
     /// [0] async, [1] sync: (request, deadline jiffy).
     fifo: [Vec<(Rq, u64)>; 2],
@@ -57,7 +57,7 @@ impl Model for Zen {
     fn add(&mut self, w: &mut World, rq: Rq) {
         let r = &w.rqs[rq];
         let c = usize::from(if self.by_direction { r.write } else { r.sync });
-        // 0 stands for a deadline that has passed on arrival (the original loses the request).
+        // 0 means a deadline that has passed on arrival (the original loses the request).
         let deadline = match self.expire[c] {
             0 if self.at_or_after => w.jiffy(),
             0 => w.jiffy() - 1,

@@ -8,7 +8,7 @@ use seekwell_microscope::Case;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// RT, BE, IDLE as 0, 1, 2, and the level, of a pid of a case.
+/// Class (RT, BE, IDLE as 0, 1, 2) and level of a pid of a case.
 fn prio(case: &Case, pid: u64) -> (u64, i64) {
     let set = case.contexts.iter().find(|c| c[0] == pid);
     match set.map(|c| (c[1], c[2])) {
@@ -22,7 +22,8 @@ fn prio(case: &Case, pid: u64) -> (u64, i64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// In order of arrival inside a context, and no lower class while a higher one has requests.
+    /// Each context is served in order of arrival, and no lower class while a higher one has
+    /// requests.
     #[test]
     fn contexts_are_fifo_and_classes_strict(
         case in any_case(&["fiops", "fiops-preempt"], Shape::plain()),
@@ -37,8 +38,8 @@ proptest! {
         }
     }
 
-    /// When it is asked and gives nothing though something is queued, a lone context has an async
-    /// head while sync requests are in flight.
+    /// If it dispatches nothing although requests are queued, there is a single context with an
+    /// async head, and sync requests are in flight.
     #[test]
     fn holds_back_only_a_lone_async_head(case in any_case(&["fiops"], Shape::plain())) {
         let replay = Replay::of(&case);
@@ -72,8 +73,8 @@ proptest! {
                 }
                 _ => {}
             }
-            // A step ends where the clock moves on: something queued and a slot free then means
-            // that the scheduler held back.
+            // A step ends when the clock advances. If a request is queued and a slot is free at
+            // that time, the scheduler held it back.
             let ends = steps.get(i + 1).is_none_or(|n| n.event.at > step.event.at);
             if ends && !queued.is_empty() && flying.len() < case.device.depth as usize {
                 prop_assert_eq!(step.event.rule_id(), "async-waits", "held back for another reason");
@@ -81,7 +82,8 @@ proptest! {
         }
     }
 
-    /// Two contexts with work all the time get the same, in cost, up to one request each.
+    /// Two contexts that always have work get equal service, measured in cost, up to one request
+    /// each.
     #[test]
     fn shares_are_fair(
         ops in prop::collection::vec(prop::sample::select(vec!["R", "W", "S"]), 40..80),

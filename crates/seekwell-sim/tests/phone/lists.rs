@@ -5,19 +5,19 @@ use seekwell_microscope::Case;
 use seekwell_sched::{Kind, find};
 use serde_json::{Value, json};
 
-/// What a list may hold.
+/// The possible contents of a list.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Exits, changes of ioprio, writes to tunables, drains.
     pub controls: bool,
-    /// Merging as in the layer (else each bio is a request).
+    /// Merging as in the layer; otherwise each bio is a request.
     pub merges: bool,
-    /// Commands at once, at most.
+    /// Largest number of commands at once.
     pub depth_max: u32,
 }
 
 impl Shape {
-    /// Everything.
+    /// All features.
     pub fn wild() -> Self {
         Shape {
             controls: true,
@@ -25,7 +25,7 @@ impl Shape {
             depth_max: 4,
         }
     }
-    /// One request a bio, no controls.
+    /// One request per bio, no controls.
     pub fn plain() -> Self {
         Shape {
             controls: false,
@@ -33,7 +33,7 @@ impl Shape {
             depth_max: 4,
         }
     }
-    /// One command at once.
+    /// One command at a time.
     pub fn depth_1(self) -> Self {
         Shape {
             depth_max: 1,
@@ -47,14 +47,14 @@ enum Step {
     Bio(u32, &'static str, u64, u32),
     Exit(u32),
     Prio(u32, u64, u64),
-    /// Number of the tunable and of the value.
+    /// Index of the tunable and of the value.
     Tunable(usize, usize),
     Drain,
 }
 
 fn bio() -> impl Strategy<Value = Step> {
     let op = prop::sample::select(vec!["R", "R", "R", "W", "W", "S", "N"]);
-    // Few places, so that equal starts and contiguous requests are common; some unaligned.
+    // Few positions, so that equal starts and adjacent requests are frequent; some are unaligned.
     let place = prop_oneof![4 => (0..48u64).prop_map(|k| k * 8), 1 => 0..400u64];
     let length = prop::sample::select(vec![8u32, 8, 8, 16, 1]);
     (1..5u32, op, place, length).prop_map(|(pid, op, at, n)| Step::Bio(pid, op, at, n))
@@ -74,15 +74,15 @@ fn step(controls: bool) -> BoxedStrategy<Step> {
     .boxed()
 }
 
-/// Kinds of values a tunable is tried with.
+/// Number of values tried per tunable.
 const VALUES: usize = 5;
 
-/// The `which`th value to try a tunable with.
+/// The value number `which` for a tunable.
 fn value(t: &seekwell_sched::Tunable, which: usize) -> String {
     let default = t.default.parse().unwrap_or(t.min);
     let v = match (t.kind, which) {
         (Kind::Text, w) => return ["remainder", "quotient"][w % 2].to_owned(),
-        // The longest of 20 days would only make the run's clock overflow nothing but patience.
+        // The longest value, 20 days, would only make the test slow.
         (_, 0) => t.min,
         (_, 1) => t.max,
         (_, 2) => 1,
@@ -92,7 +92,7 @@ fn value(t: &seekwell_sched::Tunable, which: usize) -> String {
     v.clamp(t.min, t.max).to_string()
 }
 
-/// Cases of these schedulers.
+/// Cases for these schedulers.
 pub fn any_case(elevators: &[&'static str], shape: Shape) -> BoxedStrategy<Case> {
     let gap_us = prop_oneof![
         6 => Just(0u64),

@@ -1,7 +1,7 @@
-//! Properties of the phone schedulers (zen, vr, sio, fiops, row), on random request lists through
-//! the single-queue layer: what their specifications promise whatever comes.
+//! Properties of the phone schedulers (zen, vr, sio, fiops, row) on random request lists through
+//! the single-queue layer. Their specifications guarantee these properties for every input.
 //!
-//! The layer's and the scheduler's own invariants are checked after every step of every run.
+//! Every step of every run also checks the invariants of the layer and of the scheduler.
 
 mod fiops;
 mod lists;
@@ -43,9 +43,9 @@ const ALL: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Everything goes out once, merged or not, with tunables at their extremes and written in the
-    /// middle, exits, changes of ioprio and drains; the same list gives the same run. That a run
-    /// ends at all shows that idle timers do.
+    /// Every bio is dispatched once, merged or not. The tunables take extreme values, also in
+    /// mid-run. There are exits, changes of ioprio and drains. Equal lists give equal runs. A run
+    /// that ends also proves that idle timers end.
     #[test]
     fn every_bio_goes_out_once_and_runs_repeat(case in any_case(ALL, Shape::wild())) {
         let first = run_case(&case);
@@ -62,8 +62,8 @@ proptest! {
         prop_assert_eq!(&first.timers, &again.timers);
     }
 
-    /// zen, vr and sio never let the device wait while something is queued; fiops does not either
-    /// at depth 1, where nothing can be in flight while the driver asks.
+    /// zen, vr and sio never leave the device idle while requests are queued. At depth 1 neither
+    /// does fiops, because nothing can be in flight when the driver asks.
     #[test]
     fn only_row_lets_the_device_wait(case in any_case(&ALL[..17], Shape::plain().depth_1())) {
         let out = run_case(&case);

@@ -1,11 +1,11 @@
-//! A run, seen from outside: what was queued when each request went, and the reasons given.
+//! External view of a run: the queued requests at each dispatch, and the stated reasons.
 
 use seekwell_core::{Action, Instant};
 use seekwell_microscope::{Case, Outcome, run};
 use seekwell_sched::find;
 use std::collections::BTreeMap;
 
-/// Runs a case with all events kept.
+/// Runs a case and keeps all events.
 pub fn run_case(case: &Case) -> Outcome {
     match run(case, true) {
         Ok(out) => out,
@@ -13,13 +13,13 @@ pub fn run_case(case: &Case) -> Outcome {
     }
 }
 
-/// A bio, as asked for; each is a request of its own here.
+/// A bio as submitted; here each bio is a request.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub pid: u64,
     pub op: String,
     pub sector: u64,
-    /// When it came to the scheduler.
+    /// When the scheduler received it.
     pub at: Instant,
 }
 
@@ -32,14 +32,14 @@ impl Request {
     }
 }
 
-/// A request leaves the scheduler.
+/// A dispatch by the scheduler.
 #[derive(Clone, Debug)]
 pub struct Decision {
     pub at: Instant,
     pub id: u64,
-    /// Rules named right before, with their details.
+    /// Rules named directly before, with their details.
     pub rules: Vec<(&'static str, String)>,
-    /// What was queued, itself included, in order of insertion.
+    /// The queued requests, including this one, in order of insertion.
     pub queued: Vec<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Decision {
     }
 }
 
-/// The run of a case whose bios are requests.
+/// The run of a case in which each bio is a request.
 pub struct Replay {
     pub requests: BTreeMap<u64, Request>,
     pub decisions: Vec<Decision>,
@@ -107,22 +107,22 @@ impl Replay {
             out,
         }
     }
-    /// Oldest queued request for which `f` holds.
+    /// The oldest queued request for which `f` holds.
     pub fn oldest(&self, d: &Decision, f: impl Fn(&Request) -> bool) -> Option<u64> {
         d.queued.iter().copied().find(|q| f(&self.requests[q]))
     }
 }
 
-/// Time a request takes, ns.
+/// Service time of a request, in ns.
 pub fn service_ns(case: &Case) -> u64 {
     (case.device.service_us * 1000.0) as u64
 }
 
-/// A time in which a device of depth 1 had nothing to do.
+/// A time in which a device of depth 1 was idle.
 pub struct Gap {
     pub from: Instant,
     pub until: Instant,
-    /// What was queued when it began.
+    /// The requests that were queued when it began.
     pub queued: Vec<u64>,
 }
 
@@ -161,7 +161,7 @@ pub fn gaps(out: &Outcome, service_ns: u64) -> Vec<Gap> {
     gaps
 }
 
-/// A tunable's value in a case: as set, or the default.
+/// A tunable's value in a case: as set, otherwise the default.
 pub fn tunable(case: &Case, name: &str) -> u64 {
     let text = match case.tunables.get(name) {
         Some(v) => v.as_str().unwrap_or("").to_owned(),
@@ -183,7 +183,7 @@ pub fn jiffy(case: &Case, at: Instant) -> u64 {
     at.since_start() * u64::from(case.hz) / 1_000_000_000
 }
 
-/// A tunable in ms, in jiffies. Those written round up; defaults divide.
+/// A tunable in ms, converted to jiffies. Written values round up; defaults round down.
 pub fn ms_j(case: &Case, name: &str) -> u64 {
     let (ms, hz) = (tunable(case, name), u64::from(case.hz));
     if case.tunables.contains_key(name) {

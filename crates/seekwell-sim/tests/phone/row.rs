@@ -29,7 +29,7 @@ fn queue(case: &Case, r: &Request) -> usize {
         (_, write, _) => 2 + usize::from(write),
     }
 }
-/// RT, BE, IDLE.
+/// RT, BE, IDLE as 0, 1, 2.
 fn class(queue: usize) -> usize {
     [0, 0, 1, 1, 1, 2, 2][queue]
 }
@@ -37,9 +37,9 @@ fn class(queue: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// In order of arrival on each queue, but for urgent ones; lower classes pass higher ones only
-    /// at their limits; a queue gets no more than its quantum between two cycles of its class, but
-    /// for urgent ones.
+    /// Each queue is served in order of arrival, except for urgent requests. Lower classes overtake
+    /// higher ones only at their limits. A queue gets at most its quantum between two cycles of its
+    /// class, except for urgent requests.
     #[test]
     fn queues_classes_and_quanta(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
         let limits = case.elevator != "row-mid";
@@ -85,8 +85,8 @@ proptest! {
         }
     }
 
-    /// The first posting: each queue in order of arrival, ioprio ignored; a queue gets at most its
-    /// quantum before another has its turn, while others wait.
+    /// The first posting: each queue is served in order of arrival, and ioprio is ignored. A queue
+    /// gets at most its quantum before the next queue's turn, while others wait.
     #[test]
     fn first_posting(case in any_case(&["row-v1"], Shape::plain())) {
         let replay = Replay::of(&case);
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// The timer fires exactly rd_idle_data after it was armed last, and is only armed for HR and
+    /// The timer expires exactly rd_idle_data after it was last armed, and is armed only for HR and
     /// RR.
     #[test]
     fn idle_waits_have_their_length(case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain())) {
@@ -132,8 +132,8 @@ proptest! {
         }
     }
 
-    /// At depth 1 the device waits with requests queued only while the timer runs: what ends the
-    /// wait is its expiry, or a read that comes.
+    /// At depth 1 the device is idle with queued requests only while the timer runs. The wait ends
+    /// by expiry or by a new read.
     #[test]
     fn only_idling_lets_the_device_wait(
         case in any_case(&["row", "row-hisi", "row-mid"], Shape::plain().depth_1()),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const SIO: &[&str] = &["sio", "sio-tuned", "sio-zenkernel"];
 
-/// Order in which an expired head is looked for: (sync, write).
+/// Order in which expired heads are searched: (sync, write).
 const LOOK: [(bool, bool); 4] = [(false, true), (false, false), (true, true), (true, false)];
 
 fn expire_name(list: (bool, bool)) -> &'static str {
@@ -25,9 +25,10 @@ fn list(r: &Request) -> (bool, bool) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// In order of arrival on each list; a write passes a read only at its turn or by expiry, a
-    /// read a write whose turn it is only by expiry; async writes pass sync ones only by expiry;
-    /// an expired pick is the first in the order of classes, and comes soon once there is one.
+    /// Each list is served in order of arrival. A write overtakes a read only at its turn or by
+    /// expiry. A read overtakes a write in turn only by expiry, and an async write a sync one only
+    /// by expiry. An expired pick is the first in the search order, and comes soon after the
+    /// expiry.
     #[test]
     fn turns_and_looks(case in any_case(SIO, Shape::plain())) {
         let writes_starved = tunable(&case, "writes_starved");

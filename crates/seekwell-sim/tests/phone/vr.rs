@@ -8,13 +8,13 @@ use serde_json::json;
 
 const VR: &[&str] = &["vr", "vr-jf"];
 
-/// The list with alias_evict off: sending off an alias is no choice.
+/// The list with alias_evict off, because the dispatch of an alias is not a choice.
 fn without_aliases(mut case: Case) -> Case {
     case.tunables.insert("alias_evict".to_owned(), json!("0"));
     case
 }
 
-/// One request at `first` in the device, then all of `starts` at once: order of their starts.
+/// With one request at `first` in the device, submits all `starts` at once; returns their order.
 fn static_order(first: u64, starts: &[u64], rev_penalty: u64, mode: &str) -> Vec<u64> {
     let mut input = vec![json!([0, 0, 1, "R", first, 8])];
     for (i, s) in starts.iter().enumerate() {
@@ -47,9 +47,10 @@ fn turns(first: u64, order: &[u64]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// A pick is at the last start, or the nearest above or below (after a jump to one of several
-    /// equals the others count as below, so that one above may go before them); an
-    /// expired pick is due earliest of the expired heads, async on a tie, and comes soon.
+    /// A pick is at the last start, or is the nearest above or below. After a jump to one of
+    /// several equal starts, the others count as below, so that one above may precede them. An
+    /// expired pick has the earliest deadline of the expired heads (async on a tie), and comes soon
+    /// after the expiry.
     #[test]
     fn picks_are_neighbours_or_late(case in any_case(VR, Shape::plain()).prop_map(without_aliases)) {
         let fifo_batch = tunable(&case, "fifo_batch");
@@ -87,7 +88,7 @@ proptest! {
         }
     }
 
-    /// LOOK: as documented with a penalty of 0, as shipped with 1 and no equal starts.
+    /// LOOK: as documented with a penalty of 0; as shipped with 1 and no equal starts.
     #[test]
     fn one_turn_at_most_where_it_is_look(
         first in 0..1000u64,
@@ -100,7 +101,7 @@ proptest! {
         }
     }
 
-    /// SSTF, ties upward: as shipped with a penalty of 0, as documented with 1.
+    /// SSTF, ties upwards: as shipped with a penalty of 0; as documented with 1.
     #[test]
     fn always_the_nearer_where_it_is_sstf(
         first in 0..1000u64,

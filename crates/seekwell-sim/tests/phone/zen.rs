@@ -10,9 +10,9 @@ const ZEN: &[&str] = &["zen", "zen-v1", "zen-jf", "zen-ge"];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// In order of arrival inside a class; async before a waiting sync only at a look at the
-    /// deadlines, when it has expired and (unless repaired) the sync head has not; and then at
-    /// least fifo_batch others lie between two such.
+    /// Each class is served in order of arrival. An async request precedes a waiting sync one only
+    /// at a check of the deadlines, if it has expired and (unless repaired) the sync head has not.
+    /// Between two such cases lie at least fifo_batch other requests.
     #[test]
     fn async_passes_sync_only_when_late(case in any_case(ZEN, Shape::plain())) {
         let v1 = case.elevator == "zen-v1";
@@ -44,7 +44,7 @@ proptest! {
         }
     }
 
-    /// Neither sectors nor processes matter.
+    /// Sectors and processes do not matter.
     #[test]
     fn sectors_and_pids_do_not_matter(case in any_case(ZEN, Shape::plain())) {
         let mut other = case.clone();

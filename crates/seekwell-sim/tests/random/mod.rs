@@ -1,5 +1,5 @@
-//! Random cases: every op, class, control and depth, with enough neighbours to merge and enough
-//! silence to expire.
+//! Random cases with every operation, class, control and depth. Many bios are adjacent and can
+//! merge, and pauses are long enough for expiries.
 
 use proptest::prelude::*;
 use seekwell_microscope::Case;
@@ -10,13 +10,13 @@ use serde_json::{Map, Value, json};
 enum Place {
     Near(u64),
     Far(u64),
-    /// Where the last bio ended, plus so many sectors.
+    /// At the end of the last bio, plus this many sectors.
     Behind(u64),
-    /// Ending where the last bio began.
+    /// Ends where the last bio began.
     Before,
-    /// One short bio behind the end of an earlier one: what comes between joins them.
+    /// One short bio after the end of an earlier one; a bio in between joins them.
     Gap(usize),
-    /// Where an earlier bio ended or began.
+    /// At the end or the start of an earlier bio.
     Around(usize, bool),
 }
 
@@ -28,7 +28,7 @@ enum Act {
     Tunable(usize, i64),
     /// Drain; in blk-mq a switch to the same scheduler.
     Drain,
-    /// blk-mq: the process opens its plug, or closes it.
+    /// blk-mq: the process opens or closes its plug.
     Plug,
 }
 
@@ -68,7 +68,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Readers that think, finish each other's gaps and exit.
+/// Readers that think, fill each other's gaps and exit.
 fn reader_act() -> impl Strategy<Value = Act> {
     let place = prop_oneof![
         3 => (0u64..1 << 24).prop_map(|s| Place::Far(s * 8)),
@@ -99,7 +99,7 @@ fn numeric(t: &&Tunable) -> bool {
     !matches!(t.kind, Kind::Text | Kind::ReadOnly)
 }
 
-/// Random cases for a scheduler (`elevator` names the version).
+/// Random cases for a scheduler; `elevator` includes the version.
 pub fn cases(
     info: &'static SchedulerInfo,
     version: &'static str,
@@ -129,7 +129,7 @@ pub fn cases(
     (head, rows).prop_map(
         move |((hz, depth, service, max, ctxs, rotational, set), rows)| {
             let clamp = |t: &Tunable, v: i64| match t.name {
-                "batch_order" if !rotational => json!(0), // ADIOS refuses 1 there
+                "batch_order" if !rotational => json!(0), // ADIOS rejects 1 there
                 _ => json!(v.clamp(t.min.max(-1), t.max)),
             };
             let mut tun = Map::new();
@@ -210,7 +210,7 @@ pub fn cases(
                 "harness": if mq { "mq" } else { "legacy" },
                 "hz": hz,
                 "device": {"depth": depth, "service_us": service, "rotational": rotational},
-                // blk-mq splits what is longer; the longest bios here are of 24 sectors.
+                // blk-mq splits longer bios; the longest bios here have 24 sectors.
             "max_sectors": if mq { max.max(24) } else { max },
                 "tunables": tun,
                 "contexts": contexts,

@@ -1,5 +1,5 @@
-//! The way of an operation through a simulated world allocates nothing once warm: three times as many
-//! operations take hardly more allocations.
+//! After warm-up, operations in a simulated world allocate nothing: three times as many operations
+//! need hardly more allocations.
 
 use allocation_counter::measure;
 use seekwell_core::{Nanos, OpenFlags};
@@ -7,9 +7,9 @@ use seekwell_sim::Setup;
 use seekwell_sim::world::{Drive, SimMachine, WorldSetup, run_script};
 use seekwell_workload::{Context, Machine, Outcome};
 
-/// Operations of the short run, and of the long one three times as many.
+/// Operations of the short run; the long run has three times as many.
 const OPS: u64 = 4_000;
-/// Allocations the long run may have more than the short one: vectors that double a few times.
+/// Additional allocations that the long run may have: vectors that double a few times.
 const GROWTH: u64 = 16;
 
 fn run<F, Fut>(scheduler: &str, ops: u64, body: F) -> u64
@@ -107,7 +107,7 @@ fn fsyncs_allocate_nothing() {
     }
 }
 
-/// The counter counts: a script that allocates once an operation is told from one that does not.
+/// Checks the counter: a script with an allocation per operation must be detected.
 #[test]
 fn a_script_that_allocates_is_noticed() {
     async fn names(mut m: SimMachine, ops: u64) -> Outcome {

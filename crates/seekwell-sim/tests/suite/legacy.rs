@@ -1,6 +1,6 @@
-//! What every single-queue elevator owes its layer, whatever comes: each bio completes exactly
-//! once, merges keep bytes and limits, nothing gets stuck, idle timers end, drains and switches in
-//! mid-stream lose nothing, tunables at their extremes harm nobody.
+//! Requirements for every single-queue elevator and every input. Each bio completes exactly once,
+//! merges keep bytes and limits, nothing gets stuck, and idle timers end. Drains and switches
+//! during I/O lose nothing, and extreme tunables do no harm.
 
 use crate::near::{Last, next_to};
 use crate::versions::{Version, each, versions};
@@ -14,7 +14,7 @@ use seekwell_device::Constant;
 use seekwell_sched::{Cx, Layer, QueueFacts, Scheduler};
 use std::collections::BTreeMap;
 
-/// A device that counts what it is given.
+/// A device that checks the size of requests and counts their sectors.
 struct Auditor {
     inner: Constant,
     max_sectors: u32,
@@ -95,7 +95,7 @@ struct World {
     now: Instant,
     left: BTreeMap<u64, u32>,
     submitted: u64,
-    /// What came last: its ends.
+    /// The last bio.
     last: Last,
     out: Vec<BioDone>,
 }
@@ -237,7 +237,7 @@ impl World {
                 if !writable.is_empty() {
                     let t = writable[k % writable.len()];
                     let v = if high { t.max } else { t.min };
-                    // Waits of years would only make the test wait for them.
+                    // Waits of years would only make the test slow.
                     let v = if matches!(
                         t.kind,
                         seekwell_sched::Kind::MsJiffies | seekwell_sched::Kind::Ms
@@ -279,7 +279,7 @@ fn every_bio_completes_once_whatever_comes() {
     every_bio_completes_once();
 }
 
-/// The property by itself, for who runs the suite without a test runner.
+/// The property as a function, for use without a test runner.
 pub fn every_bio_completes_once() {
     let all = legacy();
     let cases = (

@@ -1,6 +1,6 @@
-//! What every blk-mq scheduler (and none) owes its layer, and the layer its submitters, whatever
-//! comes: each bio completes exactly once, merges keep bytes and limits, tags come back, nothing
-//! gets stuck, and plugs, requeues, resizes and switches in mid-stream lose nothing.
+//! Requirements for every blk-mq scheduler (and `none`) and for the layer, for every input. Each
+//! bio completes exactly once, merges keep bytes and limits, tags are returned, and nothing gets
+//! stuck. Plugs, requeues, resizes and switches during I/O lose nothing.
 
 use crate::near::{Last, next_to};
 use crate::versions::{Version, each, versions};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 const TASKS: u32 = 6;
 
-/// A device that counts what it is given, and keeps what it gives back apart.
+/// A device that checks and counts its commands; `inside` holds the commands without an answer.
 struct Auditor {
     inner: BenchDevice,
     max_sectors: u32,
@@ -181,17 +181,17 @@ struct World {
     now: Instant,
     left: BTreeMap<u64, u32>,
     submitted: u64,
-    /// What came last: its ends.
+    /// The last bio.
     last: Last,
     /// Cgroups of the tasks.
     groups: [u32; TASKS as usize],
     out: Vec<BioDone>,
 }
 
-/// Cgroup 3 lies under 1, 1 and 2 under the root.
+/// Cgroup 3 is under 1; 1 and 2 are under the root.
 const PARENTS: [u32; 4] = [0, 0, 0, 1];
 
-/// The files of io.cost: off, on as it is, on with goals, and a model of a slow device.
+/// Settings of io.cost: off, on with defaults, on with targets, and a model of a slow device.
 fn cost(which: usize) -> Control {
     let qos = IoCostQos {
         enable: which > 0,
@@ -218,7 +218,7 @@ fn cost(which: usize) -> Control {
     }
 }
 
-/// Limits: none, and some that are felt.
+/// Limits: none, or small enough to have an effect.
 fn limits(which: usize) -> IoMaxLimits {
     let all = [
         (None, None, None, None),
@@ -361,7 +361,7 @@ impl World {
                 self.q.switch(now, hash, move |cx| (info.make)(cx, version));
             }
             Step::Resize(n) => {
-                // Refused where it is more than the driver has and there is no scheduler.
+                // Rejected without a scheduler if it exceeds the driver's limit.
                 let _ = self.q.set_nr_requests(now, n);
             }
             Step::Requeue(k) => {
@@ -394,7 +394,7 @@ impl World {
                 self.q.control(now, what);
             }
             Step::Gone(g) => {
-                // It is empty of tasks before it can go; another may be made in its place.
+                // It can be removed only without tasks; another may replace it.
                 for t in 0..TASKS {
                     if self.groups[t as usize] == g {
                         self.apply(i, &Step::Move(t, 0));
@@ -418,14 +418,14 @@ impl World {
         }
         let t = numbers[k % numbers.len()];
         let v = if high { t.max } else { t.min };
-        // Waits of years would only make the test wait for them.
+        // Waits of years would only make the test slow.
         let v = match t.kind {
             Kind::MsJiffies | Kind::Ms => v.min(2_000),
             Kind::Us => v.min(2_000_000),
             _ => v,
         };
         match self.q.store(self.now, t.name, &v.to_string()) {
-            // For a reason of the scheduler's own (ADIOS: order by sector on flash).
+            // The scheduler may reject it for reasons of its own (ADIOS: order by sector on flash).
             Ok(()) | Err(StoreError::Invalid { .. }) => {}
             Err(e) => panic!("{e}"),
         }
@@ -433,7 +433,7 @@ impl World {
 
     fn finish(&mut self, name: &str) {
         for t in 0..TASKS {
-            // Nested plugs: as often as they may have been opened.
+            // Plugs nest: close as many as may be open.
             for _ in 0..130 {
                 self.q.control(self.now, Control::Unplug(TaskId(t)));
             }
@@ -474,7 +474,7 @@ fn every_bio_completes_once_whatever_comes() {
     every_bio_completes_once();
 }
 
-/// The property by itself, for who runs the suite without a test runner.
+/// The property as a function, for use without a test runner.
 pub fn every_bio_completes_once() {
     let all = multi_queue();
     let cases = (setup(), prop::collection::vec(step(), 1..120));
@@ -490,15 +490,15 @@ pub fn every_bio_completes_once() {
     });
 }
 
-/// Two hardware queues that were given nothing looked again every 3 ms and, each time, put off the
-/// third, whose request had been refused: it was never issued.
+/// Two hardware queues without requests ran again every 3 ms. Each time they postponed the third
+/// queue, whose request had been rejected, so that it was never issued.
 #[test]
 fn rule_26_a_queue_that_waits_to_run_again_is_not_put_off() {
     let all = multi_queue();
     let found = all
         .iter()
         .position(|v| (v.0.name, v.1) == ("adios", "3.0.1"));
-    // Whoever runs the suite over a scheduler of his own has no ADIOS among them.
+    // An external scheduler's suite does not contain ADIOS.
     let Some(which) = found else {
         assert!(
             all.iter().all(|v| v.0.name != "mq-deadline"),

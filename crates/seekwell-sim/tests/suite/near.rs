@@ -1,12 +1,12 @@
-//! Bios that merge: drawn by chance two in a few hundred places hardly ever touch.
+//! Bios that merge: among a few hundred random positions, two are hardly ever adjacent.
 
 use seekwell_core::{Flags, Op};
 
-/// What came last: operation, flags, first sector, first sector behind it.
+/// The last bio: operation, flags, first sector, first sector after it.
 pub type Last = (Op, Flags, u64, u64);
 
-/// A bio of `n` sectors, or in two of four cases (`near`) one of the last one's kind that ends where
-/// that began, or begins where that ended: what merges.
+/// A bio of `n` sectors. In two of four cases (`near`) it has the kind of the last bio and ends
+/// where that began, or begins where that ended, so that the two merge.
 pub fn next_to(last: Last, near: u8, bio: (Op, Flags, u64), n: u64) -> (Op, Flags, u64) {
     let (op, flags, first, end) = last;
     let data = |op| matches!(op, Op::Read | Op::Write);

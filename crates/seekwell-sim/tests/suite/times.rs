@@ -1,5 +1,5 @@
-//! Replays far away in time, under every scheduler: a trace that counts from 1970, from the Big Bang
-//! or to the end of time ends as any other does.
+//! Replays with extreme times under every scheduler: a trace that counts from 1970, from the Big
+//! Bang or to the largest time ends like any other.
 
 use seekwell_core::result::Record;
 use seekwell_sim::{ReplayError, ReplayOptions, Setup, replay};

@@ -1,5 +1,5 @@
-//! A property over every registered version, a few hundred cases each; who fails is named, with
-//! what draws the case again.
+//! Checks a property for every registered version with a few hundred cases each. A failure names
+//! the version and how to reproduce the case.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
@@ -10,7 +10,7 @@ use std::fmt::Debug;
 /// A scheduler, one of its versions, and the kernel generation of its layer.
 pub type Version = (&'static SchedulerInfo, &'static str, Era);
 
-/// Cases that each version has to pass, at least.
+/// Smallest number of cases per version.
 const CASES: u32 = 256;
 
 /// Every registered version of a layer.
@@ -20,7 +20,7 @@ pub fn versions(layer: Layer) -> Vec<Version> {
     all.flat_map(of).collect()
 }
 
-/// Holds each of them to a property, of which the number in the list is given as well.
+/// Checks a property for each of them; the closure also gets the index in the list.
 pub fn each<S: Strategy>(
     all: &[Version],
     strategy: S,
@@ -35,7 +35,7 @@ pub fn each<S: Strategy>(
     };
     config.cases = config.cases.max(CASES);
     if config.rng_seed == RngSeed::Random {
-        // One that can be told.
+        // A known seed, which can be reported.
         config.rng_seed = RngSeed::Fixed(std::process::id().into());
     }
     for (which, (info, version, _)) in all.iter().enumerate() {

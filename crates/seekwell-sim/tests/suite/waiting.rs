@@ -1,6 +1,6 @@
-//! Nobody waits for longer than his scheduler says ([`seekwell_sched::Waiting`]): readers and
-//! writers, near and far, each with one request at a time and the next soon, keep a device busy for
-//! longer than that; a request that is starved or lost is one that waits too long.
+//! No request waits longer than its scheduler declares ([`seekwell_sched::Waiting`]). Readers and
+//! writers, near and far, keep a device busy for longer than that; each has one request at a time
+//! and sends the next soon. A request that is starved or lost waits too long.
 
 use crate::versions::{Version, each, versions};
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use seekwell_device::Constant;
 use seekwell_sched::{Cx, Layer, QueueFacts};
 use std::cell::RefCell;
 
-/// What a task does all the time: its kind of request and how far it goes from one to the next,
-/// in eights of sectors (0: anywhere).
+/// The behaviour of a task: its kind of request, and the distance between two requests in units of
+/// eight sectors (0: random).
 type Habit = (u8, u64);
 
 #[derive(Clone, Debug)]
@@ -21,12 +21,12 @@ struct Crowd {
     depth: u32,
     hz: u32,
     rotational: bool,
-    /// A task sends its next request so long after its last at most.
+    /// A task sends its next request at most this long after the last one completed.
     think_us: u64,
 }
 
-/// Any of them; or, in one of four cases, a lone writer among readers, or a lone reader among
-/// writers: whom a scheduler forgets first.
+/// Any mixture; in one of four cases a single writer among readers, or a single reader among
+/// writers, because these are the first to be starved.
 fn habits() -> impl Strategy<Value = Vec<Habit>> {
     let step = || prop::sample::select(vec![0u64, 1, 1, 5]);
     let lone = (
@@ -93,11 +93,11 @@ fn queue((info, version, era): Version, c: &Crowd) -> Box<dyn BioSink> {
     }
 }
 
-/// The longest that any of them waited, until a while after `bound`.
+/// The longest wait of a request, until some time after `bound`.
 fn longest(v: Version, c: &Crowd, bound: Nanos) -> Nanos {
     let mut q = queue(v, c);
     let end = Instant::START + Nanos(bound.0 + bound.0 / 4);
-    // Since when each waits.
+    // Start of each task's wait.
     let mut since = vec![Instant::START; c.tasks.len()];
     let mut sent = 0u64;
     let mut send = |q: &mut dyn BioSink, now, task: usize| {
@@ -108,13 +108,13 @@ fn longest(v: Version, c: &Crowd, bound: Nanos) -> Nanos {
             1 => (Op::Write, Flags::SYNC),
             _ => (Op::Write, Flags::empty()),
         };
-        // A file each; far: all over it.
+        // Each task has its own file; far accesses go to any part of it.
         let within = match step {
             0 => sent.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48,
             s => sent * s % (1 << 16),
         };
         let sector = ((task as u64) << 24) + within * 8;
-        // The task in the id's low digits: the completion says nothing else.
+        // The low digits of the id hold the task, because the completion contains nothing else.
         let id = sent * 8 + task as u64;
         q.submit(
             now,
@@ -125,7 +125,7 @@ fn longest(v: Version, c: &Crowd, bound: Nanos) -> Nanos {
         send(&mut *q, Instant::START, task);
     }
     let (mut out, mut most) = (Vec::new(), Nanos(0));
-    // Who sends his next when.
+    // When each task sends its next request.
     let mut thinking: Vec<Option<Instant>> = vec![None; c.tasks.len()];
     let mut thoughts = 0u64;
     loop {
@@ -149,15 +149,15 @@ fn longest(v: Version, c: &Crowd, bound: Nanos) -> Nanos {
             }
         }
     }
-    // Who waits still.
+    // Tasks that are still waiting.
     let waits = (0..since.len()).filter(|t| thinking[*t].is_none());
     waits.fold(most, |m, t| m.max(end - since[t]))
 }
 
-/// The property by itself, for who runs the suite without a test runner.
+/// The property as a function, for use without a test runner.
 pub fn nobody_waits_for_longer(layer: Layer) {
     let all = versions(layer);
-    // Of each its longest wait, as a share of the bound.
+    // The longest wait under each version, as a fraction of the bound.
     let longest_seen = RefCell::new(vec![0.0f64; all.len()]);
     let excepted = |(info, version, _): &Version| info.waiting.except.contains(version);
     each(&all, crowd(), |which, c| {
@@ -175,7 +175,7 @@ pub fn nobody_waits_for_longer(layer: Layer) {
     });
     for (v, seen) in all.iter().zip(longest_seen.borrow().iter()) {
         let name = format!("{}-{}", v.0.name, v.1);
-        // Who runs the suite without a test runner is told by what it returns.
+        // Without a test runner the return value reports the result.
         #[cfg(test)]
         println!("{name}: waited {:.0} % of what it says", seen * 100.0);
         assert!(

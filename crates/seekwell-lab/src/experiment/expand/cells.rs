@@ -1,4 +1,4 @@
-//! Cells with their runs: what is wrong with two factors together is found here.
+//! Builds cells with their runs, and finds faults that involve two factors.
 
 use super::{Places, at};
 use crate::experiment::design::{Design, Labels, Work};
@@ -9,10 +9,10 @@ use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked,
 use seekwell_workload::params::time_text;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Faults told of the combinations of two factors, at most: a thousand alike help nobody.
+/// Largest number of reported faults per pair of factors: a thousand similar messages do not help.
 const TOLD_MAX: usize = 20;
 
-/// A level's number of each factor of a cell.
+/// A cell as the level index of each factor.
 #[derive(Clone, Copy)]
 struct Combination {
     device: usize,
@@ -21,7 +21,7 @@ struct Combination {
     queue: usize,
 }
 
-/// The same with the names of the design, defaults put in.
+/// The levels with their names, defaults filled in.
 pub(super) struct Factors {
     pub design: Design,
     pub devices: Vec<String>,
@@ -31,16 +31,16 @@ pub(super) struct Factors {
     pub queues: Vec<String>,
 }
 
-/// Parts of checked specifications: each pair of factors is checked once, not each cell.
+/// Cached parts of checked specifications: each pair of factors is checked once, not per cell.
 #[derive(Default)]
 struct Checks {
-    /// Device, scheduler, queue: as checked with the first workload.
+    /// Device, scheduler, queue: checked with the first workload.
     below: BTreeMap<(usize, usize, usize), Option<RunSpec>>,
-    /// Workload, machine, scheduler: the machine with everything stated.
+    /// Workload, machine, scheduler: the machine with all values filled in.
     above: BTreeMap<(usize, Option<usize>, usize), Option<RunSpec>>,
-    /// Device, queue, schedulers: the largest requests they have in common.
+    /// Device, queue, schedulers: the largest request size that they have in common.
     requests: BTreeMap<(usize, usize, Vec<usize>), Option<Vec<RunSpec>>>,
-    /// Devices with several hardware queues.
+    /// Whether a device has several hardware queues.
     several: BTreeMap<usize, bool>,
 }
 
@@ -52,7 +52,7 @@ impl Factors {
         }
     }
 
-    /// All combinations, in the order of the file; a trace runs below all machines, once.
+    /// All combinations, in file order; a trace appears once, because it uses no machine.
     fn combinations(&self) -> Vec<Combination> {
         let d = &self.design;
         let mut all = Vec::new();
@@ -82,7 +82,7 @@ impl Factors {
         c.machine.map_or("", |m| &self.machines[m])
     }
 
-    /// Schedulers that run in a cell; which picks were of any use is noted.
+    /// Schedulers that run in a cell; `used` collects the picks that matched.
     fn picked(&self, c: Combination, used: &mut BTreeSet<(bool, usize)>) -> Vec<usize> {
         let d = &self.design;
         let mut run = Vec::new();
@@ -164,7 +164,7 @@ impl Factors {
         cells
     }
 
-    /// A pick that picks nothing is a slip.
+    /// Reports picks that match no run, because they are probably mistakes.
     fn useless(&self, used: &BTreeSet<(bool, usize)>, places: &Places, faults: &mut Faults) {
         let d = &self.design;
         for (only, picks, places) in [
@@ -266,7 +266,7 @@ impl Factors {
     ) -> Option<RunSpec> {
         let d = &self.design;
         let make = || {
-            // A workload that is always good: what is wrong with the own one is not of these.
+            // A workload that is always valid: faults of the real one are reported elsewhere.
             let mut spec = RunSpec::new(
                 d.devices[c.device].spec.clone(),
                 d.schedulers[s].spec.clone(),
@@ -322,7 +322,7 @@ impl Factors {
                     for e in e.0 {
                         let part = e.field.split('.').next();
                         let place = match (part, c.machine) {
-                            // Told with the device.
+                            // Reported with the device.
                             (Some("scheduler" | "device"), _) => continue,
                             (Some("machine"), Some(m)) => at(&places.machines, m),
                             _ => at(&places.workloads, c.workload),
@@ -337,7 +337,7 @@ impl Factors {
         checks.above.entry(key).or_insert_with(make).clone()
     }
 
-    /// Is the reference one of the schedulers?
+    /// Checks that the reference is one of the schedulers.
     pub(super) fn known_reference(&self, places: &Places, faults: &mut Faults) {
         let d = &self.design;
         let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
@@ -355,12 +355,12 @@ impl Factors {
         }
     }
 
-    /// The one that the others of a cell are compared with.
+    /// The reference of a cell.
     fn reference(&self, c: Combination, run: &[usize], checks: &mut Checks) -> usize {
         let d = &self.design;
         let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
         let all: Vec<_> = run.iter().map(|s| candidate(*s)).collect();
-        // Where it is left out of a cell, the usual one stands in.
+        // If the cell does not contain the requested reference, the default one replaces it.
         let named = d.reference.as_ref();
         if let Some(i) = named.and_then(|name| reference::named(&all, name)) {
             return run[i];

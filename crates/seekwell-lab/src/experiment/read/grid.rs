@@ -1,4 +1,4 @@
-//! Lists of values: every combination of them is a level of its own.
+//! Lists of values: every combination becomes a level.
 
 use super::Reader;
 use super::value::Text;
@@ -8,7 +8,7 @@ use crate::experiment::fault::Place;
 use seekwell_core::once::{Once, twice};
 use std::collections::BTreeMap;
 
-/// A parameter with its values: one, or a grid's.
+/// A parameter with its values: one value, or those of a grid.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub name: String,
@@ -26,13 +26,13 @@ impl Axis {
 pub(super) struct Point {
     /// The value of every parameter, in the order of the file.
     pub values: Vec<(String, String)>,
-    /// Of those that have several.
+    /// The values of parameters that have several.
     pub axes: BTreeMap<String, String>,
 }
 
 impl Point {
-    /// A level; a name of its own gets what distinguishes it, where a grid made several. `given`:
-    /// values of a grid that was spread already.
+    /// Builds a level. If a grid made several levels of one name, the name gets the grid's values.
+    /// `given` holds the values of a grid that was already expanded.
     pub(super) fn level<T>(
         &self,
         name: Option<&str>,
@@ -52,10 +52,10 @@ impl Point {
     }
 }
 
-/// Puts a combination's values beside those that stand in the name (`fs-mark:files=3`).
+/// Adds a combination's values to those that are part of the name (`fs-mark:files=3`).
 ///
 /// # Errors
-/// One stands there already.
+/// The parameter already has a value in the name.
 pub(super) fn added(
     to: &mut BTreeMap<String, String>,
     values: &[(String, String)],
@@ -70,8 +70,8 @@ pub(super) fn added(
 }
 
 impl Reader<'_> {
-    /// All combinations, the last parameter changing fastest; none where they are too many, which
-    /// is told with the arithmetic.
+    /// All combinations; the last parameter changes fastest. If there are too many, records a fault
+    /// with the product and returns none.
     pub(super) fn product(&mut self, field: &str, at: Place, axes: &[Axis]) -> Vec<Point> {
         let mut once = Once::default();
         for axis in axes {

@@ -1,4 +1,4 @@
-//! Machines and queues of a file.
+//! Reads the machines and queues of a file.
 
 use super::grid::Axis;
 use super::value::{Switch, kind};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Settings of a queue, with what they are.
+/// Settings of a queue with their descriptions.
 pub(in crate::experiment) const QUEUE: &[(&str, &str)] = &[
     (
         "hz",
@@ -73,7 +73,7 @@ impl Reader<'_> {
             let f = format!("{field}.{}", e.key);
             let mut values = Vec::new();
             for v in self.texts(&f, e.value, Switch::Word) {
-                // One option of the notation: a comma would begin the next.
+                // The value is one option of the notation; a comma would start the next option.
                 if e.key != "use" && v.text.contains(',') {
                     let what = format!("`{}`: a value has no comma; several are a list", v.text);
                     self.bad(v.at, &f, &what);
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 values,
             });
         }
-        // What is named comes first, and the others change it.
+        // The named machine comes first; the other options change it.
         axes.sort_by_key(|a| a.name != "use");
         for p in self.product(field, at, &axes) {
             let parts: Vec<String> = p.values.iter().map(|(k, v)| option(k, v)).collect();
@@ -147,7 +147,7 @@ impl Reader<'_> {
         for p in self.product(field, at, &axes) {
             let mut spec = QueueSpec::default();
             for (k, v) in &p.values {
-                // Each was tried above.
+                // Each value was checked above.
                 let _ = set_queue(&mut spec, k, v);
             }
             self.design
@@ -158,7 +158,7 @@ impl Reader<'_> {
     }
 }
 
-/// An option in the notation of `--machine`; `use` is a name that stands for several.
+/// An option in the notation of `--machine`; `use` is a name for several options.
 fn option(key: &str, value: &str) -> String {
     match key {
         "use" => value.to_owned(),
@@ -166,7 +166,7 @@ fn option(key: &str, value: &str) -> String {
     }
 }
 
-/// Sets one value of a queue, within its range.
+/// Sets one value of a queue after checking its range.
 fn set_queue(q: &mut QueueSpec, key: &str, text: &str) -> Result<(), String> {
     let n: u32 = text
         .parse()

@@ -1,9 +1,9 @@
-//! Experiment files: TOML, with everything that is wrong told at once, each with line, column, the
-//! field and the nearest right word.
+//! Reads experiment files in TOML. All faults are reported at once, each with line, column, field
+//! and the nearest valid word.
 //!
-//! Words of schedulers, devices, machines and workloads are read by what reads them on a command
-//! line ([`seekwell::words`]); here is only what a file has beyond it: tables, lists that are grids,
-//! and paths that begin at the file's own folder.
+//! The command-line parser ([`seekwell::words`]) reads the names of schedulers, devices, machines
+//! and workloads. This module adds what only files have: tables, lists that form grids, and paths
+//! relative to the file's folder.
 
 mod grid;
 mod machine;
@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Largest experiment file read, bytes: embedded job files and presets are part of it.
+/// Size limit for experiment files in bytes, including embedded job files and presets.
 pub const TEXT_MAX: usize = 16 << 20;
 
 impl Experiment {
-    /// Reads an experiment file; paths in it begin at `dir`, the folder that it is in.
+    /// Reads an experiment file; relative paths in it start at `dir`, the file's folder.
     ///
     /// # Errors
-    /// Everything that is wrong with it, in the order of the text.
+    /// All faults, in text order.
     pub fn from_toml(text: &str, dir: &Path) -> Result<Experiment, Faults> {
         let (design, places) = design(text, dir)?;
         expand(design, &places, text)
@@ -43,7 +43,7 @@ impl Design {
     /// Reads an experiment file without expanding it; see [`Experiment::from_toml`].
     ///
     /// # Errors
-    /// Everything that is wrong with its parts.
+    /// All faults of its parts.
     pub fn from_toml(text: &str, dir: &Path) -> Result<Design, Faults> {
         design(text, dir).map(|read| read.0)
     }
@@ -77,19 +77,19 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
     faults.or((design, places))
 }
 
-/// What is read so far.
+/// The state of the reader.
 struct Reader<'t> {
     text: &'t str,
-    /// Where lines begin, bytes.
+    /// Byte offsets of the line starts.
     lines: Vec<usize>,
     dir: PathBuf,
     design: Design,
     places: Places,
-    /// A state for devices that have one and do not say which.
+    /// State for devices that have states and do not name one.
     state: Option<String>,
-    /// The kernel that schedulers and machines are of, where it is said for all.
+    /// The kernel for all schedulers and machines, if the file names one.
     kernel: Option<Kernel>,
-    /// Schedulers as they were typed.
+    /// Schedulers as typed.
     typed: Vec<TypedScheduler>,
     faults: Faults,
 }
@@ -121,7 +121,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Line and column of a byte.
+    /// Line and column of a byte offset.
     fn place(&self, byte: usize) -> Place {
         let line = self.lines.partition_point(|l| *l <= byte).max(1);
         let before = self
@@ -138,7 +138,7 @@ impl<'t> Reader<'t> {
         self.place(v.span().start)
     }
 
-    /// The entries of a table in the order of the file.
+    /// The entries of a table, in file order.
     fn entries<'v, 'a>(&self, table: &'v DeTable<'a>) -> Vec<Entry<'v, 'a>> {
         let mut all: Vec<_> = table.iter().collect();
         all.sort_by_key(|(k, _)| k.span().start);
@@ -154,7 +154,8 @@ impl<'t> Reader<'t> {
     }
 
     fn file(&mut self, table: &DeTable<'_>) {
-        // Before the schedulers, wherever it stands: their versions follow from it.
+        // The kernel is read first, wherever it stands, because the schedulers' versions depend on
+        // it.
         if let Some(DeValue::Table(t)) = table.get("experiment").map(Spanned::get_ref)
             && let Some(v) = t.get("kernel")
         {
@@ -176,7 +177,7 @@ impl<'t> Reader<'t> {
                         .chain(FACTORS.iter().copied())
                         .collect();
                     let what = "there is no such table";
-                    // Settings that stand above `[experiment]` are meant for it.
+                    // Settings above `[experiment]` probably belong into it.
                     if top::SETTINGS.iter().any(|s| s.0 == e.key) {
                         let what = "stands in [experiment]: write it below that line";
                         self.bad(e.at, e.key, what);
@@ -189,7 +190,7 @@ impl<'t> Reader<'t> {
         self.finish();
     }
 
-    /// Takes a factor or a list of picks, under whatever of its names.
+    /// Reads a factor or a list of picks, under any of its names.
     fn factor(&mut self, e: Entry<'_, '_>, prefix: &str) -> bool {
         let path = format!("{prefix}{}", e.key);
         match e.key {
@@ -204,7 +205,7 @@ impl<'t> Reader<'t> {
         true
     }
 
-    /// One, or each of a list, with its path.
+    /// Reads a single value, or each value of a list with its path.
     fn each(
         &mut self,
         e: Entry<'_, '_>,
@@ -221,7 +222,7 @@ impl<'t> Reader<'t> {
                     );
                 }
                 for (i, v) in list.iter().enumerate() {
-                    // The first is 1, as people count.
+                    // Users count from 1.
                     let one = format!("{path}[{}]", i + 1);
                     read(self, &one, self.at(v), v);
                 }
@@ -236,7 +237,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Tables of a file beside `[experiment]`.
+/// Tables of a file besides `[experiment]`.
 pub(super) const FACTORS: &[&str] = &[
     "device",
     "devices",

@@ -1,4 +1,4 @@
-//! Devices and schedulers of a file.
+//! Reads the devices and schedulers of a file.
 
 use super::grid::{Axis, added};
 use super::value::{Switch, Text, kind};
@@ -13,16 +13,16 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Largest preset file read.
+/// Size limit for preset files, in bytes.
 const PRESET_MAX: u64 = 1 << 20;
-/// Files that a device names, directly and through others, at most.
+/// Largest number of files that a device names, directly or through other files.
 const PRESETS_MAX: usize = 64;
 
-/// Sets the state of a drive that has one and does not say which.
+/// Sets the state of a drive that has states and does not name one.
 ///
 /// # Errors
-/// The device is put together of others, and one of them has a state that nobody says: it is not
-/// passed on to members, which have their own words.
+/// The device is composed of others, and a member with states does not name one. The state is not
+/// passed on, because each member has its own options.
 pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), String> {
     let described = |text: &str| with_files(&device.files, || describe(text));
     let typed = |p: &seekwell_device::Param| p.source == seekwell_device::Source::Override;
@@ -43,7 +43,7 @@ pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), Stri
     }
 }
 
-/// The drives that a device is put together of, as its text has them.
+/// The member drives of a composed device, as in its text.
 fn members(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     for word in ["of=", "over="] {
@@ -81,8 +81,7 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
     text.split(split).filter(|w| w.ends_with(".toml"))
 }
 
-/// The preset files that stand in `dir` under the names that a text names them with, and those
-/// that they name.
+/// The preset files in `dir` that a text names, and the files that those name.
 fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut todo: Vec<String> = paths(text).map(str::to_owned).collect();
@@ -99,7 +98,7 @@ fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// A value behind a comma of a device's notation.
+/// A value that follows a comma in a device's notation.
 fn guarded(value: &str) -> String {
     let bare = seekwell_device::spec::bare(value) != value.trim();
     match value.contains(',') && !bare {
@@ -109,7 +108,7 @@ fn guarded(value: &str) -> String {
 }
 
 impl Reader<'_> {
-    /// A device with the texts of its files, those in the experiment's folder first.
+    /// A device with the texts of its files; files in the experiment's folder take precedence.
     fn typed_device(
         &self,
         text: &str,
@@ -164,7 +163,7 @@ impl Reader<'_> {
                 "says not which: add use = \"hdd:hitachi-7k200\"; `seekwell devices` lists all";
             self.bad(at, field, what);
         }
-        // Each by itself first: what is wrong with one is told at its place.
+        // Check each one separately first, so that a fault is reported at its own position.
         let mut good = Vec::new();
         for u in uses {
             let f = format!("{field}.use");
@@ -223,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts schedulers in, as typed.
+    /// Adds schedulers as typed.
     fn typed_schedulers(&mut self, field: &str, at: Place, text: &str) -> Vec<SchedulerSpec> {
         let typed = words::schedulers_in(text, self.kernel.as_ref());
         let typed = self.faults.take(at, field, typed).unwrap_or_default();
@@ -260,7 +259,7 @@ impl Reader<'_> {
                 ("name", _) => name = self.text(&f, e.value),
                 ("axes", _) => given = self.map(&f, e.value),
                 ("version", _) => versions = self.texts(&f, e.value, Switch::Word),
-                // Where a tunable has the name of one of these keys.
+                // For a tunable with the same name as one of these keys.
                 ("tunables", DeValue::Table(t)) => set.extend(self.entries(t)),
                 _ => set.push(e),
             }
@@ -276,7 +275,7 @@ impl Reader<'_> {
                 bases.extend(self.typed_schedulers(&f, u.at, &u.text));
             }
             for v in &versions {
-                // `cfq:slice_idle=0` has its version behind the name.
+                // In `cfq:slice_idle=0` the version belongs behind the name.
                 let (head, rest) = match u.text.split_once(':') {
                     Some((head, rest)) => (head, format!(":{rest}")),
                     None => (&*u.text, String::new()),

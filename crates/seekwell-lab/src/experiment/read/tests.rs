@@ -13,7 +13,7 @@ fn faults(text: &str) -> String {
     }
 }
 
-/// What is wrong is told with these words, and nothing else is told.
+/// The faults contain exactly these words.
 fn told(text: &str, words: &[&str]) {
     let said = faults(text);
     for w in words {
@@ -22,7 +22,7 @@ fn told(text: &str, words: &[&str]) {
     assert_eq!(said.lines().count(), words.len(), "{said}");
 }
 
-/// The parts of a file that have to be there.
+/// The required parts of a file.
 const REST: &str = "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\nworkload = 'hdparm'\n";
 
 fn names(e: &Experiment) -> Vec<&str> {
@@ -331,7 +331,7 @@ fn paths_begin_at_the_folder_of_the_file() {
         WorkloadSpec::Fio { includes, .. } if includes.len() == 1));
     let primary = |i: usize| &*e.cells[i].cell.primary.name;
     assert_eq!((primary(1), primary(2)), ("block io mean", "duration"));
-    // Written, it needs the folder no more, but for the trace.
+    // The written file needs its folder only for the trace.
     let stored = e.to_toml();
     assert_eq!(e.stored(), stored, "what was written is not complete");
     let alone = format!("# mine\n{REST}");
@@ -388,7 +388,7 @@ fn what_runs_beside_is_part_of_a_run() {
     );
 }
 
-/// The same cells, treatments, runs and rules.
+/// Both have the same cells, treatments, runs and rules.
 fn same(a: &Experiment, b: &Experiment) {
     assert_eq!(a.about, b.about);
     assert_eq!(a.treatments, b.treatments);

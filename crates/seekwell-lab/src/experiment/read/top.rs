@@ -1,4 +1,4 @@
-//! `[experiment]`: what it is called, how runs are repeated and judged; and picks.
+//! Reads `[experiment]` (name, repetition and judgement) and picks.
 
 use super::Reader;
 use super::value::{Switch, kind};
@@ -11,7 +11,7 @@ use seekwell_core::foreign;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Settings of `[experiment]` with what they are, for the schema and the documentation.
+/// Settings of `[experiment]` with descriptions, for the schema and the documentation.
 pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
     ("name", "What it is called: results are found by it."),
     ("description", "What it is for, in a sentence."),
@@ -62,7 +62,7 @@ pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// States of a drive.
+/// The states of a drive.
 pub(in crate::experiment) const STATES: &[(&str, &str)] = &[
     ("fresh", "fresh"),
     ("filled", "filled"),
@@ -70,23 +70,23 @@ pub(in crate::experiment) const STATES: &[(&str, &str)] = &[
     ("steady", "steady"),
 ];
 
-/// Rules that end a cell.
+/// The rules that can end a cell.
 pub(in crate::experiment) const STOPS: &[(&str, StopRule)] = &[
     ("width", StopRule::Width),
     ("decided", StopRule::Decided),
     ("fixed", StopRule::Fixed),
 ];
 
-/// Orders of runs.
+/// The orders of runs.
 pub(in crate::experiment) const ORDERS: &[(&str, Order)] = &[
     ("interleaved", Order::Interleaved),
     ("sequential", Order::Sequential),
 ];
 
-/// Letters of a name, at most.
+/// Length limit for a name, in characters.
 pub(in crate::experiment) const NAME_MAX: usize = 100;
 
-/// What a pick may say.
+/// Keys of a pick.
 pub(in crate::experiment) const PICKS: &[&str] = &["device", "scheduler", "workload", "machine"];
 
 impl Reader<'_> {
@@ -166,7 +166,7 @@ impl Reader<'_> {
                     self.places.reference = self.at(v);
                     self.design.reference = self.text(f, v);
                 }
-                // Read before everything else.
+                // The kernel was read before everything else.
                 "kernel" => {}
                 _ if self.factor(e, "experiment.") => {}
                 key => {
@@ -190,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A share between two bounds, neither of which it may be.
+    /// A fraction strictly between two bounds.
     fn within(&mut self, field: &str, v: &Spanned<DeValue<'_>>, lo: f64, hi: f64) -> Option<f64> {
         let x = self.share(field, v)?;
         if x > lo && x < hi {
@@ -205,7 +205,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Sets the least and the largest number; true: just so many.
+    /// Sets the minimum and maximum number of repeats; returns true if the number is fixed.
     fn repeats(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<bool> {
         let range = (1, u64::from(REPEATS_MAX));
         let small = |n: u64| u32::try_from(n).unwrap_or(REPEATS_MAX);
@@ -251,7 +251,7 @@ impl Reader<'_> {
                         _ => {}
                     }
                 }
-                // As they were both written.
+                // The minimum and maximum exactly as written.
                 for (key, side) in [("min", &mut min), ("max", &mut max)] {
                     if let Some(DeValue::Integer(i)) = t.get(key).map(Spanned::get_ref)
                         && let Ok(n) = i.as_str().parse()
@@ -337,8 +337,7 @@ impl Reader<'_> {
         list.extend(picks);
     }
 
-    /// What needs the whole file.
-    /// The kernel of all of it.
+    /// Reads the kernel for the whole file.
     pub(super) fn kernel(&mut self, v: &Spanned<DeValue<'_>>) {
         const FIELD: &str = "experiment.kernel";
         if let Some(text) = self.text(FIELD, v) {
@@ -371,7 +370,7 @@ impl Reader<'_> {
     }
 }
 
-/// 1 - x, without the dust of the last digits.
+/// 1 - x, without floating-point noise in the last digits.
 pub(in crate::experiment) fn complement(x: f64) -> f64 {
     ((1.0 - x) * 1e12).round() / 1e12
 }

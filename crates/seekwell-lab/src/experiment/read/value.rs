@@ -1,4 +1,4 @@
-//! Values of a file as texts, numbers and times.
+//! Reads values of a file as texts, numbers and times.
 
 use super::Reader;
 use crate::experiment::fault::Place;
@@ -6,24 +6,24 @@ use seekwell_workload::params::parse_time;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub text: String,
     pub at: Place,
 }
 
-/// How a switch is written where a text is wanted.
+/// How a boolean is converted to text.
 #[derive(Clone, Copy)]
 pub(super) enum Switch {
-    /// yes, no.
+    /// yes or no.
     Word,
-    /// 1, 0.
+    /// 1 or 0.
     Digit,
 }
 
 impl Reader<'_> {
-    /// A text, or a number or switch as one would type it.
+    /// A string, or a number or boolean as one would type it.
     pub(super) fn scalar(&self, v: &DeValue<'_>, switch: Switch) -> Option<String> {
         Some(match v {
             DeValue::String(s) => s.clone().into_owned(),
@@ -41,7 +41,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A value, or each of a list: the grid of a parameter.
+    /// One value, or each value of a list (a parameter's grid).
     pub(super) fn texts(
         &mut self,
         field: &str,
@@ -77,7 +77,7 @@ impl Reader<'_> {
         out
     }
 
-    /// A text that is no list.
+    /// A string; lists are rejected.
     pub(super) fn text(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = match v.get_ref() {
             DeValue::String(s) => Some(s.clone().into_owned()),
@@ -90,7 +90,7 @@ impl Reader<'_> {
         text
     }
 
-    /// A text, or a list of them.
+    /// A string, or a list of strings.
     pub(super) fn list(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Vec<Text> {
         match v.get_ref() {
             DeValue::Array(list) => {
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Texts by name.
+    /// Strings by name.
     pub(super) fn map(
         &mut self,
         field: &str,
@@ -147,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A whole number from `min` to `max`.
+    /// An integer from `min` to `max`.
     pub(super) fn whole(
         &mut self,
         field: &str,
@@ -175,13 +175,13 @@ impl Reader<'_> {
         fits
     }
 
-    /// A share: 0.02, or "2 %".
+    /// A fraction: 0.02 or "2 %".
     pub(super) fn share(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<f64> {
         let text = self.scalar(v.get_ref(), Switch::Word).unwrap_or_default();
         let percent = text.strip_suffix('%').map(str::trim_end);
         let of = percent.unwrap_or(&text).replace('_', "");
         let share = of.parse::<f64>().ok().map(|x| match percent {
-            // Two per cent are 0.02, not 0.020000000000000004.
+            // 2 % must be 0.02, not 0.020000000000000004.
             Some(_) => format!("{of}e-2").parse().unwrap_or(x / 100.0),
             None => x,
         });
@@ -193,7 +193,7 @@ impl Reader<'_> {
         share
     }
 
-    /// A time with its unit, ns.
+    /// A time with its unit, in ns.
     pub(super) fn time(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<u64> {
         let text = self.scalar(v.get_ref(), Switch::Word).unwrap_or_default();
         let ns = parse_time(text.trim());
@@ -207,7 +207,7 @@ impl Reader<'_> {
         ns
     }
 
-    /// A time of at least a second, whole seconds.
+    /// A time of at least a second, in whole seconds.
     pub(super) fn seconds(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<u64> {
         let ns = self.time(field, v)?;
         if ns == 0 || ns % 1_000_000_000 != 0 {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Some(ns / 1_000_000_000)
     }
 
-    /// One of some words.
+    /// One of several words.
     pub(super) fn word<T: Copy>(
         &mut self,
         field: &str,
@@ -237,7 +237,7 @@ impl Reader<'_> {
     }
 }
 
-/// What sort of value it is, for messages.
+/// The type of a value, for messages.
 pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
     match v {
         DeValue::String(_) => "a text",
@@ -250,7 +250,7 @@ pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// A value as it stands there, if it is short, for messages.
+/// The value as written if it is short, for messages.
 fn said(v: &Spanned<DeValue<'_>>) -> String {
     match v.get_ref() {
         DeValue::String(s) if s.chars().count() <= 40 => format!("`{s}`"),

@@ -1,4 +1,4 @@
-//! Workloads of a file: scripts, fio job files, traces.
+//! Reads the workloads of a file: scripts, fio job files, traces.
 
 use super::grid::{Axis, Point, added};
 use super::value::{Switch, kind};
@@ -15,7 +15,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Keys of every workload, with what they are.
+/// Keys of every workload, with descriptions.
 pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     (
         "use",
@@ -38,14 +38,14 @@ pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     ),
 ];
 
-/// Further keys of a fio job file.
+/// Additional keys of a fio job file.
 pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
     ("text", "The job file's text, in place of the file."),
     ("includes", "Texts of the files it includes, by name."),
     ("variables", "Values of the variables it asks for."),
 ];
 
-/// Further keys of a trace.
+/// Additional keys of a trace.
 pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     (
         "mode",
@@ -91,24 +91,24 @@ pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     ),
 ];
 
-/// What to do with records behind the end of the device.
+/// How to treat records beyond the end of the device.
 pub(in crate::experiment) const FITS: &[(&str, Fit)] =
     &[("strict", Fit::Strict), ("wrap", Fit::Wrap)];
 
-/// Which event of a block trace is replayed.
+/// Which events of a block trace are replayed.
 pub(in crate::experiment) const STREAMS: &[(&str, Stream)] =
     &[("queue", Stream::Queue), ("issue", Stream::Issue)];
 
-/// Suffixes of fio job files.
+/// Extensions of fio job files.
 const JOBS: &[&str] = &["fio", "ini", "job"];
 
-/// Is it the name of a fio job file?
+/// Whether the text is the name of a fio job file.
 pub(in crate::experiment) fn is_job(text: &str) -> bool {
     let suffix = Path::new(text).extension().and_then(|s| s.to_str());
     suffix.is_some_and(|s| JOBS.contains(&s))
 }
 
-/// What all workloads have.
+/// The settings that all workloads have.
 #[derive(Default)]
 struct Common {
     name: Option<String>,
@@ -119,7 +119,7 @@ struct Common {
 }
 
 impl Reader<'_> {
-    /// A workload in one word: with parameters, or a job file of this folder.
+    /// A workload in one word: a name with parameters, or a job file in this folder.
     fn typed_workload(&self, text: &str) -> Result<WorkloadSpec, SpecErrors> {
         let text = text.trim();
         if is_job(text) {
@@ -128,7 +128,7 @@ impl Reader<'_> {
         words::workload(text, &[])
     }
 
-    /// What runs beside: `loop:` before it, if it is to be begun again whenever it ends.
+    /// A background workload; the prefix `loop:` restarts it whenever it ends.
     fn typed_beside(&self, text: &str) -> Result<BesideSpec, SpecErrors> {
         let text = text.trim();
         let inner = text.strip_prefix(words::LOOP);
@@ -140,7 +140,7 @@ impl Reader<'_> {
         Ok(beside)
     }
 
-    /// A path from the experiment's folder on.
+    /// Resolves a path against the experiment's folder.
     fn path(&self, text: &str) -> String {
         self.dir.join(text).display().to_string()
     }
@@ -184,7 +184,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes what all workloads have; the rest is left.
+    /// Reads the settings that all workloads have, and leaves the other keys.
     fn common<'v, 'a>(
         &mut self,
         field: &str,
@@ -214,7 +214,7 @@ impl Reader<'_> {
         (all, rest)
     }
 
-    /// Puts a level in, if what is to decide can.
+    /// Adds a level if the requested metric is valid.
     fn add(&mut self, field: &str, at: Place, c: &Common, spec: WorkloadSpec, p: &Point) {
         if let Some((metric, at)) = &c.metric {
             let parsed = Primary::parse(metric, &spec);
@@ -241,7 +241,7 @@ impl Reader<'_> {
         for e in rest {
             match (e.key, e.value.get_ref()) {
                 ("use", _) => uses = self.texts(&format!("{field}.use"), e.value, Switch::Word),
-                // Where a parameter has the name of one of these keys.
+                // For a parameter with the same name as one of these keys.
                 ("params", DeValue::Table(t)) => entries.extend(self.entries(t)),
                 _ => entries.push(e),
             }
@@ -292,7 +292,7 @@ impl Reader<'_> {
                 for (name, _) in &bases {
                     if let Err(errors) = checked(&script(name, &one)) {
                         for mut error in errors.0 {
-                            // Together with others it may do.
+                            // The value may be valid in combination with others.
                             if error.field == "workload.params" || error.field == "params" {
                                 continue;
                             }
@@ -354,7 +354,7 @@ impl Reader<'_> {
                 includes,
                 variables,
             }),
-            // Whatever its name ends with.
+            // Read it as a job file, whatever its extension.
             None => seekwell_sim::spec::workload::job_file(&path),
         };
         let f = format!("{field}.fio");

@@ -1,8 +1,8 @@
-//! The part of the schema for experiments on this machine: a table `[host]`, the kernel's own
+//! The part of the schema for experiments on this machine: the table `[host]`, the kernel's own
 //! schedulers, and programs as workloads.
 //!
-//! Which schedulers and attributes a queue has is the kernel's business: known names are offered,
-//! others are taken.
+//! The running kernel determines the schedulers and attributes of a queue. The schema suggests
+//! known names and accepts others.
 
 use super::values::{TIME, scalar};
 use super::{closed, keys};
@@ -10,7 +10,7 @@ use seekwell_host::program::recipes;
 use seekwell_host::switch::settings::ATTRIBUTES;
 use serde_json::{Map, Value, json};
 
-/// Tables and lists of an experiment on a host, by key; all others are refused.
+/// Tables and lists of an experiment on a host, by key; all others are rejected.
 pub(super) fn top(experiment: Value) -> Value {
     let factor = |name: &str| {
         let one = json!({ "$ref": format!("#/definitions/{name}") });
@@ -83,7 +83,7 @@ pub(super) fn scheduler() -> Value {
     json!({ "anyOf": [name, table] })
 }
 
-/// A table with these keys, and tunables or parameters.
+/// A table with these keys and any tunables or parameters.
 fn open(properties: Map<String, Value>) -> Value {
     json!({
         "type": "object", "properties": properties, "additionalProperties": scalar(),

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 pub const TIME: &str =
     r"^ *(0|[0-9]+(\.[0-9]+)? *([nN][sS]|[uU][sS]|[mM][sS]|[sS]|[mM]|[mM][iI][nN]|[hH]|[dD])) *$";
 
-/// With a description.
+/// Adds a description.
 pub fn told(mut schema: Value, about: &str) -> Value {
     schema["description"] = json!(about);
     schema
 }
 
-/// A text in a pattern, taken as it is.
+/// Escapes a text for use in a pattern.
 pub fn quoted(text: &str) -> String {
     let special = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '='));
     let mut out = String::new();
@@ -27,7 +27,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Anything that is no list and no table.
+/// Anything except lists and tables.
 pub fn scalar() -> Value {
     json!({ "type": ["string", "number", "boolean"] })
 }
@@ -37,7 +37,7 @@ pub fn grid(value: Value) -> Value {
     json!({ "anyOf": [value, { "type": "array", "minItems": 1, "items": value }] })
 }
 
-/// Texts by name.
+/// Strings by name.
 pub fn texts() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
@@ -60,7 +60,7 @@ pub fn of_param(p: &Param) -> Value {
     of_kind(&p.kind)
 }
 
-/// A value of that kind.
+/// A value of this kind.
 pub fn of_kind(kind: &Kind) -> Value {
     match *kind {
         Kind::Count(min, max) => amount(r"^ *[0-9]+(\.[0-9]+)? *[kKmMgG]? *$", min, max),
@@ -88,11 +88,11 @@ pub fn of_kind(kind: &Kind) -> Value {
     }
 }
 
-/// The value of a tunable, a grid where wanted.
+/// The value of a tunable, or a grid of values if possible.
 pub fn of_tunable(t: &Tunable) -> Value {
     match t.kind {
         TunableKind::Text => grid(scalar()),
-        // Nothing can be written to it.
+        // A read-only tunable accepts no value.
         TunableKind::ReadOnly => json!({ "not": {} }),
         TunableKind::Bool => grid(json!({ "anyOf": [
             { "type": "boolean" },
@@ -105,7 +105,7 @@ pub fn of_tunable(t: &Tunable) -> Value {
     }
 }
 
-/// What a tunable does.
+/// Description of a tunable.
 pub fn about(t: &Tunable) -> String {
     let unit = match t.unit {
         "" => String::new(),

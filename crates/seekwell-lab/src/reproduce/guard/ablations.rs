@@ -1,7 +1,7 @@
-//! Guard c: a claimed cause taken out must take its effect out. First the demo of each cause, where
-//! nothing else happens, then the published test itself: our prediction of the difference, and what
-//! is left of it without the cause. Where the prediction has no difference there is nothing to take
-//! out, and that is said.
+//! Robustness check c: removing a claimed cause must remove its effect. It first runs the demo of
+//! each cause, which shows nothing else. Then it runs the published test: our prediction of the
+//! difference, and the difference that remains without the cause. If the prediction shows no
+//! difference, there is nothing to remove, and the result says so.
 
 use super::{Bench, GuardError, Kept, Line, hash, made};
 use crate::demo;
@@ -11,12 +11,12 @@ use seekwell::{RunSpec, WorkloadSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A difference of less is none.
+/// A smaller difference counts as none.
 const NONE: f64 = 0.05;
-/// What is left may be this share of the difference.
+/// Largest fraction of the difference that may remain.
 const LEFT: f64 = 0.25;
 
-/// A cause that can be taken out of a published test.
+/// A cause that can be removed from a published test.
 struct Cause {
     group: &'static str,
     publication: &'static str,
@@ -24,18 +24,18 @@ struct Cause {
     /// Start of the published test's name.
     test: &'static str,
     metric: &'static str,
-    /// The schedulers that it sets apart.
+    /// The two schedulers that the cause separates.
     pair: (&'static str, &'static str),
-    /// What of the run stands for the cause, beyond the quick form.
+    /// The addition to the quick form that represents the cause.
     with: &'static str,
     on: fn(&mut RunSpec),
-    /// What takes it out.
+    /// How the cause is removed.
     without: &'static str,
     off: fn(&mut RunSpec),
 }
 
 impl Cause {
-    /// The published test that it is claimed for.
+    /// The published test for which the cause is claimed.
     fn found(&self) -> Option<(&'static Publication, Published)> {
         let p = PUBLICATIONS.iter().find(|p| p.name == self.publication)?;
         let own = |o: &Published| {
@@ -157,43 +157,43 @@ const CAUSES: &[Cause] = &[
     },
 ];
 
-/// What taking a cause out did to a published test.
+/// Result of removing a cause from a published test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Taken {
     /// Group of effects.
     pub group: &'static str,
     /// System and test.
     pub test: String,
-    /// The pair.
+    /// The pair of schedulers.
     pub pair: String,
-    /// First over second, as published.
+    /// Published ratio, first divided by second.
     pub published: f64,
-    /// What the run has beyond the quick form; empty: nothing.
+    /// The addition to the quick form; empty if there is none.
     pub with: &'static str,
-    /// What takes the cause out.
+    /// How the cause is removed.
     pub without: &'static str,
-    /// Ours with the cause.
+    /// Our ratio with the cause.
     pub on: Option<f64>,
-    /// Ours without it.
+    /// Our ratio without the cause.
     pub off: Option<f64>,
 }
 
-/// What came of it.
+/// Outcome of removing a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Left {
-    /// The difference is gone.
+    /// The difference disappeared.
     Removed,
-    /// Part of it is left.
+    /// Part of the difference remains.
     Stays,
-    /// The prediction has no difference with the cause.
+    /// The prediction shows no difference even with the cause.
     NothingToRemove,
     /// A run failed.
     NotRun,
 }
 
 impl Left {
-    /// In words.
+    /// The outcome in words.
     pub fn said(self) -> &'static str {
         match self {
             Left::Removed => "removed",
@@ -205,7 +205,7 @@ impl Left {
 }
 
 impl Taken {
-    /// What is left of the difference.
+    /// How much of the difference remains.
     pub fn left(&self) -> Left {
         let Some((on, off)) = self.on.zip(self.off) else {
             return Left::NotRun;
@@ -225,30 +225,30 @@ impl Taken {
 pub struct Demonstrated {
     /// Group of effects.
     pub group: &'static str,
-    /// What is claimed as the cause.
+    /// The claimed cause.
     pub why: &'static str,
     /// Name of the demo.
     pub demo: String,
-    /// What it checks, with numbers; does it hold?
+    /// Its checks with numbers, and whether each holds.
     pub checks: Vec<(String, bool)>,
 }
 
-/// What the guard found.
+/// Result of the check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ablated {
-    /// By demo.
+    /// Results of the demos.
     pub demos: Vec<Demonstrated>,
-    /// By published test.
+    /// Results of the published tests.
     pub tests: Vec<Taken>,
 }
 
-/// The name in `... (demo NAME)`.
+/// The demo's name in `... (demo NAME)`.
 fn demo_of(ablation: &str) -> Option<&str> {
     let (_, rest) = ablation.split_once("(demo ")?;
     rest.strip_suffix(')')
 }
 
-/// The demos of all causes that are claimed for these publications.
+/// Runs the demos of all causes claimed for these publications.
 fn demos(names: &[&str], bench: &Bench<'_>) -> Result<Vec<Demonstrated>, GuardError> {
     let mut all = Vec::new();
     let named = PUBLICATIONS.iter().filter(|p| names.contains(&p.name));
@@ -273,7 +273,7 @@ fn demos(names: &[&str], bench: &Bench<'_>) -> Result<Vec<Demonstrated>, GuardEr
     Ok(all)
 }
 
-/// The runs of a cause: the two schedulers in the one cell.
+/// The runs of a cause: two schedulers in one cell.
 fn changed(
     p: &Publication,
     own: &Published,
@@ -303,7 +303,7 @@ fn changed(
     Ok(e)
 }
 
-/// Ours, first over second.
+/// Our ratio, first divided by second.
 fn ratio(own: &Published, line: &Line, pair: (&str, &str)) -> Option<f64> {
     let sides = line.figures.first()?;
     let of = |name: &str| {
@@ -314,10 +314,10 @@ fn ratio(own: &Published, line: &Line, pair: (&str, &str)) -> Option<f64> {
     Some(ratio).filter(|r| r.is_finite() && *r > 0.0)
 }
 
-/// Takes causes out, or reads what was made before.
+/// Removes causes, or reads earlier results.
 ///
 /// # Errors
-/// Stopped, or a run or what was made cannot be.
+/// The check was stopped, a run failed, or a result cannot be stored.
 pub fn ablated(names: &[&str], bench: &Bench<'_>, kept: &mut Kept) -> Result<Ablated, GuardError> {
     let mut tests = Vec::new();
     for cause in CAUSES.iter().filter(|c| names.contains(&c.publication)) {
@@ -341,7 +341,7 @@ pub fn ablated(names: &[&str], bench: &Bench<'_>, kept: &mut Kept) -> Result<Abl
     Ok(Ablated { demos, tests })
 }
 
-/// What was made before by the same runs of the tests of a publication.
+/// Earlier results of the same runs for a publication's tests.
 pub fn known(p: &Publication, kept: &Kept) -> Vec<Taken> {
     let own = CAUSES.iter().filter(|c| c.publication == p.name);
     own.filter_map(|cause| {
@@ -355,12 +355,12 @@ pub fn known(p: &Publication, kept: &Kept) -> Vec<Taken> {
     .collect()
 }
 
-/// How many causes can be taken out of tests of a publication.
+/// Number of causes that can be removed from a publication's tests.
 pub fn causes(p: &Publication) -> usize {
     CAUSES.iter().filter(|c| c.publication == p.name).count()
 }
 
-/// The runs of a test with a cause, or without.
+/// The runs of a test, with or without a cause.
 struct Variant<'a> {
     own: &'a Published,
     runs: Experiment,
@@ -368,7 +368,7 @@ struct Variant<'a> {
     what: String,
 }
 
-/// One, with and without.
+/// Runs one cause, with and without.
 fn taken(
     cause: &Cause,
     take: &mut dyn FnMut(&Variant<'_>) -> Result<Line, GuardError>,

@@ -1,14 +1,15 @@
-//! Guard a: every estimated constant a quarter less and a quarter more, one at a time and all
-//! together, with the scores as distributions. A score that is above the 90th percentile of its own
-//! cloud is overtuned: it hangs on constants that nobody knows so well.
+//! Robustness check a: every estimated constant is reduced and raised by a quarter, one at a time
+//! and all together. The scores become distributions. A score above the 90th percentile of its own
+//! distribution is overtuned: it depends on constants that are not known so precisely.
 //!
-//! Constants are found, not listed: whatever a preset or a machine marks as estimated or fitted,
-//! the processor times of programs, and the memory that a machine has in use. A constant moves only
-//! the runs that it can touch; the others keep their figures. Runs are those of the quick form that
-//! a scored difference hangs on, smaller still ([`SMALLER`]), the nominal one as well.
+//! Constants are found automatically: all that a preset or machine marks as estimated or fitted,
+//! the processor times of programs, and the memory that a machine has in use. A constant changes
+//! only the runs that it can affect; the others keep their figures. The runs are those of the quick
+//! form that scored differences depend on, reduced further ([`SMALLER`]), for the nominal constants
+//! as well.
 //!
-//! Left out: constants of the kernel's model one by one. Those that are processor times move with the
-//! machine's factor; the others that are estimated (`seekwell-stack`, constants.rs) do not move.
+//! Constants of the kernel's model are not varied one by one. Those that are processor times change
+//! with the machine's factor. Other estimated ones (`seekwell-stack`, constants.rs) do not change.
 
 use super::{Bench, Figures, GuardError, Kept, Line, Score, hash, made, over};
 use crate::experiment::{CellPlan, Experiment};
@@ -22,21 +23,21 @@ use seekwell_device::{Source, Value, describe};
 use seekwell_stack::CONSTANTS;
 use serde::Serialize;
 
-/// By how much constants move.
+/// Relative change of the constants.
 pub const BY: f64 = 0.25;
-/// Draws of all constants together, unless said otherwise.
+/// Default number of joint draws.
 pub const DRAWS: u32 = 50;
-/// What is smaller than in the quick form: a hundred such forms are run. The workload's script, its
-/// parameter, and the value; the figures are rates.
+/// Parameters that are smaller than in the quick form, because about a hundred such forms are run.
+/// Script, parameter and value; the figures are rates.
 pub const SMALLER: [(&str, &str, &str); 4] = [
     ("compilebench", "trees", "2"),
     ("pgbench", "transactions", "600"),
     ("fs-mark", "files", "80"),
     ("tiobench", "random", "125"),
 ];
-/// Groups of effects that are left out: H takes a quarter of the time, and has no skill to lose.
+/// Groups of effects that are left out. H takes a quarter of the time and has no skill to lose.
 pub const LEFT_OUT: [&str; 1] = ["H"];
-/// How often a joint draw that no device can have is drawn again.
+/// How often an impossible joint draw is repeated.
 const AGAIN: u64 = 100;
 
 /// What a constant belongs to.
@@ -46,7 +47,7 @@ enum On {
     Device { spec: String, key: String },
     /// The speed of a machine's cores.
     Cpu(String),
-    /// Memory that a machine has in use beside its page cache, bytes.
+    /// Memory that a machine has in use besides its page cache, in bytes.
     Used(String, u64),
     /// A processor time of a program.
     Program { script: String, key: String },
@@ -55,11 +56,11 @@ enum On {
 /// An estimated constant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Constant {
-    /// What it is called: `hdd:hitachi-7k200 guard`.
+    /// Its name: `hdd:hitachi-7k200 guard`.
     pub name: String,
-    /// Its value, as it would be typed.
+    /// Its value, as one would type it.
     pub nominal: String,
-    /// Where it comes from.
+    /// Its source.
     pub source: String,
     #[serde(skip)]
     on: On,
@@ -76,7 +77,7 @@ fn params(spec: &RunSpec) -> Option<(&String, &std::collections::BTreeMap<String
     }
 }
 
-/// `900us`, in nanoseconds.
+/// Parses a time such as `900us` into nanoseconds.
 fn time_ns(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     let (number, unit) = units
@@ -85,7 +86,7 @@ fn time_ns(text: &str) -> Option<f64> {
     Some(number.trim().parse::<f64>().ok()? * unit)
 }
 
-/// Memory in use beside the cache on machines of a kernel, bytes.
+/// Memory in use besides the cache, on machines with this kernel, in bytes.
 fn used_bytes(kernel: &str) -> Option<u64> {
     let at = match kernel {
         "3.4" => 1,
@@ -97,7 +98,7 @@ fn used_bytes(kernel: &str) -> Option<u64> {
     Some(mib.by_kernel[at] << 20)
 }
 
-/// All constants that are estimated or fitted of the machines, devices and programs of an experiment.
+/// All estimated or fitted constants of the machines, devices and programs of an experiment.
 pub fn constants(e: &Experiment) -> Vec<Constant> {
     let mut all: Vec<Constant> = Vec::new();
     let mut push = |c: Constant| {
@@ -169,7 +170,7 @@ pub fn constants(e: &Experiment) -> Vec<Constant> {
 }
 
 impl Constant {
-    /// Can it move the runs of this cell?
+    /// Whether the constant can affect the runs of this cell.
     fn touches(&self, plan: &CellPlan) -> bool {
         let first = plan.specs.first();
         match &self.on {
@@ -180,7 +181,7 @@ impl Constant {
                 .is_some_and(|(name, _)| name == script),
         }
     }
-    /// Moves it in a run, whose device was `device` before any moved.
+    /// Changes the constant in a run; `device` is the original device.
     fn set(&self, spec: &mut RunSpec, device: &str, factor: f64) {
         match &self.on {
             On::Device { key, .. } => {
@@ -226,7 +227,7 @@ impl Constant {
     }
 }
 
-/// Those constants that a run depends on, moved; cells that none touches are left out.
+/// The experiment with changed constants; cells that no constant affects are left out.
 fn moved(e: &Experiment, all: &[Constant], factors: &[f64]) -> Experiment {
     let mut e = e.clone();
     let touched = |plan: &CellPlan| {
@@ -249,7 +250,7 @@ fn moved(e: &Experiment, all: &[Constant], factors: &[f64]) -> Experiment {
     e
 }
 
-/// What stands in the way of an experiment's runs.
+/// The reason why an experiment's runs are impossible.
 fn impossible(e: &Experiment) -> Option<String> {
     let specs = e.cells.iter().filter_map(|c| c.specs.first());
     specs.into_iter().find_map(|s| {
@@ -262,9 +263,9 @@ fn impossible(e: &Experiment) -> Option<String> {
 /// A distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Draws.
+    /// Number of draws.
     pub draws: usize,
-    /// Least.
+    /// Minimum.
     pub min: f64,
     /// 10th percentile.
     pub p10: f64,
@@ -272,12 +273,12 @@ pub struct Spread {
     pub median: f64,
     /// 90th percentile.
     pub p90: f64,
-    /// Greatest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of values; `None`: there are none. Percentiles are interpolated.
+    /// The distribution of values, with interpolated percentiles; `None` without values.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut all = values.to_vec();
         all.sort_by(f64::total_cmp);
@@ -293,55 +294,55 @@ impl Spread {
     }
 }
 
-/// One constant moved alone.
+/// Result of changing one constant alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Single {
-    /// Which.
+    /// The constant.
     pub constant: Constant,
-    /// A quarter less, then a quarter more; `None`: it cannot be that (`why`).
+    /// Scores with a quarter less and a quarter more; `None` if impossible (`why`).
     pub scores: [Option<Score>; 2],
-    /// Why runs failed, or could not be.
+    /// Why runs failed or are impossible.
     pub why: Vec<String>,
 }
 
-/// A score beside its cloud.
+/// A score and its distribution.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cloud {
     /// `skill`, `skill A`, `level`.
     pub what: String,
-    /// With the constants as they are.
+    /// Score with the nominal constants.
     pub nominal: f64,
-    /// With all of them moved.
+    /// Scores with all constants changed.
     pub spread: Spread,
-    /// The nominal is better than nine in ten of the others.
+    /// The nominal score is better than nine in ten of the others.
     pub overtuned: bool,
 }
 
-/// What the guard found.
+/// Result of the check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
-    /// How many constants move.
+    /// Number of constants that change.
     pub constants: usize,
-    /// One at a time; empty if only joint draws were asked for.
+    /// Results of single constants; empty if only joint draws were requested.
     pub singles: Vec<Single>,
-    /// With the constants as they are.
+    /// Score with the nominal constants.
     pub nominal: Score,
-    /// All moved together.
+    /// Scores with all constants changed together.
     pub clouds: Vec<Cloud>,
-    /// Joint draws that count.
+    /// Number of joint draws that count.
     pub draws: usize,
-    /// Of all that were tried, those in which runs failed: not counted.
+    /// Number of draws in which runs failed; these do not count.
     pub failed: usize,
-    /// Tests whose runs these are.
+    /// Number of tests whose runs were made.
     pub tests: usize,
-    /// Estimated constants of the kernel's model that do not move.
+    /// Estimated constants of the kernel's model that do not change.
     pub unmoved: Vec<&'static str>,
 }
 
-/// The runs of the quick form that a scored difference hangs on, smaller still.
+/// The runs of the quick form that scored differences depend on, reduced further.
 ///
 /// # Errors
-/// None, as a test holds: the files are the project's own.
+/// None in practice: the files are the project's own, and a test checks them.
 pub fn form(p: &Publication) -> Result<(Experiment, Vec<Published>), GuardError> {
     let mut e = p
         .experiment(true)
@@ -372,7 +373,7 @@ pub fn form(p: &Publication) -> Result<(Experiment, Vec<Published>), GuardError>
     Ok((e, published))
 }
 
-/// The factors of a joint draw, one a constant.
+/// The factors of a joint draw, one per constant.
 fn drawn(all: &[Constant], e: &Experiment, draw: u32) -> Result<Vec<f64>, GuardError> {
     for again in 0..AGAIN {
         let seed = u64::from(draw) << 8 | again;
@@ -390,11 +391,11 @@ fn drawn(all: &[Constant], e: &Experiment, draw: u32) -> Result<Vec<f64>, GuardE
     )))
 }
 
-/// Moves them, `draws` times all together and then each alone, unless only `joint` is asked for; or
-/// reads what was made before.
+/// Changes the constants: `draws` times all together, then each alone unless `joint` is set.
+/// Earlier results are reused.
 ///
 /// # Errors
-/// Stopped, or what was made cannot be kept.
+/// The check was stopped, or a result cannot be stored.
 pub fn constants_moved(
     p: &Publication,
     bench: &Bench<'_>,
@@ -422,7 +423,7 @@ pub fn constants_moved(
     };
     let base: Figures = of(&e, "nominal")?.figures;
     let nominal = Score::of(&published, &base);
-    // The cloud first: it says most for its time.
+    // The joint draws come first, because they are the most informative for their time.
     let (mut scores, mut lost) = (Vec::new(), 0);
     for draw in 0..draws {
         let factors = drawn(&all, &e, draw)?;
@@ -477,7 +478,7 @@ pub fn constants_moved(
     })
 }
 
-/// Scores beside their clouds.
+/// Scores with their distributions.
 fn clouds(nominal: &Score, scores: &[Score]) -> Vec<Cloud> {
     let cloud = |what: String, own: Option<f64>, of: &dyn Fn(&Score) -> Option<f64>, less: bool| {
         let values: Vec<f64> = scores.iter().filter_map(of).collect();
@@ -560,7 +561,7 @@ mod tests {
                 assert!(!changed.cells.is_empty(), "{} touches nothing", c.name);
                 for plan in &changed.cells {
                     let first = &plan.specs[0];
-                    // Alike for all schedulers.
+                    // The change is the same for all schedulers.
                     assert!(plan.specs.iter().all(|s| s.device == first.device
                         && s.machine == first.machine
                         && s.workload == first.workload));

@@ -1,4 +1,5 @@
-//! What guards made, a line of JSON each: appended as it ends, read when a guard goes on.
+//! Stored results of the checks, one line of JSON each. Lines are appended as results arrive, and
+//! read when an interrupted check continues.
 
 use super::{Figures, GuardError};
 use serde::{Deserialize, Serialize};
@@ -7,16 +8,16 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What one variant gave.
+/// Result of one variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Hash of the runs.
     pub of: String,
-    /// Which variant.
+    /// Name of the variant.
     pub what: String,
     /// Figures.
     pub figures: Figures,
-    /// Numbers beside them, by name.
+    /// Additional numbers by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub more: BTreeMap<String, f64>,
     /// Why runs failed.
@@ -24,19 +25,19 @@ pub struct Line {
     pub failed: Vec<String>,
 }
 
-/// A file of them.
+/// A file of stored results.
 pub struct Kept {
     path: PathBuf,
     lines: Vec<Line>,
-    /// `None`: nothing was added yet.
+    /// The open file; `None` until a line is added.
     file: Option<File>,
 }
 
 impl Kept {
-    /// Reads what is there; a line that was cut off is left out.
+    /// Reads the existing lines; an incomplete line is skipped.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     pub fn open(path: &Path) -> Result<Kept, GuardError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -48,7 +49,7 @@ impl Kept {
             ..Kept::read(&text)
         })
     }
-    /// What a file of them says; one to read from only.
+    /// Parses the contents of such a file, for reading only.
     pub fn read(text: &str) -> Kept {
         let lines = text.lines().filter_map(|l| serde_json::from_str(l).ok());
         Kept {
@@ -57,14 +58,14 @@ impl Kept {
             file: None,
         }
     }
-    /// That of a variant, if the same runs gave it.
+    /// The stored result of a variant, if the same runs produced it.
     pub fn get(&self, of: &str, what: &str) -> Option<&Line> {
         self.lines.iter().find(|l| l.of == of && l.what == what)
     }
-    /// Adds one.
+    /// Adds a line.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The line cannot be written.
     pub fn add(&mut self, line: Line) -> Result<(), GuardError> {
         let failed = |e: std::io::Error| {
             let path = self.path.display();
@@ -83,7 +84,7 @@ impl Kept {
                     .create(true)
                     .open(&self.path)
                     .map_err(failed)?;
-                // What was cut off must not take the next line with it.
+                // An incomplete line must not corrupt the next one.
                 if file.metadata().map_err(failed)?.len() > 0 {
                     file.write_all(b"\n").map_err(failed)?;
                 }

@@ -1,9 +1,13 @@
-//! Guards on what predictions are worth: what is left of a score when the constants are others
-//! ([`constants`]), when labels mean nothing ([`permuted`]), when a cause is taken out
-//! ([`ablations`]), and when runs follow each other on one drive as they may have in the original
-//! ([`order`]). What each made is kept line by line, so that an interrupted one goes on.
+//! Robustness checks of the predictions. Each check measures the scores under one change:
 //!
-//! Left out: that no constant depends on a scheduler, which a test holds.
+//! - [`constants`]: other constants;
+//! - [`permuted`]: permuted scheduler labels;
+//! - [`ablations`]: a claimed cause is removed;
+//! - [`order`]: all runs on one drive, in the order that the original may have used.
+//!
+//! Results are stored line by line, so that an interrupted check can continue.
+//!
+//! A separate test checks that no constant depends on a scheduler.
 
 pub mod ablations;
 pub mod constants;
@@ -25,29 +29,29 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// A guard.
+/// A robustness check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
     /// Every estimated constant a quarter less and more, one at a time and all together.
     Constants,
-    /// Schedulers' labels exchanged within each test.
+    /// Scheduler labels permuted within each test.
     Permuted,
-    /// Claimed causes taken out.
+    /// Claimed causes removed.
     Ablations,
     /// Runs in the order of the columns on one drive.
     Order,
 }
 
 impl Guard {
-    /// All, in the order in which they are shown.
+    /// All checks, in the order in which they are shown.
     pub const ALL: [Guard; 4] = [
         Guard::Permuted,
         Guard::Constants,
         Guard::Ablations,
         Guard::Order,
     ];
-    /// As it is typed.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Guard::Constants => "constants",
@@ -56,10 +60,10 @@ impl Guard {
             Guard::Order => "order",
         }
     }
-    /// That of a name, or all.
+    /// The check with this name, or all.
     ///
     /// # Errors
-    /// There is none; says which there are.
+    /// There is no such check; the error lists the names.
     pub fn find(name: &str) -> Result<Vec<Guard>, String> {
         if name == super::ALL {
             return Ok(Guard::ALL.to_vec());
@@ -74,45 +78,45 @@ impl Guard {
     }
 }
 
-/// Why a guard gave nothing.
+/// Why a check has no result.
 #[derive(Error, Debug)]
 pub enum GuardError {
-    /// A signal; what was made is kept.
+    /// A signal arrived; the results so far are stored.
     #[error("stopped: what was made is kept, and the same command goes on with it")]
     Stopped,
-    /// Something could not be run or kept.
+    /// Something could not be run or stored.
     #[error("{0}")]
     Text(String),
 }
 
-/// What guards run with.
+/// Settings for the runs of the checks.
 pub struct Bench<'a> {
-    /// Runs at a time; `None`: one a core.
+    /// Number of parallel runs; `None` means one per core.
     pub threads: Option<usize>,
-    /// Ends it.
+    /// Token that stops the checks.
     pub cancel: &'a Cancel,
-    /// Is told of runs.
+    /// Receives progress reports.
     pub told: &'a dyn Told,
 }
 
-/// Figures of ours, by published test and its sides; `None`: not run, or failed.
+/// Our figures, by published test and its sides; `None` if not run or failed.
 pub type Figures = Vec<Vec<Option<f64>>>;
 
-/// What figures are worth.
+/// Score of a set of figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
-    /// Skill over all pairs that are scored; `None`: there are none.
+    /// Skill over all scored pairs; `None` if there are none.
     pub skill: Option<f64>,
-    /// By group of effects.
+    /// Skill by group of effects.
     pub groups: BTreeMap<String, f64>,
-    /// Median |ln (ours / published)| over disk tests that nothing was fitted to.
+    /// Median |ln (ours / published)| over disk tests to which nothing was fitted.
     pub level: Option<f64>,
-    /// Share of them within 35 %.
+    /// Fraction of these tests within 35 %.
     pub near: f64,
 }
 
 impl Score {
-    /// Of figures.
+    /// Computes the score of figures.
     pub fn of(published: &[Published], figures: &Figures) -> Score {
         let cells = cells(published, figures);
         let levels = level(&cells);
@@ -132,7 +136,7 @@ impl Score {
     }
 }
 
-/// Figures beside what was published.
+/// Pairs our figures with the published ones.
 pub(super) fn cells(published: &[Published], figures: &Figures) -> Vec<Cell> {
     let ours = |f: &Option<f64>| {
         f.map(|mean| Ours {
@@ -160,7 +164,7 @@ fn figures(published: &[Published], results: &results::Results) -> Figures {
     published.iter().map(ours).collect()
 }
 
-/// Runs an experiment, and what failed of it.
+/// Runs an experiment; returns its figures and failures.
 fn made(
     bench: &Bench<'_>,
     published: &[Published],
@@ -186,7 +190,7 @@ fn made(
     Ok((figures(published, &results), failed))
 }
 
-/// A short name of an experiment's runs, which changes with whatever may change them.
+/// A short hash of an experiment's runs; it changes with everything that can change the runs.
 pub(super) fn hash(e: &Experiment) -> String {
     let all: String = e
         .cells
@@ -196,7 +200,7 @@ pub(super) fn hash(e: &Experiment) -> String {
     format!("{:08x}", crc32fast::hash(all.as_bytes()))
 }
 
-/// Figures that were run now, and for the others those of another time.
+/// New figures, completed with figures of an earlier run.
 fn over(base: &Figures, now: &Figures) -> Figures {
     let side = |(b, n): (&Option<f64>, &Option<f64>)| n.or(*b);
     base.iter()

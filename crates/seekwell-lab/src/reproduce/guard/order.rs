@@ -1,11 +1,11 @@
-//! The original's order of runs: all tests of a system one after the other under the first
-//! scheduler of its table, then under the second, then the third, on one drive that keeps what was
-//! written to it and is never trimmed; beside the same runs each on a drive of its own, and one
-//! scheduler on a drive as new, in use, and long written at random. Flash drives only: a disk does not
-//! age by being written to, and its file system is made anew.
+//! The original's order of runs. All tests of a system run under the first scheduler of its table,
+//! then under the second, then under the third, on one drive. The drive keeps everything that was
+//! written to it and is never trimmed. For comparison, the same runs are made with a fresh drive
+//! each, and one scheduler runs on a new, a used and a worn drive. Only flash drives are tested:
+//! writing does not age a disk, and its file system is made anew for each run.
 //!
-//! Left out: the first passes' own history, pauses, and what else was written between them. The runs
-//! are those of the quick form, so that less is written than was.
+//! Not modelled: the drive's history before the first pass, pauses, and other writes between
+//! passes. The runs are those of the quick form, so less is written than in the original.
 
 use super::{Bench, Figures, GuardError, Kept, Line, figures, made};
 use crate::conduct::Measured;
@@ -19,31 +19,31 @@ use std::collections::BTreeMap;
 /// States of a drive, from new to worn.
 pub const STATES: [&str; 3] = ["fresh", "used", "steady"];
 
-/// A published difference of a system with an ageing drive.
+/// A published difference of a system whose drive ages.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ordered {
     /// System.
     pub system: String,
     /// Test.
     pub test: String,
-    /// What was measured.
+    /// The metric.
     pub metric: String,
-    /// The pair.
+    /// The pair of schedulers.
     pub pair: String,
-    /// As published.
+    /// Published ratio.
     pub published: f64,
-    /// Ours, each run on a drive of its own.
+    /// Our ratio with a fresh drive for each run.
     pub apart: Option<f64>,
-    /// Ours in the order of the columns on one drive.
+    /// Our ratio in the order of the columns on one drive.
     pub in_order: Option<f64>,
-    /// The first scheduler alone: as new over as in use, and over as worn, in the direction of
-    /// the published pair.
+    /// The first scheduler alone: new drive divided by used drive, and by worn drive, in the
+    /// direction of the published pair.
     pub states: [Option<f64>; 2],
 }
 
 impl Ordered {
-    /// Could the drive's state give the published difference by itself: does one scheduler on a
-    /// worn drive lose at least half of what was published?
+    /// Whether the drive's state alone could cause the published difference: one scheduler loses at
+    /// least half of that difference on a worn drive.
     pub fn state_could(&self) -> bool {
         let p = libm::log(self.published);
         let state = self.states.iter().flatten().map(|s| libm::log(*s));
@@ -51,7 +51,7 @@ impl Ordered {
             .into_iter()
             .any(|s| s * p > 0.0 && s.abs() >= p.abs() / 2.0)
     }
-    /// For the column of evidence.
+    /// Text for the evidence column.
     pub fn said(&self) -> String {
         let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         format!(
@@ -65,7 +65,7 @@ impl Ordered {
     }
 }
 
-/// Is it a flash drive?
+/// Whether the device is a flash drive.
 fn ages(plan: &CellPlan) -> bool {
     let device = plan.specs.first().map(|s| s.device.spec.as_str());
     device.is_some_and(|d| d.starts_with("ssd:"))
@@ -75,7 +75,7 @@ fn system(plan: &CellPlan) -> &str {
     plan.cell.machine.split(", ").next().unwrap_or_default()
 }
 
-/// All runs of a system in the order of its columns, on one drive.
+/// Makes all runs of a system in the order of its columns, on one drive.
 fn in_order(
     e: &Experiment,
     name: &str,
@@ -116,22 +116,22 @@ fn in_order(
     Ok((figures(published, &results), written))
 }
 
-/// What the guard found.
+/// Result of the check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Orders {
-    /// Differences.
+    /// One entry per published difference.
     pub pairs: Vec<Ordered>,
-    /// What all passes wrote to the drive of a system, GB.
+    /// Amount that all passes wrote to a system's drive, in GB.
     pub written_gb: BTreeMap<String, f64>,
 }
 
-/// A part of what has to be run.
+/// A part of the required runs.
 enum Part<'a> {
-    /// Every run on a drive of its own.
+    /// Every run on a fresh drive.
     Apart,
-    /// All of a system on one drive.
+    /// All runs of a system on one drive.
     InOrder(&'a str),
-    /// The first scheduler alone on a drive in this state.
+    /// The first scheduler alone, on a drive in this state.
     State(&'a str),
 }
 
@@ -145,10 +145,10 @@ impl Part<'_> {
     }
 }
 
-/// Runs them, or reads what was made before. `None`: no drive of the publication ages so.
+/// Makes the runs, or reads earlier results. `None` if no drive of the publication ages.
 ///
 /// # Errors
-/// Stopped, or a run or what was made cannot be.
+/// The check was stopped, a run failed, or a result cannot be stored.
 pub fn ordered(
     p: &Publication,
     bench: &Bench<'_>,
@@ -170,7 +170,7 @@ pub fn ordered(
     })
 }
 
-/// What was made before by the same runs; `None`: it is not all there, or no drive ages so.
+/// Earlier results of the same runs; `None` if they are incomplete, or if no drive ages.
 pub fn known(p: &Publication, kept: &Kept) -> Option<Orders> {
     let found = gathered(p, &mut |_, name, part| {
         let line = kept.get(name, &part.name());
@@ -217,7 +217,7 @@ fn carried_out(
     }
 }
 
-/// All parts, put together.
+/// Combines all parts.
 fn gathered(
     p: &Publication,
     take: &mut dyn FnMut(&Experiment, &str, &Part<'_>) -> Result<Line, GuardError>,

@@ -1,25 +1,25 @@
-//! Guard b: the schedulers' labels exchanged within each test. What a model scores that has all our
-//! figures and does not know which is whose should be 0 or less.
+//! Robustness check b: the scheduler labels are permuted within each test. A model that has all our
+//! figures, but assigns them to the wrong schedulers, should score 0 or less.
 
 use super::super::ours::Cell;
 use super::super::score::{permutations, skill};
 use super::constants::Spread;
 use serde::Serialize;
 
-/// A group under permuted labels.
+/// Scores of a group under permuted labels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Permuted {
-    /// Group of effects; empty: all.
+    /// Group of effects; empty for all.
     pub group: String,
-    /// Skill of ours.
+    /// Our skill.
     pub ours: f64,
-    /// Of draws.
+    /// Skill of the permutations.
     pub spread: Spread,
-    /// Share of draws that are at least as good.
+    /// Fraction of permutations that are at least as good.
     pub as_good: f64,
 }
 
-/// By group, and over all.
+/// Results by group, and over all.
 pub fn permuted(cells: &[Cell]) -> Vec<Permuted> {
     let one = |s: super::super::score::Skill| {
         let draws = permutations(cells, &s.group);

@@ -1,6 +1,6 @@
-//! CSV after RFC 4180 in UTF-8: tidy, the columns of `runs.parquet`. Figures of which only mean and
-//! spread are known are lines of their own (`outcome` is `summary`, `value` the mean), with columns
-//! for them behind the others, which are there only if there are such figures.
+//! CSV in UTF-8 according to RFC 4180: tidy, with the columns of `runs.parquet`. Figures with only
+//! a mean and a spread get lines of their own: `outcome` is `summary` and `value` is the mean.
+//! Their additional columns come last and exist only if there are such figures.
 
 use crate::results::columns::{RUN, RUNS};
 use crate::results::rows::{self, Named};
@@ -8,10 +8,11 @@ use crate::results::tables::Item;
 use crate::results::{Results, Run, RunKey, Summary};
 use std::io::{self, Write};
 
-/// Columns of figures without runs.
+/// Columns for figures without single runs.
 const OF_SUMMARIES: [&str; 3] = ["se", "sd", "runs"];
 
-/// A number as it was; one that would be whole keeps its point, so that a column has one type.
+/// Formats a number exactly; an integer value keeps its decimal point, so that a column has one
+/// type.
 fn text(item: Item<'_>) -> String {
     match item {
         Item::Null => String::new(),
@@ -72,7 +73,7 @@ fn place(name: &str) -> usize {
     all.position(|c| c.name == name).unwrap_or_default()
 }
 
-/// A figure as the one run whose value is the mean.
+/// Represents a figure as a single run whose value is the mean.
 fn stand_in(s: &Summary) -> Run {
     Run {
         key: RunKey {

@@ -1,4 +1,4 @@
-//! One JSON document: the results as they are, behind the version of their layout.
+//! One JSON document: the complete results, preceded by the version of their layout.
 
 use crate::results::{RESULTS_VERSION, Results};
 use serde::Serialize;

@@ -1,11 +1,11 @@
-//! Markdown as pull requests show it: a table for each cell, the reference first.
+//! Markdown for pull requests: one table per cell, the reference first.
 
 use crate::analysis::{CellAnalysis, Side, analyse};
 use crate::results::Results;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// A name as text: no mark-up, no mention of a person, no end of a cell, nothing invisible.
+/// Escapes a name: no markup, no mention of a person, no end of a cell, no invisible characters.
 fn escaped(name: &str) -> String {
     let mut out = String::new();
     let mut all = name.chars().peekable();
@@ -13,10 +13,10 @@ fn escaped(name: &str) -> String {
         let within = out.ends_with(|c: char| c.is_ascii_alphanumeric())
             && all.peek().is_some_and(char::is_ascii_alphanumeric);
         match c {
-            // In the middle of a word it marks nothing up, and names are searched for.
+            // Within a word it is no markup, and people search for names.
             '_' if within => out.push(c),
             '\n' | '\r' | '\t' => out.push(' '),
-            // It would name a person or a thread even as an entity.
+            // Even as an entity it would mention a person or a thread.
             '@' | '#' => {
                 let _ = write!(out, "<span>{c}</span>");
             }
@@ -32,13 +32,13 @@ fn escaped(name: &str) -> String {
     out
 }
 
-/// Controls, and marks that turn the direction of the text around them.
+/// Control characters, and marks that change the text direction.
 fn invisible(c: char) -> bool {
     let marks = ['\u{200b}'..='\u{200f}', '\u{2060}'..='\u{206f}'];
     seekwell_core::foreign::acts(c) || c == '\u{feff}' || marks.iter().any(|r| r.contains(&c))
 }
 
-/// Four digits, as far as a number has them; all of those before the point.
+/// Formats up to four significant digits, and always all digits before the decimal point.
 fn digits(x: f64) -> String {
     let size = libm::fabs(x);
     if !size.is_finite() {
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_name_can_be_searched_for() {
         assert_eq!(escaped("usr_0 read_ahead_kb"), "usr_0 read_ahead_kb");
-        // At an edge it would mark up.
+        // At the edge of a word it would be markup.
         assert_eq!(escaped("_x_ a_ _"), "&#95;x&#95; a&#95; &#95;");
     }
 

@@ -1,5 +1,5 @@
-//! Results for other programs: one file a format. Names that experiments and imports brought along
-//! are escaped as each format wants it; none of them can end a cell, a tag or a line.
+//! Exports results for other programs, one file per format. Names from experiments and imports are
+//! escaped according to the format, so that they cannot end a cell, a tag or a line.
 
 mod csv;
 mod json;
@@ -9,17 +9,17 @@ mod pts;
 use super::Results;
 use std::io::{self, Write};
 
-/// A format that results are written in.
+/// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// As it is asked for.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is good for.
+    /// Its purpose.
     pub help: &'static str,
     write: fn(&Results, Option<&str>, &mut dyn Write) -> io::Result<()>,
 }
 
-/// All of them.
+/// All export formats.
 pub const FORMATS: [Format; 4] = [
     Format {
         name: "csv",
@@ -44,10 +44,10 @@ pub const FORMATS: [Format; 4] = [
 ];
 
 impl Format {
-    /// Writes results; `date` is when they were made, `YYYY-MM-DD hh:mm`, where that is known.
+    /// Writes results; `date` is when they were made, `YYYY-MM-DD hh:mm`, if known.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Errors of the writer.
     pub fn write(
         &self,
         results: &Results,

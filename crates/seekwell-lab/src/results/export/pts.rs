@@ -1,9 +1,9 @@
-//! `composite.xml` of the Phoronix Test Suite, in the order of elements that its schema has: a
-//! system for each device, machine and scheduler, a result for each workload, values of the axes
-//! and metric, with every run. What was set and where it ran is in a system's `Hardware` and
+//! `composite.xml` of the Phoronix Test Suite, with elements in the order of its schema. Each
+//! device, machine and scheduler is a system. Each workload, combination of axis values and metric
+//! is a result, with every run. Settings and environment are in a system's `Hardware` and
 //! `Software`.
 //!
-//! Runs that failed are missing; blocks are lost, for the format has no place for them.
+//! Failed runs are missing. Blocks are lost, because the format cannot express them.
 
 use crate::results::{Cell, Outcome, Results, Run, Treatment, Value};
 use quick_xml::Writer;
@@ -11,11 +11,11 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Longest title of a result, characters.
+/// Length limit for the title of a result, in characters.
 const TITLE_MAX: usize = 50;
-/// Longest title of a file, and longest name of a system.
+/// Length limit for the title of a file and the name of a system.
 const NAME_MAX: usize = 126;
-/// Longest description of a file.
+/// Length limit for the description of a file.
 const DESCRIPTION_MAX: usize = 2048;
 
 struct Xml<'a>(Writer<&'a mut dyn Write>);
@@ -36,7 +36,7 @@ impl Xml<'_> {
     }
 }
 
-/// What XML has no way to write becomes U+FFFD.
+/// Replaces characters that XML cannot represent by U+FFFD.
 fn legal(text: &str) -> String {
     let bad = |c: char| {
         (c.is_control() && !matches!(c, '\t' | '\n')) || matches!(c, '\u{fffe}' | '\u{ffff}')
@@ -44,7 +44,7 @@ fn legal(text: &str) -> String {
     text.replace(bad, "\u{fffd}")
 }
 
-/// The first characters of a text; where it was longer an ellipsis is the last.
+/// Shortens a text; the last character of a shortened text is an ellipsis.
 fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -52,7 +52,7 @@ fn short(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['\u{2026}']).collect()
 }
 
-/// A list of `Key: value`, whose separators values do not have.
+/// A list of `Key: value`; separators are removed from the values.
 fn list(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|p| !p.1.is_empty());
     let texts: Vec<String> = some
@@ -66,7 +66,7 @@ fn joined(map: &BTreeMap<String, String>) -> String {
     pairs.join(" ")
 }
 
-/// Name of a column: where, and under what.
+/// Name of a column: device or machine, and scheduler.
 fn system(cell: &Cell, treatment: &Treatment) -> String {
     let place = match cell.machine.as_str() {
         "" => cell.device.clone(),
@@ -75,11 +75,11 @@ fn system(cell: &Cell, treatment: &Treatment) -> String {
     format!("{place}: {}", treatment.label)
 }
 
-/// The results of one workload, values of the axes and metric.
+/// The results of one workload, combination of axis values and metric.
 struct Test<'a> {
     cell: &'a Cell,
     metric: &'a crate::results::MetricInfo,
-    /// Values of each system: the mean as published, or the runs.
+    /// Values of each system: the published mean, or the runs.
     entries: Vec<(String, Entry)>,
 }
 
@@ -92,10 +92,10 @@ fn tests(results: &Results) -> Vec<Test<'_>> {
     let mut all: Vec<Test<'_>> = Vec::new();
     let mut at: BTreeMap<(usize, &str, &str), usize> = BTreeMap::new();
     for (place, cell) in results.cells.iter().enumerate() {
-        // Cells of one workload on other devices or machines are one test.
+        // Cells with the same workload on other devices or machines belong to the same test.
         let alike = |c: &Cell| (&c.workload, &c.axes) == (&cell.workload, &cell.axes);
         let first = results.cells.iter().position(alike).unwrap_or(place);
-        // Unless that would put two cells into one column: then each is a test of its own.
+        // If that puts two cells into one column, each becomes a test of its own.
         let clash = results.cells[..place]
             .iter()
             .any(|c| alike(c) && (&c.device, &c.machine) == (&cell.device, &cell.machine));
@@ -138,7 +138,7 @@ fn tests(results: &Results) -> Vec<Test<'_>> {
                 .filter(|v| v.1.value.is_finite());
             values.extend(finite.map(|(i, v)| (i, run.key.treatment, v)));
         }
-        // The primary metric first, and systems as the cell has them.
+        // The primary metric comes first; systems are in the order of the cell.
         let primary = |v: &Value| v.metric.name != cell.primary.name;
         let order = |t: usize| cell.treatments.iter().position(|x| *x == t);
         values.sort_by_key(|(i, t, v)| (primary(v), *i, order(*t)));
@@ -220,7 +220,7 @@ fn one_system(
     xml.leaf("TimeStamp", when)?;
     xml.leaf("TestClientVersion", client)?;
     xml.leaf("Notes", "")?;
-    // As the suite's own client records it; importers look there first.
+    // As the suite's own client records it; importers look here first.
     let recorded = serde_json::json!({ "disk-scheduler": treatment.scheduler });
     xml.leaf("JSON", &recorded.to_string())?;
     xml.end("System")
@@ -239,11 +239,11 @@ fn one_test(xml: &mut Xml<'_>, test: &Test<'_>) -> io::Result<()> {
         "LIB"
     };
     xml.begin("Result")?;
-    // Not one of the suite's own tests: it would be run again under that name.
+    // Empty, because it is not a test of the suite, which would run that test again.
     xml.leaf("Identifier", "")?;
     xml.leaf("Title", &short(&cell.workload, TITLE_MAX))?;
     xml.leaf("AppVersion", "")?;
-    // With the title it is what results are matched by when files are merged.
+    // The suite matches results by title and arguments when it merges files.
     xml.leaf("Arguments", &what.join(" "))?;
     xml.leaf("Description", &what[1..].join(" - "))?;
     xml.leaf("Scale", &metric.unit)?;

@@ -1,4 +1,4 @@
-//! The tables of a folder that is finished.
+//! Writes the tables of a finished folder.
 
 use super::super::columns::{OPERATIONS, RECORDS, RUNS, SERIES, Table};
 use super::super::plan::{Stored, own};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 type To = (PathBuf, Rows<BufWriter<Sink>>);
 
-/// Runs by their keys; of those that are there twice the last counts.
+/// Runs sorted by key; if a key occurs twice, the last run counts.
 pub(super) struct Known<'a>(pub Vec<&'a Run>);
 
 impl<'a> Known<'a> {
@@ -32,8 +32,8 @@ impl<'a> Known<'a> {
 }
 
 impl Folder {
-    /// One after the other: what a writer holds until a group of rows is full is most of what
-    /// finishing takes in memory, and of each run only what the table has is read.
+    /// Writes the tables one after the other, because an unfinished row group takes most of the
+    /// memory. From each run only the fields of the current table are read.
     pub(super) fn write_tables(
         &self,
         results: &Results,
@@ -99,7 +99,7 @@ impl Folder {
         self.place(&path, to, files)
     }
 
-    /// Every run that is stored, in order, as it is known at the end.
+    /// Passes on every stored run in order, with the values known at the end.
     fn each(
         &self,
         results: &Results,
@@ -139,7 +139,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A part of what is kept of a run that is stored.
+    /// Reads a part of a stored run's entry.
     fn part<T: DeserializeOwned>(&self, key: RunKey) -> Result<T, StoreError> {
         let path = self.path.join(JOURNAL);
         let Some(journal) = &self.journal else {
@@ -174,7 +174,7 @@ impl Folder {
         self.failed(path, e)
     }
 
-    /// Gives a file its name, and notes how it is.
+    /// Renames a file to its final name, and records its size and hash.
     fn place(
         &self,
         path: &Path,

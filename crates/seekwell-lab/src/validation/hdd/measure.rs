@@ -1,4 +1,4 @@
-//! The measurements behind the rows: each sets up a fresh drive and drives it as the published
+//! The measurements behind the rows. Each sets up a fresh drive and accesses it as the published
 //! measurement did.
 
 use crate::validation::figure::{Bench, Measured, Opened, SEED};
@@ -6,7 +6,7 @@ use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, Run, below, command};
 
-/// Random requests of a measurement.
+/// Number of random requests of a measurement.
 const RANDOM: usize = 25_000;
 const MIB: u64 = 2048;
 
@@ -24,7 +24,7 @@ fn stream(client: &mut Client<Opened>, from: u64, mib: u64, block: u32) -> Run {
     client.run(n, 1, Nanos::ZERO, |i| command(Op::Read, at(i), block))
 }
 
-/// MB/s of a sequential reader of 64 KiB records, one at a time, at this share of the addresses.
+/// MB/s of a sequential reader of 64 KiB records, one at a time, at this fraction of the addresses.
 pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
     let (mut c, _, capacity) = client(b, "")?;
     let room = capacity - 129 * MIB;
@@ -33,7 +33,7 @@ pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
     Ok(stream(&mut c, from + MIB, 127, 128).mb())
 }
 
-/// MB/s of a sequential writer of 1 MiB records on the outer tracks, aligned, one at a time, once
+/// MB/s of a sequential writer of aligned 1 MiB records on the outer tracks, one at a time, after
 /// the write cache is full.
 pub(super) fn sequential_write(b: &Bench) -> Measured<f64> {
     let (mut c, ..) = client(b, "")?;
@@ -42,7 +42,7 @@ pub(super) fn sequential_write(b: &Bench) -> Measured<f64> {
     Ok(c.run(512, 1, Nanos::ZERO, |i| at(256 + i)).mb())
 }
 
-/// Random 4 KiB writes a second into a write cache that is full, one at a time.
+/// Random 4 KiB writes per second, one at a time, after the write cache is full.
 pub(super) fn random_writes(b: &Bench) -> Measured<f64> {
     let (mut c, mut rng, capacity) = client(b, "")?;
     let mut next = |_| command(Op::Write, below(&mut rng, capacity / 8) * 8, 8);
@@ -50,7 +50,7 @@ pub(super) fn random_writes(b: &Bench) -> Measured<f64> {
     Ok(c.run(5000, 1, Nanos::ZERO, next).iops())
 }
 
-/// Mean of the rates at 64 places, MB/s.
+/// Mean of the rates at 64 positions, in MB/s.
 pub(super) fn sequential_mean(b: &Bench) -> Measured<f64> {
     let mut sum = 0.0;
     for i in 0..64 {
@@ -82,19 +82,19 @@ pub(super) fn random_large(b: &Bench) -> Measured<f64> {
 pub(super) fn random_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.mean_ms())
 }
-/// Their 99th percentile.
+/// 99th percentile of the latency of random 4 KiB reads, in ms.
 pub(super) fn random_p99_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.quantile_ms(0.99))
 }
-/// The slowest of a thousand.
+/// 99.9th percentile of the latency of random 4 KiB reads, in ms.
 pub(super) fn random_p999_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.quantile_ms(0.999))
 }
-/// Random 4 KiB reads a second at this depth.
+/// Random 4 KiB reads per second at this depth.
 pub(super) fn random_iops(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random_reads(b, depth)?.iops())
 }
-/// Throughput at this depth over that at depth 1.
+/// Throughput at this depth divided by that at depth 1.
 pub(super) fn gain(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random_iops(b, depth)? / random_iops(b, 1)?)
 }
@@ -113,7 +113,7 @@ pub(super) fn flush_ms(b: &Bench, n: usize) -> Measured<f64> {
     Ok(sum / rounds as f64)
 }
 
-/// Commits a second: write a block, FLUSH, think for 0.5 ms; the same 8 KiB each time.
+/// Commits per second: write a block, FLUSH, think for 0.5 ms; always to the same 8 KiB.
 pub(super) fn commits(b: &Bench) -> Measured<f64> {
     let (mut c, ..) = client(b, "")?;
     let start = c.now;

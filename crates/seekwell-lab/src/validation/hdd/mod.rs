@@ -1,5 +1,5 @@
-//! Hard disks: the figures of data sheets, of reviews, of another emulator, and of the benchmark
-//! series whose drive the laptop preset models.
+//! Hard disks: figures of data sheets, of reviews, of another emulator, and of the benchmark series
+//! whose drive the laptop preset models.
 
 mod measure;
 

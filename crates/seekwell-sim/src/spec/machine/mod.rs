@@ -1,5 +1,5 @@
-//! The modelled machine: `memory=2G,cores=2,without=readahead` to a [`MachineSpec`], and that to
-//! what the modelled kernel takes.
+//! The modelled machine: converts `memory=2G,cores=2,without=readahead` to a [`MachineSpec`], and
+//! that to the modelled kernel's configuration.
 
 mod named;
 mod typed;
@@ -18,10 +18,10 @@ use seekwell_core::spec::{
 use seekwell_stack::{Ablations, Config, Fs};
 use std::collections::BTreeMap;
 
-/// Where a named mechanism is switched off.
+/// Access to the switch of a mechanism.
 type Switch = fn(&mut Ablations) -> &mut bool;
 
-/// Mechanisms by the name they are taken out with.
+/// Mechanisms by the name that removes them.
 const MECHANISMS: &[(&str, Switch)] = &[
     ("plugging", |a| &mut a.no_plugging),
     ("readahead", |a| &mut a.no_readahead),
@@ -37,22 +37,22 @@ const MECHANISMS: &[(&str, Switch)] = &[
 
 const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];
 
-/// Modes of the journal that are modelled.
+/// Supported journal modes.
 const JOURNAL_MODES: &[&str] = &["ordered", "writeback"];
 
-/// Where directories of the root go.
+/// How directories of the root are placed.
 const PLACEMENTS: &[&str] = &["drawn", "first"];
 
-/// When a program begins.
+/// When a program starts.
 const PHASES: &[&str] = &["boot", "drawn"];
 
-/// Of the sysctls that end in `_centisecs`.
+/// For the sysctls that end in `_centisecs`.
 const NSEC_PER_CENTISEC: u64 = 10_000_000;
 
 /// A hundred years.
 const NEVER_CENTISECS: u64 = 100 * 365 * 86_400 * 100;
 
-/// KiB of a page of the cache.
+/// Size of a cache page, in KiB.
 const PAGE_KB: u32 = 4;
 
 fn era(name: &str) -> Result<Era, SpecErrors> {
@@ -61,10 +61,10 @@ fn era(name: &str) -> Result<Era, SpecErrors> {
     era.ok_or_else(|| SpecErrors::one("", format!("kernel {name} is not modelled")))
 }
 
-/// A machine with a kernel of its own, where another one is asked for all.
+/// Checks that a machine's own kernel agrees with the kernel requested for everything.
 ///
 /// # Errors
-/// The two are modelled differently.
+/// The two kernels are modelled differently.
 pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecErrors> {
     let Some(name) = &m.kernel else { return Ok(()) };
     let asked = seekwell_sched::kernels::machine(k.release);
@@ -80,23 +80,23 @@ pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecE
     }
 }
 
-/// What the modelled kernel takes, on a machine of a scheduler's time.
+/// The modelled kernel's configuration, on a machine of the scheduler's era.
 ///
 /// # Errors
-/// All values that cannot be.
+/// All invalid values.
 pub fn config(m: &MachineSpec, scheduler: Era, seed: u64) -> Result<Config, SpecErrors> {
     let mut c = Config::new(scheduler);
     c.seed = seed;
-    // Nobody reads the samples of the modelled kernel here.
+    // The modelled kernel's samples are not used here.
     c.series = false;
     change(&mut c, m)?;
     Ok(c)
 }
 
-/// Changes what a specification states, and nothing else.
+/// Changes only what a specification states.
 ///
 /// # Errors
-/// All values that cannot be.
+/// All invalid values.
 pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     let mut errors = SpecErrors::default();
     if let Some(name) = &m.kernel
@@ -161,7 +161,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
             errors.push("read_ahead_kb", what);
         }
         c.constants.readahead_pages = (kb / PAGE_KB).into();
-        // The kernel, too, reads nothing ahead then.
+        // The kernel does not read ahead in this case either.
         c.ablations.no_readahead |= kb == 0;
     }
     vm(c, m, &mut errors);
@@ -177,7 +177,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
         if s > MAX_COMMIT_S {
             errors.push("commit_s", format!("{s} is outside 0..={MAX_COMMIT_S}"));
         }
-        // 0 is the default, as mount(8) has it.
+        // 0 means the default, as in mount(8).
         if s > 0 {
             c.constants.commit_interval_ns = u64::from(s) * NSEC_PER_SEC;
         }
@@ -199,12 +199,12 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     errors.or(())
 }
 
-/// Does the seed draw when programs begin?
+/// Whether the seed determines when programs start.
 pub fn phase_drawn(m: &MachineSpec) -> bool {
     m.phase.as_deref() == Some("drawn")
 }
 
-/// What /proc/sys/vm says of dirty memory, and how fast a core is.
+/// Applies the dirty memory settings of /proc/sys/vm, and the speed of a core.
 fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
     if let Some(n) = m.cpu_permille {
         if !CPU_PERMILLE.contains(&n) {
@@ -259,7 +259,7 @@ fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
         if n > MAX_CENTISECS {
             errors.push(field, format!("{n} is outside 0..={MAX_CENTISECS}"));
         }
-        // A flusher that never looks looks in longer than any run lasts.
+        // 0 disables the periodic flusher; an interval longer than any run has the same effect.
         let n = match (field, n) {
             ("dirty_writeback_centisecs", 0) => NEVER_CENTISECS,
             _ => u64::from(n),
@@ -268,7 +268,7 @@ fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
     }
 }
 
-/// The same machine with everything stated that a kernel has a default for.
+/// The same machine with all kernel defaults filled in.
 pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
     let fs = FILE_SYSTEMS.iter().find(|f| f.1 == c.fs);
     let usual = Config::new(c.era).constants;
@@ -284,8 +284,7 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
         placement: m.placement.clone().filter(|p| p != "drawn"),
         phase: m.phase.clone().filter(|p| p != "boot"),
         read_ahead_kb: Some(c.constants.readahead_pages as u32 * PAGE_KB),
-        // What the kernel has a default for as well, but was not always stated: absent where it is
-        // the default.
+        // These were added later: they are left out if they have the default value.
         cpu_permille: m.cpu_permille.filter(|n| *n != 1000),
         data: m.data.clone().filter(|d| d != "ordered"),
         commit_s: m.commit_s.filter(|s| ![0, usual_commit_s].contains(s)),
@@ -308,7 +307,7 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
     }
 }
 
-/// Settings of cgroups in their usual form.
+/// Settings of cgroups in normalised form.
 fn cgroups(m: &MachineSpec) -> BTreeMap<String, String> {
     let all = m.cgroups.iter();
     let usual = |(name, settings): (&String, &String)| {

@@ -1,34 +1,34 @@
-//! Machines with a name: those of published comparisons, and usual ones of today. Data files in
-//! `machines/`, each value with where it comes from.
+//! Named machines: those of published comparisons, and typical current ones. The data files are in
+//! `machines/`; each value states its source.
 
 use super::{MachineSpec, typed};
 use std::sync::OnceLock;
 
-/// A value and where it comes from.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sourced {
-    /// Word of the notation ([`super::WORDS`]).
+    /// Name of the option ([`super::WORDS`]).
     pub name: String,
-    /// As it is typed.
+    /// Its value, as typed.
     pub value: String,
-    /// "published", "data sheet" or "estimate", and what it rests on.
+    /// "published", "data sheet" or "estimate", with details.
     pub source: String,
 }
 
 /// A machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// As it is asked for.
+    /// Name of the machine.
     pub name: String,
-    /// One line.
+    /// Description in one line.
     pub summary: String,
-    /// Of its time.
+    /// Year of the machine.
     pub year: u32,
-    /// Modelled devices that were, or could be, in it.
+    /// Modelled devices that it has or could have.
     pub devices: Vec<String>,
-    /// What is known of it.
+    /// Its known properties.
     pub options: Vec<Sourced>,
-    /// The same as a specification.
+    /// The properties as a specification.
     pub spec: MachineSpec,
 }
 
@@ -47,7 +47,7 @@ const FILES: &[&str] = &[
     include_str!("../../../machines/postgres-2015.toml"),
 ];
 
-/// What is wrong with a file of ours is found by a test.
+/// A test checks the project's own files.
 fn read(text: &str) -> Option<Machine> {
     let table: toml::Table = text.parse().ok()?;
     let word = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
@@ -76,15 +76,15 @@ fn read(text: &str) -> Option<Machine> {
     })
 }
 
-/// All of them: usual ones of today first, then by year.
+/// All machines: typical current ones first, then by year.
 pub fn machines() -> &'static [Machine] {
     static ALL: OnceLock<Vec<Machine>> = OnceLock::new();
     ALL.get_or_init(|| FILES.iter().filter_map(|t| read(t)).collect())
 }
 
-/// The machine of a name.
+/// Finds a machine by name.
 pub fn named(name: &str) -> Option<&'static Machine> {
-    // An option is none, and is asked for while the files are read.
+    // Options are not names; this is also called while the files are being read.
     if name.contains('=') {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The notation: `laptop,memory=8G,cpu=0.6,data=writeback` to a [`MachineSpec`].
+//! Parses the notation `laptop,memory=8G,cpu=0.6,data=writeback` into a [`MachineSpec`].
 
 use super::{
     FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES, PLACEMENTS, era, named,
@@ -10,14 +10,14 @@ use seekwell_core::spec::{
     MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
 };
 
-/// A word of the notation.
+/// An option of the notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// As it is typed.
+    /// Name, as typed.
     pub name: &'static str,
-    /// What may stand behind `=`.
+    /// Allowed values after `=`.
     pub values: &'static str,
-    /// What it says.
+    /// Description.
     pub help: &'static str,
 }
 
@@ -25,7 +25,7 @@ const fn word(name: &'static str, values: &'static str, help: &'static str) -> W
     Word { name, values, help }
 }
 
-/// All words, in the order of their documentation.
+/// All options, in the order of their documentation.
 pub const WORDS: &[Word] = &[
     word(
         "kernel",
@@ -136,7 +136,7 @@ pub const WORDS: &[Word] = &[
     ),
 ];
 
-/// Mount options of ext3 and ext4 that people type and the model has not.
+/// Mount options of ext3 and ext4 that users may type but the model does not have.
 const NOT_MODELLED: &[&str] = &[
     "relatime",
     "strictatime",
@@ -169,7 +169,7 @@ const NOT_MODELLED: &[&str] = &[
     "acl",
 ];
 
-/// `4096`, `16k`, `512M`, `2G`.
+/// Parses `4096`, `16k`, `512M`, `2G`.
 pub(in crate::spec) fn bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match &text[digits.len()..] {
@@ -182,16 +182,16 @@ pub(in crate::spec) fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// A machine as typed, with the limit of the run that the notation has room for.
+/// A machine as typed, and the run limit that the notation can contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
     /// The machine.
     pub spec: MachineSpec,
-    /// Stop after so much virtual time, seconds.
+    /// Stop after this much virtual time, in seconds.
     pub limit_s: Option<u64>,
 }
 
-/// `0.6`, `1.25`: thousandths.
+/// Parses `0.6`, `1.25` into thousandths.
 fn permille(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
@@ -207,11 +207,11 @@ fn permille(text: &str) -> Option<u32> {
     whole.checked_mul(1000)?.checked_add(part)
 }
 
-/// Reads `memory=2G,cores=2,fs=ext3,without=readahead+plugging`. The first word may be the name of a
-/// machine ([`super::machines`]), which the others change.
+/// Parses `memory=2G,cores=2,fs=ext3,without=readahead+plugging`. The first word may be the name of
+/// a machine ([`super::machines`]), which the other options change.
 ///
 /// # Errors
-/// All options that do not exist and all values that cannot be.
+/// All unknown options and invalid values.
 pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut t = Typed::default();
@@ -242,8 +242,8 @@ pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
     errors.or(t)
 }
 
-/// What a word sets, where it can be set once: some words are two names of one option, and of some
-/// each adds to what was said.
+/// The setting of an option that may occur once. Some options are aliases of one setting; others
+/// accumulate and may be repeated.
 fn option(word: &str) -> Option<&str> {
     match word {
         "without" | "cgroup" => None,
@@ -317,7 +317,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         "dirty_writeback_centisecs" => {
             m.dirty_writeback_centisecs = Some(whole(0, MAX_CENTISECS, " hundredths of a second")?);
         }
-        // Nothing reads the times of reading, and nothing writes them.
+        // The model neither reads nor writes access times.
         "noatime" if matches!(given, None | Some("1" | "yes")) => {}
         "nobarrier" if given.is_none() => m.barriers = Some(false),
         "barrier" | "barriers" => {

@@ -1,4 +1,4 @@
-//! Whatever is asked for is written and read back as the same; whatever is read does no harm.
+//! A written design reads back as the same design, and no text crashes the reader.
 
 use super::*;
 use crate::experiment::{Level, Pick};
@@ -140,7 +140,7 @@ fn designs() -> impl Strategy<Value = Design> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// What a command line compared is stored as a file, and read back it is the same experiment.
+    /// A command-line comparison is stored as a file; reading the file gives the same experiment.
     #[test]
     fn what_is_written_is_read_as_the_same(design in designs()) {
         let one = Experiment::from_specs(design).unwrap_or_else(|e| panic!("{e}"));
@@ -149,7 +149,7 @@ proptest! {
         let again = again.unwrap_or_else(|e| panic!("{e}\n--\n{text}"));
         prop_assert_eq!(&again.text, &text);
         same(&one, &again);
-        // From then on nothing changes any more.
+        // Writing it again changes nothing.
         prop_assert_eq!(again.to_toml(), text);
     }
 
