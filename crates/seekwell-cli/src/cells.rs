@@ -72,8 +72,8 @@ pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure 
     stopped(
         signal,
         &match done {
-            0 => format!("none of {all} {what} was finished"),
-            n => format!("{n} of {all} {what} were finished, and are given"),
+            0 => format!("none of {all} {what} finished"),
+            n => format!("{n} of {all} {what} finished; their results are shown"),
         },
     )
 }
@@ -160,8 +160,7 @@ impl Cells {
             [] => Ok(()),
             [one] => Err(Failure::input(one)),
             [first, ..] => Err(Failure::input(format!(
-                "{first}\n(each of the {} runs failed; the others' reasons differ: run them one by \
-                 one)",
+                "{first}\n(all {} runs failed, for different reasons: run them one by one)",
                 self.cells.len()
             ))),
         }
@@ -254,7 +253,7 @@ impl Cells {
         if let Some(first) = reasons.first() {
             let n = reasons.len();
             return Err(Failure::Early(format!(
-                "{n} of {all} runs failed, the others are given: {first}"
+                "{n} of {all} runs failed; the others are shown: {first}"
             )));
         }
         self.early(|r| !r.censored())
@@ -299,7 +298,7 @@ mod tests {
         assert!(matches!(e, Failure::Early(_)), "{e}");
         assert_eq!(
             e.to_string(),
-            "2 of 4 runs failed, the others are given: no such thing"
+            "2 of 4 runs failed; the others are shown: no such thing"
         );
         let doc = cells.document("run", 4, false);
         assert_eq!(doc["records"].as_array().map(Vec::len), Some(2));
@@ -317,7 +316,7 @@ mod tests {
         let e = cells.expect("they ran").outcome().expect_err("not whole");
         assert_eq!(
             e.to_string(),
-            "1 of 6 runs failed, the others are given: no space"
+            "1 of 6 runs failed; the others are shown: no space"
         );
     }
 

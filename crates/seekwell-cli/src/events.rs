@@ -63,8 +63,7 @@ impl Events {
         let to = a.events.as_deref();
         if a.window.is_some() && to.is_none() && a.report.is_none() {
             return Err(Failure::input(
-                "--window says which events are wanted: give --events FILE or --report FILE.html, \
-                 too",
+                "--window selects events for --events FILE or --report FILE.html; give one of them",
             ));
         }
         let others: Vec<&Path> = others.into_iter().collect();
@@ -165,8 +164,8 @@ impl Tell for Window {
             note(
                 quiet,
                 &format!(
-                    "{label}: {} events were left out, {MOST_EVENTS} a run are written; ask for a \
-                     shorter part with --window FROM,LENGTH",
+                    "{label}: {} events were left out, because at most {MOST_EVENTS} per run are \
+                     written; select a shorter part with --window FROM,LENGTH",
                     end.left_out
                 ),
             );
@@ -176,7 +175,7 @@ impl Tell for Window {
             note(
                 quiet,
                 &format!(
-                    "{label}: no events, the window begins at {:.3} s and the run's clock stopped \
+                    "{label}: no events: the window starts at {:.3} s, but the run's clock stopped \
                      at {:.3} s",
                     self.from.as_secs_f64(),
                     ran.as_secs_f64()
@@ -228,7 +227,9 @@ pub fn span(text: &str) -> Result<Window, String> {
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let (from, to) = (time(from).ok_or_else(wrong)?, time(to).ok_or_else(wrong)?);
     if to <= from {
-        return Err("the end lies behind the begin: write FROM..TO, as 10s..12s".to_owned());
+        return Err(
+            "the end must be later than the start: write FROM..TO, for example 10s..12s".to_owned(),
+        );
     }
     Ok(Window {
         from,

@@ -11,15 +11,17 @@ use thiserror::Error;
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    a difference was found (explain --strict, check-worlds), something got worse (diff), or a
-       claim does not hold (demo)
-  2    bad usage or bad input: the message names file, line or record, and the remedy
+  1    a difference was found (explain --strict, check-worlds, verify-kernel),
+       something got worse (diff), or a claim does not hold (demo)
+  2    bad usage or bad input; the message names file, line or record, and what
+       to do
   3    the result could not be written
-  4    a run ended early or failed, what it had measured until then and the others were given
-  5    nothing differs, but the machine was too busy for all to be judged (check-worlds)
-  128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129): as 4; but serve, which
-         works until then, ends with 0
-  any    switch --for passes on the code of the command it ran";
+  4    a run failed or ended early; all results so far are given
+  5    no difference, but the machine was too busy to judge everything
+       (check-worlds)
+  128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129); all
+         results so far are given; serve ends with 0
+  any    switch --for and record return the exit code of their command";
 
 /// Why a command failed.
 #[derive(Error, Debug)]

@@ -38,12 +38,12 @@ fn judge(
     let lacking = there.filter(|t| bytes > *t);
     match lacking {
         Some(there) if !forced => Err(Failure::input(format!(
-            "{takes}, and this machine has {} left: give a larger scale, one run at a time \
-             (--threads 1), or --force-memory",
+            "{takes}, but this machine has only {} available. Use a larger scale, one run at a \
+             time (--threads 1), or --force-memory",
             size(there)
         ))),
         Some(there) => Ok(Some(format!(
-            "{takes}; this machine has {} left",
+            "{takes}; this machine has {} available",
             size(there)
         ))),
         None if bytes >= WORTH_SAYING => Ok(Some(takes)),

@@ -111,7 +111,7 @@ impl Out {
         match inputs.into_iter().find(|i| seekwell_files::same(output, i)) {
             None => Ok(()),
             Some(other) => Err(Failure::input(format!(
-                "{}: the same file as {}, which would be lost: name another for the result",
+                "{}: the same file as {}, which would be lost; name another file for the result",
                 output.display(),
                 other.display(),
             ))),

@@ -249,7 +249,7 @@ fn typed_name(s: &RunSpec) -> String {
 pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
     let typed = words::schedulers(scheduler).map_err(|e| Failure::words("", &e))?;
     let [one] = &typed[..] else {
-        let what = format!("--scheduler {scheduler}: one disk has one scheduler; name it");
+        let what = format!("--scheduler {scheduler}: a disk has one scheduler; name only one");
         return Err(Failure::input(what));
     };
     Ok(Setup {

@@ -25,8 +25,8 @@ pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure>
     let from = a.from.unwrap_or(0);
     if a.until.is_some_and(|until| until <= from) {
         return Err(Failure::input(
-            "--until: is not behind --from, so that no record lies between; both count from the first \
-             record (--from 10 --until 20 takes ten seconds)",
+            "--until must be later than --from. Both count from the first record: --from 10 \
+             --until 20 selects ten seconds",
         ));
     }
     let read = ReadOptions {

@@ -1,24 +1,24 @@
-//! What may stand behind an option, from the registries: the help of options.
+//! Long help of options: their possible values, from the registries.
 
 use seekwell_lab::usual::{IN_2012, TODAY};
 
-/// Names of devices are in presets, and reading all of them takes milliseconds that no run has to
-/// spare: only who asks for help, or makes pages of it, is told.
+/// Does the command line ask for help or manual pages? Reading the names of all devices from their
+/// presets takes milliseconds, so only these commands do it.
 fn asked() -> bool {
     let told = ["--help", "help", "man"];
-    // Of the system's own kind: a name that is no text is somebody's file, and no reason to end.
+    // `args_os`: a file name that is not valid UTF-8 must not end the program.
     std::env::args_os().any(|a| a.to_str().is_some_and(|a| told.contains(&a)))
 }
 
-/// `--device`; `long`: all about it.
+/// Help of `--device`; `long`: for `--help`.
 pub(super) fn devices(long: bool) -> String {
     let mut text = "Modelled device; may be repeated".to_owned();
     if !long {
         return text;
     }
     text += &format!(
-        ". With changes behind commas (hdd:hitachi-7k200,write_cache=no), or the path of a preset file \
-         [default: {}; of run and replay {}; of 2012 {}].",
+        ". Changes follow commas (hdd:hitachi-7k200,write_cache=no). The path of a preset file is \
+         accepted too [default: {}; for run and replay {}; for 2012 {}].",
         TODAY.devices.join(", "),
         TODAY.device,
         IN_2012.devices.join(", ")
@@ -26,11 +26,11 @@ pub(super) fn devices(long: bool) -> String {
     if !asked() {
         return text;
     }
-    text += "\n\nDevices (all about one: seekwell devices NAME):";
+    text += "\n\nDevices (details: seekwell devices NAME):";
     for d in seekwell_device::catalogue() {
         text += &format!("\n  {}: {}", d.name, d.summary);
     }
-    text += "\n\nWhat may be changed, by kind:";
+    text += "\n\nParameters that can be changed, by kind:";
     for k in seekwell_device::kinds() {
         let keys: Vec<&str> = k.defs.iter().map(|d| d.key).collect();
         text += &format!("\n  {}: {}", k.name, keys.join(", "));
@@ -38,30 +38,32 @@ pub(super) fn devices(long: bool) -> String {
     text
 }
 
-/// `--schedulers`; `long`: all about it.
+/// Help of `--schedulers`; `long`: for `--help`.
 pub(super) fn schedulers(long: bool) -> String {
     let mut text = "Schedulers: mq-deadline,bfq-v7r8, or all".to_owned();
     if long {
         text = format!(
-            "Schedulers by name, with version and tunables where wanted (bfq-v7r8, \
-             deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq [default: {}; of 2012 \
+            "Schedulers by name, with optional version and tunables (bfq-v7r8, \
+             deadline:fifo_batch=1:read_expire=50), or all, single-queue, blk-mq [default: {}; for 2012 \
              {}].",
             TODAY.schedulers, IN_2012.schedulers
         );
-        text += "\n\nNAME alone is the first version that `seekwell schedulers` lists, NAME-VERSION \
-                 another (bfq is that of today, bfq-v7r8 that of 3.x kernels and phones). +LIST: the \
-                 default's and these. --scheduler means the same. The others are compared with the first \
-                 of LIST; without LIST with the one that kernels choose for the device.";
+        text += "\n\nNAME means the first version that `seekwell schedulers` lists. NAME-VERSION means \
+                 another version: bfq is the current one, bfq-v7r8 that of 3.x kernels and phones. +LIST \
+                 adds LIST to the default list. The first scheduler of LIST is the reference. Without \
+                 LIST, or with +LIST, the reference is the one that kernels choose for the device. \
+                 --scheduler means the same as --schedulers.";
     }
     text
 }
 
-/// All about `--cgroup`.
+/// Long help of `--cgroup`.
 pub(super) fn cgroup() -> String {
-    let mut text = "A cgroup of the modelled machine, the tasks in it and its limits, as in \
-                    bulk:tasks=writer:wbps=2M:riops=100; bulk/copy lies in bulk. May be repeated. \
-                    Tasks have the names that `main/NAME` in events and JSON ends with (a number \
-                    behind it may be left out); what the page cache writes is the root's."
+    let mut text = "Cgroup of the modelled machine, with its tasks and limits: \
+                    bulk:tasks=writer:wbps=2M:riops=100. The cgroup bulk/copy is a child of bulk. May \
+                    be repeated. Task names are the last part of `main/NAME` in events and JSON; a \
+                    number at the end may be omitted. Writes of the page cache belong to the root \
+                    cgroup."
         .to_owned();
     text += "\n\nSettings:";
     for s in seekwell::words::CGROUP_SETTINGS {
@@ -70,36 +72,36 @@ pub(super) fn cgroup() -> String {
     text
 }
 
-/// All about workloads.
+/// Long help of a workload.
 pub(super) fn workloads() -> String {
     listed(
-        "Workload, with parameters behind a colon (fs-mark:files=100,workers=4), or the path of a fio \
+        "Workload, with parameters after a colon (fs-mark:files=100,workers=4), or the path of a fio \
          job file (NAME.fio).",
     )
 }
 
-/// All about the workloads of `compare`.
+/// Long help of the workloads of `compare`.
 pub(super) fn compared() -> String {
     listed(&format!(
-        "Workload, with parameters behind a colon (fs-mark:files=100,workers=4), or the path of a fio \
-         job file (NAME.fio); may be repeated. Names alone may stand in one list (--workloads \
-         hdparm,seeker) [default: {}; of 2012 {}].",
+        "Workload, with parameters after a colon (fs-mark:files=100,workers=4), or the path of a fio \
+         job file (NAME.fio); may be repeated. Names without parameters may form one list \
+         (--workloads hdparm,seeker) [default: {}; for 2012 {}].",
         TODAY.workloads.join(" "),
         IN_2012.workloads.join(" ")
     ))
 }
 
-/// The same of one with its weight.
+/// Long help of a workload with its weight.
 pub(super) fn weighted() -> String {
     listed(
-        "Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. Of results \
-         only those named count.",
+        "Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. With \
+         results, only the named workloads count.",
     )
 }
 
 fn listed(what: &str) -> String {
     let mut text = what.to_owned();
-    text += "\n\nWorkloads and their parameters (all about one: seekwell workloads NAME):";
+    text += "\n\nWorkloads and their parameters (details: seekwell workloads NAME):";
     for w in seekwell_workload::workloads() {
         let names: Vec<&str> = w.params.iter().map(|p| p.name).collect();
         text += &format!("\n  {}: {}", w.name, names.join(", "));
@@ -107,17 +109,16 @@ fn listed(what: &str) -> String {
     text
 }
 
-/// All about `--machine`.
+/// Long help of `--machine`.
 pub(super) fn machine() -> String {
-    let mut text =
-        "The modelled machine: the name of one, words that change it or say what it is, \
-                    or both, as in laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
-            .to_owned();
-    text += "\n\nMachines (all about one: seekwell machines NAME):";
+    let mut text = "Modelled machine: a name, or settings, or a name and changes to it: \
+                    laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
+        .to_owned();
+    text += "\n\nMachines (details: seekwell machines NAME):";
     for m in seekwell::words::machines() {
         text += &format!("\n  {}: {}", m.name, m.summary);
     }
-    text += "\n\nWords, with what may stand behind = and the usual value:";
+    text += "\n\nSettings, with their values and the [default]:";
     for w in seekwell::words::MACHINE_WORDS {
         let values = match w.values {
             "" => String::new(),
@@ -128,7 +129,7 @@ pub(super) fn machine() -> String {
     text
 }
 
-/// All about `--mode`.
+/// Long help of `--mode`.
 pub(super) fn modes() -> String {
     let mut text = "Timing of the replay.".to_owned();
     for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// Empty directory to mount at
+    /// Empty directory for the mount
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub fuse: PathBuf,
-    /// Modelled device, from `seekwell devices`, with changes behind commas, or the path of a
-    /// preset file
+    /// Modelled device, from `seekwell devices`, with changes after commas, or the path of a preset
+    /// file
     #[arg(
         long,
         short,
@@ -19,46 +19,46 @@ pub struct Serve {
         default_value = "hdd:hitachi-7k200"
     )]
     pub device: String,
-    /// Size of the file, with K, M, G or T; at most the device's [default: the device's]
+    /// Size of the file, with K, M, G or T; at most the device's size [default: the device's size]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub size: Option<u64>,
-    /// Keep the data in this sparse file, which is made if need be [default: memory, lost at the
-    /// end]
+    /// Store the data in this sparse file, which is created if necessary [default: memory, lost at
+    /// the end]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub backing: Option<PathBuf>,
-    /// Latency of the way itself, taken off each completion, in microseconds [default: measured;
-    /// 0 on a spinning disk]
+    /// Latency of the FUSE path, subtracted from each completion, in microseconds [default:
+    /// measured; 0 for a spinning disk]
     #[arg(long, value_name = "US", value_parser = service_us)]
     pub floor_us: Option<f64>,
-    /// Write each command with its arrival and the model's completion time to FILE, a CSV that
-    /// `seekwell replay` reads
+    /// Write each command with its arrival time and modelled completion time to FILE, as a CSV for
+    /// `seekwell replay`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
-    /// Put a scheduler and its block layer in front of the device, with version and tunables where
-    /// wanted (cfq-3.4:slice_idle=0) [default: no layer; commands go to the device as they come]
+    /// Scheduler with its block layer in front of the device, with optional version and tunables
+    /// (cfq-3.4:slice_idle=0) [default: no block layer; commands go straight to the device]
     #[arg(long, short, value_name = "SCHEDULER")]
     pub scheduler: Option<String>,
-    /// Requests the block layer holds [default: the layer's own]
+    /// Number of requests in the block layer [default: the layer's]
     #[arg(long, value_name = "N", requires = "scheduler")]
     pub nr_requests: Option<u32>,
-    /// Serve a device that is too fast to be delivered in time
+    /// Serve the device even if it is too fast to complete requests on time
     #[arg(long)]
     pub force: bool,
-    /// Seed of the device's random stream
+    /// Seed of the device's random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// End when standard input does: when the program that started it is gone
+    /// End when standard input ends, because the program that started this one is gone
     #[arg(long, hide = true)]
     pub until_eof: bool,
-    /// Print the account as one JSON document
+    /// Print the final report as one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }
 
-/// `4096`, `512K`, `20G`: bytes, in powers of 1024.
+/// Bytes in a text such as `4096`, `512K` or `20G`; units are powers of 1024.
 fn bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.char_indices().last() {
         Some((i, c)) if c.is_ascii_alphabetic() => {
@@ -67,7 +67,7 @@ fn bytes(text: &str) -> Result<u64, String> {
                 'M' => 20,
                 'G' => 30,
                 'T' => 40,
-                _ => return Err(format!("`{c}` is none of K, M, G, T")),
+                _ => return Err(format!("`{c}` is not a unit; use K, M, G or T")),
             };
             (&text[..i], shift)
         }
@@ -75,15 +75,16 @@ fn bytes(text: &str) -> Result<u64, String> {
     };
     let n: u64 = digits
         .parse()
-        .map_err(|_| "write a number of bytes, for instance 512M or 20G".to_owned())?;
+        .map_err(|_| "write a number of bytes, for example 512M or 20G".to_owned())?;
     n.checked_mul(1 << shift)
-        .ok_or_else(|| "more than any disk has".to_owned())
+        .ok_or_else(|| "the size is too large".to_owned())
 }
 
 /// Arguments of `check-worlds`.
 #[derive(Args, Debug)]
 pub struct CheckWorlds {
-    /// Workloads with their parameters (fs-mark:files=100,size=16KiB) [default: seven, two minutes]
+    /// Workloads with their parameters (fs-mark:files=100,size=16KiB) [default: seven workloads,
+    /// about two minutes]
     pub workloads: Vec<String>,
     /// Modelled device
     #[arg(
@@ -93,29 +94,29 @@ pub struct CheckWorlds {
         default_value = "hdd:hitachi-7k200"
     )]
     pub device: String,
-    /// Scheduler of the kernel on the loop device [default: the one in force]
+    /// Kernel scheduler of the loop device [default: the current one]
     #[arg(long, short, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// Size of the disk, with K, M, G or T
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4G")]
     pub size: u64,
-    /// Changes to the simulated machine (memory=2G,cores=2,without=readahead); it has the memory
-    /// and the cores of this one
+    /// Changes to the simulated machine (memory=2G,cores=2,without=readahead). By default it has
+    /// the memory and cores of this machine
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     pub machine: String,
-    /// Straight on a loop device over a file, without the modelled disk: reported, not judged
+    /// Use a loop device over a plain file, without the modelled disk: reported, not judged
     #[arg(long)]
     pub raw: bool,
-    /// Keep the kernel's block traces in this directory, which is made if it is not there
+    /// Store the kernel's block traces in this directory, which is created if necessary
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub keep: Option<PathBuf>,
-    /// Seed of every random stream
+    /// Seed of all random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }
@@ -125,7 +126,7 @@ pub struct CheckWorlds {
 pub struct VerifyKernel {
     /// mq-deadline, kyber or bfq [default: all that the kernel has]
     pub schedulers: Vec<String>,
-    /// Batches of each kind; each is submitted twice
+    /// Number of batches of each kind; each is submitted twice
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Seed of the batches
@@ -134,13 +135,13 @@ pub struct VerifyKernel {
     /// Print one JSON document
     #[arg(long, conflicts_with = "markdown")]
     pub json: bool,
-    /// Print a document in Markdown: docs/fidelity.md is made by it
+    /// Print Markdown; docs/fidelity.md is the output
     #[arg(long)]
     pub markdown: bool,
-    /// With --markdown: replay recorded decisions, too, of all files in DIR and DIR/mq
+    /// With --markdown: also replay the recorded decisions in DIR and DIR/mq
     #[arg(long, value_name = "DIR", requires = "markdown", value_hint = ValueHint::DirPath)]
     pub recorded: Option<PathBuf>,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }

@@ -10,11 +10,11 @@ pub struct Reproduce {
     /// phoronix-2012, moto-g-2014, laptop-ssd-2012, postgres-2015, mysql-2008, or all
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Smaller than published, in about a minute of CPU time: what is smaller, and by how much
-    /// figures are scaled, stands beside each; one run of each instead of three
+    /// Smaller runs than published, in about a minute of CPU time, and one repeat instead of three.
+    /// The answer shows what is smaller, and the factor that figures are scaled by
     #[arg(long)]
     pub quick: bool,
-    /// Runs of each, instead of three, or of one in the quick form
+    /// Number of repeats [default: three, or one with --quick]
     #[arg(
         long,
         value_name = "N",
@@ -22,8 +22,8 @@ pub struct Reproduce {
         conflicts_with_all = ["guard", "file"]
     )]
     pub repeats: Option<u32>,
-    /// Take ours from this folder of results instead, which `seekwell compare` made of a changed
-    /// experiment file (--file), or of a part of it; may be given several times
+    /// Take the simulated figures from this results folder. `seekwell compare` made it from a
+    /// changed experiment file (--file) or from a part of one; may be repeated
     #[arg(
         long,
         value_name = "DIR",
@@ -31,29 +31,29 @@ pub struct Reproduce {
         conflicts_with_all = ["guard", "file", "repeats"]
     )]
     pub from: Vec<PathBuf>,
-    /// Folder that the folders of results lie in, one a publication: what is there already is not
-    /// run again
+    /// Directory with one results folder per publication. Runs that are already there are not
+    /// repeated
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     pub results: PathBuf,
-    /// Runs at a time; the result does not depend on it [default: the number of cores]
+    /// Number of parallel runs; the result does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// Every figure and every difference, with the evidence on each
+    /// Print every figure and every difference, with the evidence
     #[arg(long)]
     pub details: bool,
-    /// The same as a document (docs/reproduction.md)
+    /// Print the whole as Markdown (docs/reproduction.md)
     #[arg(long, conflicts_with_all = ["json", "file"])]
     pub markdown: bool,
-    /// Everything as one JSON document
+    /// Print one JSON document
     #[arg(long, conflicts_with = "file")]
     pub json: bool,
-    /// Ask what a score is worth instead, in the quick form: constants (every estimated one a
-    /// quarter less and more, alone and all together), permuted (schedulers' labels exchanged),
-    /// ablations (claimed causes taken out), order (the original's order of runs on one ageing
-    /// drive), or all; what was made is kept beside the results, and not made again
+    /// Check the robustness of the scores instead, with the quick form: constants (changes
+    /// estimated constants by a quarter, each alone and all together), permuted (exchanges the
+    /// labels of schedulers), ablations (removes claimed causes), order (runs the original order on
+    /// one ageing drive), or all. Runs are stored next to the results and not repeated
     #[arg(long, value_name = "GUARD", conflicts_with = "file")]
     pub guard: Option<String>,
-    /// Draws of all constants together [default: 50]
+    /// Number of joint draws of all constants [default: 50]
     #[arg(
         long,
         value_name = "N",
@@ -61,13 +61,13 @@ pub struct Reproduce {
         value_parser = clap::value_parser!(u32).range(1..=10_000)
     )]
     pub draws: Option<u32>,
-    /// Of the guard constants only the joint draws
+    /// With --guard constants: only the joint draws
     #[arg(long, requires = "guard")]
     pub joint: bool,
-    /// Print the experiment file instead of running it; `seekwell compare` runs a changed one
+    /// Print the experiment file and stop; `seekwell compare` runs a changed one
     #[arg(long)]
     pub file: bool,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 /// Arguments of `results`.
 #[derive(Args, Debug)]
 pub struct Results {
-    /// Results folders, or directories that hold some [default: this one, and results/ in it]
+    /// Results folders, or directories that contain some [default: this one, and results/ in it]
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dirs: Vec<PathBuf>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }
@@ -26,13 +26,13 @@ pub struct Export {
     /// Results folder, complete or not
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// csv: a line for each run and metric; json: everything statistics are made of; markdown: a
-    /// table for each cell; pts: composite.xml of the Phoronix Test Suite [default: what the name
-    /// of the output tells (.csv, .json, .md, .xml), else csv]
+    /// csv: one line per run and metric; json: all data of the statistics; markdown: one table per
+    /// cell; pts: composite.xml of the Phoronix Test Suite [default: from the name of the output
+    /// (.csv, .json, .md, .xml), else csv]
     #[arg(long, short, value_name = "FORMAT", hide_possible_values = true,
         value_parser = PossibleValuesParser::new(FORMATS.map(|f| f.name)))]
     pub format: Option<String>,
-    /// Where to
+    /// Output file
     #[command(flatten)]
     pub output: Output,
 }

@@ -4,50 +4,50 @@ use super::TRACE;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// How a trace is read, and what of it; shared by `replay`, `report` and `convert`.
+/// How a trace is read, and which records; shared by `replay`, `report` and `convert`.
 #[derive(Args, Clone, Debug)]
 pub struct TraceInput {
-    /// Format, from `seekwell formats` [default: by its bytes]
+    /// Format, see `seekwell formats` [default: detected]
     #[arg(long, short, value_name = "FORMAT", help_heading = TRACE)]
     pub format: Option<String>,
-    /// Stop after so many records
+    /// Stop after N records
     #[arg(long, value_name = "N", help_heading = TRACE)]
     pub limit: Option<u64>,
-    /// Only records so many seconds after the first, or later
+    /// Start this many seconds after the first record
     ///
-    /// By when they were submitted; times then count from here.
+    /// Submission times count. Times in the output start at this point.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub from: Option<u64>,
-    /// Only records before so many seconds after the first
+    /// Stop this many seconds after the first record
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub until: Option<u64>,
     /// Only records of these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',', help_heading = TRACE)]
     pub pid: Vec<u32>,
-    /// What was queued, or what was issued to the device
+    /// Records to use: queued bios, or requests issued to the device
     ///
-    /// Of blktrace, blkparse and ftrace. A trace that does not tell what was queued gives what was issued.
+    /// For blktrace, blkparse and ftrace. A trace without queue events gives the issued requests.
     #[arg(long, value_name = "EVENT", default_value = "queue", help_heading = TRACE, hide_short_help = true)]
     pub stream: Stream,
     /// Only records of this device or volume
     ///
-    /// Of blktrace, blkparse, ftrace and csv a device (MAJOR,MINOR); of msr, systor, alibaba and tencent a
-    /// volume, as the trace calls it.
+    /// A device (MAJOR,MINOR) for blktrace, blkparse, ftrace and csv. A volume, named as in the
+    /// trace, for msr, systor, alibaba and tencent.
     #[arg(long, value_name = "DEVICE", help_heading = TRACE, hide_short_help = true)]
     pub trace_device: Option<String>,
-    /// A trace that was cut off ends with a warning
+    /// Accept a truncated trace with a warning
     ///
-    /// In the middle of a record: otherwise an error.
+    /// Without this option, a trace that ends inside a record is an error.
     #[arg(long, help_heading = TRACE, hide_short_help = true)]
     pub allow_truncated: bool,
     /// Unit of the response times of vscsi version 2
     ///
-    /// No public text tells it; without it they are not used.
+    /// No public document states it. Without this option, response times are ignored.
     #[arg(long, value_name = "UNIT", help_heading = TRACE, hide_short_help = true)]
     pub response_unit: Option<Unit>,
 }
 
-/// Which event of a block trace is replayed.
+/// Which event of a block trace is used.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Stream {
     /// Bios as they were submitted, before merging.
@@ -115,21 +115,21 @@ fn seconds(text: &str) -> Result<u64, String> {
 /// Arguments of `convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
-    /// Traces, `-` for standard input; zstd and gzip are read as they are. Several become one, in
-    /// order of time by their own clocks
+    /// Traces, or `-` for standard input; may be zstd or gzip. Several traces are merged by the
+    /// time of their clocks
     #[arg(required = true, num_args = 1..=64, value_name = "IN", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Write to OUT, which appears whole or not at all; .zst and .gz at the end of the name
-    /// compress it [default: standard output]
+    /// Write to OUT, as a whole or not at all. A name that ends in .zst or .gz compresses it
+    /// [default: standard output]
     #[arg(long, short, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Format to write [default: by the name of OUT; csv to standard output]
+    /// Output format [default: from the name of OUT; csv on standard output]
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<String>,
     /// Name of the replayed file in a fio iolog
     #[arg(long, value_name = "NAME", default_value = "seekwell.replay")]
     pub iolog_file: String,
-    /// What of the traces
+    /// Selection of records
     #[command(flatten)]
     pub input: TraceInput,
 }

@@ -103,7 +103,7 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     note(
         quiet,
         &format!(
-            "{} and {rivals} rivals in {cells} cells, {runs} runs",
+            "{} and {rivals} other schedulers in {cells} cells, {runs} runs",
             a.name
         ),
     );
@@ -148,12 +148,12 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     if done.failed > 0 {
         let n = done.failed;
         return Err(Failure::Early(format!(
-            "{n} of {runs} runs failed, the others are given"
+            "{n} of {runs} runs failed; the others are shown"
         )));
     }
     if let (true, Some(signal)) = (done.cancelled, seekwell_host::stop::signal()) {
         let what = format!(
-            "stopped by signal {signal}: {} of {runs} runs are told of",
+            "stopped by signal {signal}: results of {} of {runs} runs are shown",
             done.made
         );
         return Err(Failure::Interrupted { signal, what });
@@ -181,8 +181,9 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     let last = a.seed + u64::from(a.seeds) - 1;
     out.text(&wrap(
         &format!(
-            "{} among the schedulers of its layer: {} cells, seeds {} to {last}. Each figure against \
-             the mean of all in the same cell; larger is better, also of p99 and fairness.",
+            "{} and the other schedulers of its layer: {} cells, seeds {} to {last}. Figures are \
+             relative to the mean of all schedulers in the same cell. Larger is better in every \
+             column, also for p99 and fairness.",
             a.name, s.cells, a.seed
         ),
         0,
@@ -216,11 +217,13 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     out.text(&wrap(
         &match on {
             true => format!(
-                "{} is on the front: no rival is at least as good in all three and better in one.",
+                "{} is on the front: no other scheduler is at least as good in all three and \
+                 better in one.",
                 a.name
             ),
             false => format!(
-                "{} is not on the front: somebody is at least as good in all three and better in one.",
+                "{} is not on the front: another scheduler is at least as good in all three and \
+                 better in one.",
                 a.name
             ),
         },
@@ -228,7 +231,7 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
         width(),
     ))?;
     if s.behind.is_empty() {
-        return out.line("In no cell is it surely behind anybody.");
+        return out.line("It is not significantly behind another scheduler in any cell.");
     }
     out.line("")?;
     out.line("Where it is furthest behind (95 % intervals over the seeds):")?;

@@ -124,7 +124,7 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
     } else {
         out.text(&report::text(fit, width()))?;
     }
-    let mut kept = String::from("too little was known by then for a preset");
+    let mut kept = String::from("there are too few measurements for a preset");
     if let (Some(text), Some(kind)) = (&text, kind_of(fit)) {
         let path = a.output.clone().unwrap_or_else(|| fresh(kind, &name));
         write(&path, text)?;
@@ -135,7 +135,7 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
         } else {
             format!("./{shown}")
         };
-        kept = format!("what was known by then is in {shown}");
+        kept = format!("the measurements so far are in {shown}");
         // Only for plain files, not for standard output or a pipe.
         if !a.json && path.is_file() {
             out.line(&format!(
@@ -155,17 +155,17 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
         }),
         Some(Stop::Device(why)) => Err(Failure::input(format!("{why}; {kept}"))),
         Some(Stop::Budget) if text.is_none() => Err(Failure::input(format!(
-            "{}: no preset: the time budget ended before enough was known; give more with --budget",
+            "{}: no preset, because the time budget ended too early; increase --budget",
             a.path.display()
         ))),
         Some(Stop::Budget) => {
-            let n = "the time budget ended first; what is missing is marked in the preset. Give \
-                     more with --budget";
+            let n = "the time budget ended before all measurements; the preset marks the missing \
+                     ones. Increase --budget";
             note(quiet, n);
             Ok(())
         }
         None if text.is_none() => Err(Failure::input(format!(
-            "{}: no preset describes it: {}",
+            "{}: no preset, because no device model fits: {}",
             a.path.display(),
             fit.because
         ))),

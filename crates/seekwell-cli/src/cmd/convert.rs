@@ -63,7 +63,7 @@ fn target(a: &Convert) -> Result<Format, Failure> {
     };
     let Some(to) = named.or_else(by_name).or_else(plain) else {
         return Err(Failure::input(format!(
-            "{}: its name tells no format; give --to FORMAT, one of {}",
+            "{}: the name does not determine a format; give --to FORMAT, one of {}",
             a.output.as_deref().unwrap_or("-".as_ref()).display(),
             written()
         )));
@@ -77,7 +77,7 @@ fn target(a: &Convert) -> Result<Format, Failure> {
     }
     if !to.text && a.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::input(format!(
-            "the format {} is binary and standard output a terminal: give -o OUT",
+            "the format {} is binary, and standard output is a terminal; give -o OUT",
             to.name
         )));
     }
@@ -102,7 +102,7 @@ fn start(a: &Convert, to: Format, pending: &Pending) -> Result<Box<dyn Writer>, 
     // `target` ensures that the format can be written.
     let create = to
         .create
-        .ok_or_else(|| Failure::input("the format is not written"))?;
+        .ok_or_else(|| Failure::input("the format cannot be written"))?;
     create(bytes, &options).map_err(failed)
 }
 

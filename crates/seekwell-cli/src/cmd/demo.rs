@@ -59,7 +59,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
         }
         Some("all") if a.plot.is_some() || a.report.is_some() => {
             return Err(Failure::input(
-                "--plot draws one demo, --report shows one: name it instead of `all`",
+                "--plot draws one demo and --report shows one; name it instead of `all`",
             ));
         }
         Some("all") => demos().collect(),
@@ -111,7 +111,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
         return Err(match signal() {
             Some(signal) => interrupted(signal, n, all, "demos"),
             None => Failure::Early(format!(
-                "{n} of {all} demos are given, of the others: {}",
+                "{n} of {all} demos are shown; missing: {}",
                 missing.join("; ")
             )),
         });
@@ -137,7 +137,7 @@ fn beside(
         let name = a.name.as_deref().unwrap_or_default();
         let others: Vec<_> = demos().filter(|d| d.each > 0).map(|d| d.name).collect();
         return Err(Failure::input(format!(
-            "--schedulers: {name} is about its own schedulers alone; others stand beside those of {}",
+            "--schedulers: {name} accepts no other schedulers; these demos do: {}",
             others.join(", ")
         )));
     }

@@ -46,8 +46,8 @@ pub fn run(a: &Doctor) -> Result<(), Failure> {
     }
     let usable = all.iter().filter(|a| a.usable()).count();
     out.prose(&format!(
-        "Simulation, replay, reports and explanations need nothing of this machine. Of what others \
-         need, {usable} of {} can be used:",
+        "Simulation, replay, report and explain need nothing from this machine. For other \
+         commands, {usable} of {} features work:",
         all.len()
     ))?;
     let mut t = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);

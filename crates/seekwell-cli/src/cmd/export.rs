@@ -46,7 +46,7 @@ pub fn run(a: &Export, quiet: bool) -> Result<(), Failure> {
     let written =
         format(a.format.as_deref(), output).write(&results, stands.date.as_deref(), &mut bytes);
     written.map_err(|source| Failure::Output {
-        what: "the results cannot be told in that format".to_owned(),
+        what: "the results cannot be written in that format".to_owned(),
         source,
     })?;
     out.bytes(&bytes)?;

@@ -22,7 +22,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
     // Never overwrites a file that the user may have changed.
     if let Some(file) = file.filter(|f| f.is_file()) {
         let what = format!(
-            "{}: is there already: name another file, or remove it",
+            "{}: exists already; name another file, or remove it",
             file.display()
         );
         return Err(Failure::input(what));

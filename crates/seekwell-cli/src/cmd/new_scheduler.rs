@@ -27,7 +27,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
         let path = tree.join(file);
         std::fs::read_to_string(&path).map_err(|e| {
             Failure::input(format!(
-                "{}: {e}; a scheduler is begun in the source tree: go there, or name it by --tree",
+                "{}: {e}; run the command in the source tree, or give --tree DIR",
                 path.display()
             ))
         })
@@ -36,7 +36,8 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     let odd = |file: &str| {
         let path = tree.join(file);
         Failure::input(format!(
-            "{}: the lists of schedulers are not where they were; follow docs/add-a-scheduler.md",
+            "{}: cannot find the list of schedulers; add the scheduler by hand as in \
+             docs/add-a-scheduler.md",
             path.display()
         ))
     };
@@ -45,7 +46,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     for file in [&source, &cases] {
         let path = tree.join(file);
         if path.symlink_metadata().is_ok() {
-            let what = format!("{}: is there already: choose another name", path.display());
+            let what = format!("{}: exists already; choose another name", path.display());
             return Err(Failure::input(what));
         }
     }
@@ -63,11 +64,11 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     }
     let mut out = Out::open(None)?;
     out.line(&format!("Written: {source}, {cases}"))?;
-    out.line(&format!("A line more: {LIB}, {REGISTRY}"))?;
+    out.line(&format!("One line added: {LIB}, {REGISTRY}"))?;
     out.line("")?;
     out.text(&wrap(
-        "It is the example of docs/add-a-scheduler.md (one-way sweeps with patience), and passes as it \
-         is. Put your rules in the place of its two; then:",
+        "It is the example of docs/add-a-scheduler.md (one-way sweeps with deadlines), and passes \
+         all tests unchanged. Replace its two rules by yours, then run:",
         0,
         100,
     ))?;
@@ -89,12 +90,12 @@ fn checked(name: &str) -> Result<String, Failure> {
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     if !begins || !name.chars().all(plain) || name.ends_with('-') || name.len() > 40 {
         return Err(Failure::input(format!(
-            "`{name}`: a scheduler's name has small letters, digits and hyphens, and begins with a \
-             letter"
+            "`{name}` is not a valid scheduler name: use lower-case letters, digits and hyphens, \
+             and start with a letter"
         )));
     }
     if ["all", "single-queue", "blk-mq"].contains(&name) || find(name).is_some() {
-        let what = format!("a scheduler is called `{name}` already: choose another name");
+        let what = format!("there is already a scheduler `{name}`; choose another name");
         return Err(Failure::input(what));
     }
     let module = name.replace('-', "_");

@@ -222,7 +222,7 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
         Some(told) if *told == what || Some(told.as_str()) == on.path().to_str() => return Ok(()),
         Some(told) => {
             return Err(bad(format!(
-                "{told} was named, and {} lies on {what}: nothing was changed",
+                "{told} does not match: {} is on {what}; nothing was changed",
                 on.path().display()
             )));
         }
@@ -231,11 +231,11 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     let line = format!("--confirm {}", show::quoted(&what));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(bad(format!(
-            "{}: programs will write there (files of their own, removed again){}: add {line} if it \
-             is meant. --dry-run shows the commands that would run",
+            "{}: programs will write temporary files there{}. Add {line} to confirm; --dry-run \
+             shows the commands that would run",
             on.path().display(),
             match on.may_set() {
-                true => format!(", and the scheduler of {what} be switched meanwhile"),
+                true => format!(", and the scheduler of {what} will be switched until the end"),
                 false => String::new(),
             }
         )));
@@ -246,20 +246,24 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
         question.push('\n');
     }
     question += &format!(
-        "Programs will write to files of their own in {}, and remove them.{}{} Type {what} to go on: ",
+        "Programs will write temporary files in {}.{}{} Type {what} to continue: ",
         on.path().display(),
         match on.may_set() {
-            true => format!(" The scheduler of {what} is switched meanwhile and put back."),
+            true => format!(
+                " The scheduler of {what} is switched during the runs and restored at the end."
+            ),
             false => String::new(),
         },
         match on.carries_root() {
-            true => " It carries the root file system.",
+            true => " It holds the root file system.",
             false => "",
         }
     );
     match ask(&question) == what {
         true => Ok(()),
-        false => Err(bad(format!("{what}: nothing was changed"))),
+        false => Err(bad(format!(
+            "{what} was not confirmed; nothing was changed"
+        ))),
     }
 }
 
@@ -304,15 +308,15 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         let (why, more) = match rustix::process::geteuid().is_root() {
             true => (
                 "/sys cannot be written here (a container?)",
-                "do it on the host".to_owned(),
+                "run the command on the host".to_owned(),
             ),
             false => ("not root", show::again()),
         };
         note(
             quiet,
             &format!(
-                "{why}, so that no scheduler is set: measured is what is in force ({}). For more: \
-                 {more}",
+                "{why}: no scheduler is set, and the current one is measured ({}). To compare \
+                 schedulers: {more}",
                 in_prose(&on.in_force()),
             ),
         );
@@ -346,7 +350,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
                 note(quiet, &show::found(&found?));
             }
             let guard = Guard::start()
-                .inspect_err(|e| note(quiet, &format!("no guardian can be started: {e}")))
+                .inspect_err(|e| note(quiet, &format!("cannot start a guardian process: {e}")))
                 .ok();
             let devices: Vec<_> = on.devices().iter().collect();
             let switched = Switched::hold(&tree, &records, &devices, &e.about.name)?;
@@ -365,7 +369,12 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     let noted = (root || switched.is_some())
         .then(|| Notes::of(&tree).begin(&tree, &about))
         .transpose()
-        .inspect_err(|e| note(quiet, &format!("no note for after a power cut: {e}")))
+        .inspect_err(|e| {
+            note(
+                quiet,
+                &format!("cannot write the note for `host restore`: {e}"),
+            )
+        })
         .ok()
         .flatten()
         .map(RefCell::new);
@@ -387,7 +396,10 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
                     ),
                 ),
                 Ok(Found::Moot { device, why }) => {
-                    note(false, &format!("{device}: nothing is put back, as {why}"));
+                    note(
+                        false,
+                        &format!("{device}: settings are not restored: {why}"),
+                    );
                 }
                 Err(e) => left.borrow_mut().push(e.to_string()),
             }
@@ -404,7 +416,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
         note(
             false,
             &format!(
-                "{}: is left, as it could not be removed. Once its file system can be written: sudo {} \
+                "{}: could not be removed. When its file system is writable again, run: sudo {} \
                  host restore",
                 path.display(),
                 show::program()
@@ -424,7 +436,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     match (done, over) {
         (Err(Failure::Early(what)), Some(why)) => Err(Failure::Early(format!("{why}; {what}"))),
         (Ok(()), Some(why)) => Err(Failure::Early(format!(
-            "{why}; the runs until then are kept and given"
+            "{why}; the completed runs are stored and shown"
         ))),
         (done, _) => done,
     }
@@ -441,7 +453,7 @@ fn measured(
     let cancel = Cancel::new();
     note(
         quiet,
-        "one run of each workload first, to see how long all of it takes",
+        "first one run of each workload, to estimate the total time",
     );
     let block_s = cancelling(&cancel, || tried(e, bench, &cancel))??;
     if let Some(signal) = seekwell_host::stop::signal().filter(|_| cancel.is_set()) {

@@ -30,7 +30,7 @@ fn weighted(text: &str) -> Result<(String, f64), Failure> {
     match tail.trim().parse::<f64>() {
         Ok(w) if w.is_finite() && w > 0.0 => Ok((head.trim().to_owned(), w)),
         _ => Err(Failure::input(format!(
-            "--workload {text}: `{tail}` is no weight: write a number above 0 (pgbench=3)"
+            "--workload {text}: `{tail}` is not a weight; write a number above 0 (pgbench=3)"
         ))),
     }
 }
@@ -63,7 +63,7 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
         .judged_by(&a.bench.metric)
         .map_err(|(metric, known)| {
             Failure::input(format!(
-                "{}: no run gives the metric `{metric}`; there are {}",
+                "{}: no run reports the metric `{metric}`; there are {}",
                 path.display(),
                 known.join(", ")
             ))
@@ -78,7 +78,7 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
             let mut names: Vec<String> = results.cells.iter().map(|c| plain(&c.workload)).collect();
             names.dedup();
             return Err(Failure::input(format!(
-                "{}: no workload is called {name}; there are {}",
+                "{}: no workload is called `{name}`; there are {}",
                 path.display(),
                 names.join(", ")
             )));
@@ -93,7 +93,7 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
             .retain(|g| a.bench.device.contains(&g.device));
         if analysis.groups.is_empty() {
             return Err(Failure::input(format!(
-                "{}: nothing ran on {}; there are {}",
+                "{}: no run used the device {}; there are {}",
                 path.display(),
                 a.bench.device.join(", "),
                 devices.join(", ")
@@ -132,7 +132,7 @@ fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), 
     if lab.seeds < 2 {
         note(
             quiet,
-            "one seed compares nothing: leave --seeds out, or give more",
+            "one seed is not enough for a recommendation; omit --seeds, or give more",
         );
     }
     let depends = lab.depends(width());

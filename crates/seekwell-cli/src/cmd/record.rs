@@ -36,7 +36,7 @@ fn target(a: &Record) -> Result<Format, Failure> {
             let names = formats().iter().filter(|f| written(f)).map(|f| f.name);
             let names: Vec<&str> = names.collect();
             Err(Failure::input(format!(
-                "{}: its name tells no format that is written; give --to FORMAT, one of {}",
+                "{}: the name does not determine an output format; give --to FORMAT, one of {}",
                 a.output.display(),
                 names.join(", ")
             )))
@@ -54,7 +54,7 @@ fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
     match named.or_else(|| deciding().next()) {
         Some(d) if named.is_some() || u.deciding.len() == 1 => Ok(d),
         Some(_) => Err(Failure::input(format!(
-            "{}: lies on {} devices ({}): name one of them",
+            "{}: is on {} devices ({}); name one of them",
             u.asked,
             u.deciding.len(),
             u.deciding.join(", ")
@@ -136,11 +136,14 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     let m = Machine::read(&tree);
     let d = device(a, &m)?;
     let Some(numbers) = d.numbers else {
-        return Err(Failure::input(format!("{}: has no number", d.name)));
+        return Err(Failure::input(format!(
+            "{}: the device has no number in /sys",
+            d.name
+        )));
     };
     if !rustix::process::geteuid().is_root() {
         return Err(Failure::input(format!(
-            "only root may read the kernel's tracepoints: {}",
+            "only root can read the kernel's tracepoints: {}",
             again()
         )));
     }
@@ -176,11 +179,11 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     drop(held);
     if recorded.lost > 0 {
         return Err(Failure::Early(format!(
-            "the kernel lost {} events: what is in {} is not all; {}",
+            "the kernel lost {} events, so {} is incomplete; {}",
             recorded.lost,
             a.output.display(),
             match by {
-                By::Bpf => "record again, or with --by tracefs",
+                By::Bpf => "record again, or use --by tracefs",
                 By::Tracefs => "record a shorter time",
             }
         )));
@@ -218,7 +221,7 @@ fn tell(
         .map(|(k, v)| format!("{} {k} ({})", v.0, bytes(v.1 as f64)));
     let classes: Vec<String> = classes.collect();
     let what = match classes.is_empty() {
-        true => "nothing reached it, and no file was written".to_owned(),
+        true => "no I/O reached the device, and no file was written".to_owned(),
         false => classes.join(", "),
     };
     note(
@@ -228,8 +231,7 @@ fn tell(
     if tally.bios == 0 {
         note(
             quiet,
-            "what memory answers reaches no disk: read what was not read before, or past the page \
-             cache (O_DIRECT)",
+            "cached reads do not reach the disk: read uncached files, or use direct I/O (O_DIRECT)",
         );
     } else {
         let file = quoted(&a.output.display().to_string());

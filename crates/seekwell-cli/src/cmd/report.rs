@@ -40,7 +40,7 @@ pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
     let empty = |c: &seekwell_lab::analysis::CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
     match analysis.cells.iter().all(empty) {
         true => Err(Failure::input(format!(
-            "{}: no run gave a value, so there is nothing to report",
+            "{}: no run has a value, so there is nothing to report",
             path.display()
         ))),
         false => Ok(()),
@@ -99,7 +99,7 @@ fn closer(
     let dir = a.dir;
     let mut none = (Vec::new(), Scenes::default());
     if look(dir).state != State::Complete {
-        let what = "not all runs were made: the page has no percentiles, series and events";
+        let what = "the experiment is not complete: the page has no percentiles, series and events";
         none.1.notes.push(what.to_owned());
         return Ok(none);
     }
@@ -123,7 +123,7 @@ fn closer(
     note(
         quiet,
         &format!(
-            "{} runs are made again for the replay (--no-events: none)",
+            "repeating {} runs to record their events (--no-events omits this)",
             runs.sum::<usize>()
         ),
     );

@@ -64,7 +64,7 @@ pub fn run(a: &Results) -> Result<(), Failure> {
     } else if all.is_empty() {
         let names: Vec<String> = asked.iter().map(|p| p.display().to_string()).collect();
         out.prose(&format!(
-            "No results folders in {}. An experiment makes one: seekwell compare FILE",
+            "No results folders in {}. To create one, run an experiment: seekwell compare FILE",
             names.join(", "),
         ))?;
     } else {

@@ -33,7 +33,7 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     // All inputs are checked before anything runs, also the output's path. (The parser forgets this
     // rule if another option excludes --dir.)
     if a.dir.is_none() && (a.clean_up || a.raw.is_some()) {
-        let what = "--clean-up and --raw are for runs for real: add --dir DIR";
+        let what = "--clean-up and --raw need a run on real files: add --dir DIR";
         return Err(Failure::input(what));
     }
     let output = a.output.output.as_deref();

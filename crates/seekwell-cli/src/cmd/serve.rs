@@ -73,7 +73,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
         note(quiet, &took_over(loops));
     }
     if !disk.margin().realtime {
-        let text = "no real-time priority: completions will be late now and then (CAP_SYS_NICE)";
+        let text = "no real-time priority: some completions will be late (it needs CAP_SYS_NICE)";
         note(quiet, text);
     }
     if per_process {
@@ -100,7 +100,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     // A failed write is ignored: the disk is served without a reader too.
     let _ = to;
     match ends.wait(&disk, a.until_eof) {
-        End::Unmounted => note(quiet, "unmounted from outside"),
+        End::Unmounted => note(quiet, "unmounted by another program"),
         // The starting program may have died: file systems and loop devices over the disk are
         // removed first, while the disk still answers.
         End::Eof => seekwell_host::watch::abandon(&disk.file()),
@@ -109,7 +109,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let (account, users) = disk.stop().map_err(failed)?;
     for name in users {
         let text = format!(
-            "/dev/{name} was still attached and gets errors from now on: losetup -d /dev/{name}"
+            "/dev/{name} was still attached and fails all I/O; detach it: losetup -d /dev/{name}"
         );
         note(quiet, &text);
     }
@@ -119,18 +119,19 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
 /// A note for per-process schedulers: a loop device hides the process.
 fn owners_matter(file: &Path) -> String {
     format!(
-        "the scheduler tells processes apart: let programs open {} with O_DIRECT. Through a loop \
-         device every request belongs to a kernel worker, whose priority says nothing",
+        "the scheduler distinguishes processes: programs should open {} with O_DIRECT. Through a \
+         loop device, every request has the priority of a kernel worker",
         file.display()
     )
 }
 
 /// Note about a removed mount of a killed server, and devices still attached to its file.
 fn took_over(loops: &[String]) -> String {
-    let mut text = "took down the mount of a server that was killed".to_owned();
+    let mut text = "removed the mount of a killed server".to_owned();
     for name in loops {
         text += &format!(
-            "; /dev/{name} is still attached to it and gives only errors: losetup -d /dev/{name}"
+            "; /dev/{name} is still attached to it and fails all I/O; detach it: losetup -d \
+             /dev/{name}"
         );
     }
     text
@@ -196,7 +197,7 @@ fn text(a: &Account) -> String {
     );
     if a.per_process {
         s += &format!(
-            "asked by programs: {}, by kernel workers: {}, by nobody known: {}\n",
+            "commands from programs: {}, from kernel workers: {}, from unknown tasks: {}\n",
             units::count(a.owners.program),
             units::count(a.owners.kernel),
             units::count(a.owners.unknown),
@@ -220,7 +221,7 @@ fn text(a: &Account) -> String {
     );
     if a.floor_ns > 0 {
         s += &format!(
-            "the way: {} taken off each; {} commands are faster than that\n",
+            "FUSE path: {} subtracted from each command; {} commands are faster than that\n",
             units::time_ns(a.floor_ns as f64),
             units::count(a.unreachable),
         );

@@ -41,7 +41,7 @@ fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     drop(progress);
     if s.kinds.is_empty() {
         return Err(Failure::input(format!(
-            "{}: no record to tell of",
+            "{}: the trace has no records",
             intake.name()
         )));
     }
@@ -75,6 +75,6 @@ pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
     out.done()?;
     match stopped {
         None => Ok(()),
-        Some(signal) => Err(cells::stopped(signal, "what was read until then is told")),
+        Some(signal) => Err(cells::stopped(signal, "the records read so far are shown")),
     }
 }

@@ -31,11 +31,11 @@ fn options(a: &VerifyKernel) -> Result<Options, Failure> {
         let near = seekwell_core::suggest::did_you_mean(bad, SCHEDULERS.iter().copied(), &[]);
         let near = near.unwrap_or_else(|| format!("there are {}", known()));
         return Err(Failure::input(format!(
-            "{bad}: cannot be held against a kernel: {near}"
+            "{bad}: cannot be compared with a kernel; {near}"
         )));
     }
     Ok(Options {
-        program: program.map_err(|e| Failure::input(format!("where this program lies: {e}")))?,
+        program: program.map_err(|e| Failure::input(format!("cannot find this program: {e}")))?,
         schedulers: match a.schedulers.is_empty() {
             true => SCHEDULERS.iter().map(|s| (*s).to_owned()).collect(),
             false => a.schedulers.clone(),

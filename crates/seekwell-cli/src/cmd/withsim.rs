@@ -77,8 +77,8 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
         .map(|t| t.label.clone());
     if of.is_empty() {
         return Err(Failure::input(
-            "--with-sim: no workload here can be simulated: programs are only run for real; scripts \
-             of `seekwell workloads` are both",
+            "--with-sim: no workload here can be simulated. Use scripts from `seekwell workloads`; \
+             programs only run for real",
         ));
     }
     let made = Experiment::from_specs(design).map_err(bad)?;
@@ -149,7 +149,10 @@ pub struct Twin {
 /// Runs the simulation.
 pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result<Twin, Failure> {
     let (sim, of) = experiment(e, device)?;
-    note(quiet, &format!("the same in simulation, on {device}"));
+    note(
+        quiet,
+        &format!("the same workloads in simulation, on {device}"),
+    );
     let cancel = Cancel::new();
     let how = How {
         cancel: cancel.clone(),
@@ -286,10 +289,10 @@ impl Twin {
         }
         let (told, same, level) = self.score();
         let said = match told {
-            0 => "Of no pair both say enough for their signs to be compared.".to_owned(),
+            0 => "No pair is decided in both, so signs cannot be compared.".to_owned(),
             _ => format!(
-                "The signs agree in {same} of the {told} pairs of which both say something; a \
-                 simulator for which schedulers make no difference would have been right in {level}."
+                "The signs agree in {same} of the {told} pairs that both decide. A simulator in \
+                 which schedulers make no difference would agree in {level}."
             ),
         };
         let head = format!("For real and simulated, on {}:\n", self.device);
@@ -297,7 +300,7 @@ impl Twin {
         if !self.pairs.is_empty() {
             text += "How many times better the first is than the second:\n";
             text += &pairs.render(2);
-            let key = format!("{said} SIZE agrees: within a half of each other.");
+            let key = format!("{said} SIZE agrees: the two ratios differ by a factor below 1.5.");
             text += &wrap(&key, 0, width);
         }
         text

@@ -202,7 +202,7 @@ fn the_mount_of_a_killed_server_is_taken_over_by_any_name() {
         let err = String::from_utf8_lossy(&o.stderr).into_owned();
         assert!(o.status.success(), "{name}: {err}");
         assert!(
-            err.contains("took down the mount of a server that was killed"),
+            err.contains("removed the mount of a killed server"),
             "{err}"
         );
         if let Some(attached) = attached {

@@ -470,11 +470,7 @@ fn without_root_it_measures_under_what_is_set() {
         }
     };
     assert_eq!(r.code, Some(0), "{}", r.err);
-    assert!(
-        r.err.contains("not root, so that no scheduler is set"),
-        "{}",
-        r.err
-    );
+    assert!(r.err.contains("not root: no scheduler is set"), "{}", r.err);
     assert!(Path::new(&home.join("results")).is_dir());
     m.rig.is_as_before();
 }

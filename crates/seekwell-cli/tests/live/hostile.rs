@@ -138,6 +138,6 @@ fn an_experiment_and_others_on_one_device_refuse_each_other() {
     let _ = kill_process(pid(&child), Signal::TERM);
     let r = ended(child);
     assert_eq!(r.code, Some(143), "{}", r.err);
-    assert!(r.err.contains("no note for after a power cut"), "{}", r.err);
+    assert!(r.err.contains("cannot write the note for"), "{}", r.err);
     m.is_as_before();
 }

@@ -109,12 +109,12 @@ fn a_loop_device_hides_who_asks_and_the_account_says_so() {
         std::fs::remove_dir(&mount).expect("empty");
         std::fs::remove_dir(&dir).expect("empty");
         println!("{scheduler}: {notes}{account}");
-        let before = notes.contains("Through a loop device every request belongs to a kernel");
+        let before = notes.contains("every request has the priority of a kernel worker");
         assert_eq!(before, needs_them, "{notes}");
         let after = account.contains("of the commands came from kernel workers");
         assert_eq!(after, needs_them, "{account}");
         assert_eq!(
-            account.contains("asked by programs:"),
+            account.contains("commands from programs:"),
             needs_them,
             "{account}"
         );

@@ -269,14 +269,14 @@ fn a_recorded_command_passes_its_code_on_and_leaves_nothing() {
     assert_eq!(r.code, Some(7), "{}", r.err);
     assert!(
         r.err
-            .contains("nothing reached it, and no file was written; 0 events lost"),
+            .contains("no I/O reached the device, and no file was written; 0 events lost"),
         "{}",
         r.err
     );
     for (args, says) in [
         (
             vec!["record", &*rig.name, "-o", "/tmp/x.odd", "--", "true"],
-            "tells no format",
+            "does not determine an output format",
         ),
         (
             vec!["record", "/no/such", "-o", &*file, "--", "true"],

@@ -55,7 +55,10 @@ fn simulation_stands_beside_reality() {
         assert_eq!(twin["pairs"].as_array().map(Vec::len), Some(1));
         let put_back = r.err.find("all settings as before").expect("said");
         assert!(
-            put_back < r.err.find("the same in simulation").expect("said"),
+            put_back
+                < r.err
+                    .find("the same workloads in simulation")
+                    .expect("said"),
             "{}",
             r.err
         );
@@ -82,11 +85,7 @@ fn simulation_stands_beside_reality() {
         "constant",
     ]);
     assert_eq!(r.code, Some(2), "{}", r.err);
-    assert!(
-        r.err.contains("programs are only run for real"),
-        "{}",
-        r.err
-    );
+    assert!(r.err.contains("programs only run for real"), "{}", r.err);
     m.is_as_before();
 }
 

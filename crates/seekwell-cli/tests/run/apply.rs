@@ -200,7 +200,7 @@ fn half_written_files_of_a_killed_apply_go() {
         c.put("etc/udev/rules.d/.62-seekwell-X.rules.seekwell", "half");
         c.put("var/lib/seekwell/applied/.X.json.seekwell", "half");
     };
-    let words = ["half written by a killed run; removed"; 2];
+    let words = ["left unfinished by a killed run; removed"; 2];
     let said = |text: &str| text.matches(words[0]).count();
     let c = disk("apply-half");
     half(&c);

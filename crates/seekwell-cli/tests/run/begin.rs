@@ -35,7 +35,7 @@ fn a_scheduler_is_begun_once_and_nothing_is_written_over() {
     let lib = read("crates/seekwell-sched/src/lib.rs");
     let r = seekwell(&["new", "scheduler", "first-come", "--tree", at]);
     assert_eq!((r.code, &*r.out), (2, ""));
-    assert!(r.err.contains("is there already"), "{}", r.err);
+    assert!(r.err.contains("exists already"), "{}", r.err);
     assert_eq!(lib, read("crates/seekwell-sched/src/lib.rs"));
 }
 
@@ -45,7 +45,7 @@ fn where_no_tree_is_or_the_name_is_taken_nothing_is_written() {
     let at = dir.to_str().expect("UTF-8");
     for (name, tree, said) in [
         ("cfq", at, "already"),
-        ("No Name", at, "small letters"),
+        ("No Name", at, "lower-case letters"),
         ("mine", "/proc", "--tree"),
     ] {
         let r = seekwell(&["new", "scheduler", name, "--tree", tree]);

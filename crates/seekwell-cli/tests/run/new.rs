@@ -28,7 +28,7 @@ fn a_new_file_is_read_back_and_is_never_written_over() {
     std::fs::write(&file, "mine").expect("written");
     let r = seekwell(&["new", "-o", path]);
     assert_eq!(r.code, 2);
-    assert!(r.err.contains("is there already"), "{}", r.err);
+    assert!(r.err.contains("exists already"), "{}", r.err);
     assert_eq!(std::fs::read_to_string(&file).expect("there"), "mine");
     let said = good(&["new", "--quiet"]);
     assert_eq!(said, text.replace("my lab", "my-experiment"));

@@ -43,7 +43,7 @@ fn an_interrupted_compare_gives_the_runs_that_were_finished() {
     assert_eq!(r.code, 130);
     assert_eq!(
         r.err,
-        "error: stopped by SIGINT (interrupted): 2 of 4 runs were finished, and are given\n"
+        "error: stopped by SIGINT (interrupted): 2 of 4 runs finished; their results are shown\n"
     );
     let (first, second) = r.out.split_once("random-read:").expect("both workloads");
     assert!(first.contains("Verdict:"), "{}", r.out);
@@ -111,7 +111,7 @@ fn an_interrupted_run_or_replay_tells_what_was_measured() {
         run.signal(Signal::INT);
         let r = run.end();
         assert_eq!(r.code, 130, "{what:?}: {}", r.err);
-        let none = "none of 2 runs was finished";
+        let none = "none of 2 runs finished";
         assert!(
             r.err.contains("stopped by SIGINT") && r.err.contains(none),
             "{}",
@@ -147,7 +147,7 @@ fn an_interrupted_explain_gives_the_cases_that_were_finished() {
     run.signal(Signal::INT);
     let r = run.end();
     assert_eq!(r.code, 130, "{}", r.err);
-    assert!(r.err.contains(" of 3999 cases were finished"), "{}", r.err);
+    assert!(r.err.contains(" of 3999 cases finished"), "{}", r.err);
     let doc: Value = serde_json::from_str(&r.out).expect("one whole JSON document");
     let given = doc["cases"].as_array().map_or(0, Vec::len);
     assert!((1..3999).contains(&given), "{given}");
@@ -178,7 +178,7 @@ fn a_newcomer_stands_beside_its_rivals() {
     }
     let r = seekwell(&["demo", "cfq-ioprio", "-s", "row"]);
     assert!(
-        r.code == 2 && r.err.contains("is about its own schedulers"),
+        r.code == 2 && r.err.contains("accepts no other schedulers"),
         "{}",
         r.err
     );
@@ -268,7 +268,7 @@ fn a_run_that_fails_leaves_the_others() {
     let r = seekwell(&args);
     assert_eq!(r.code, 4, "{}", r.err);
     assert!(
-        r.err.contains("2 of 4 runs failed, the others are given:"),
+        r.err.contains("2 of 4 runs failed; the others are shown:"),
         "{}",
         r.err
     );

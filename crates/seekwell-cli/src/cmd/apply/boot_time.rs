@@ -98,9 +98,9 @@ fn said(a: &Apply, rivals: &[Setter]) -> Option<String> {
             "It comes after all udev rules: keep the choice by tuned instead (--persist=tuned)."
         }
         Some(Way::Udev) if rivals.iter().any(Setter::is_after_rules) => {
-            "No name of a rule is late enough for that: take the line out, or change it."
+            "No rule name sorts late enough for that: remove the line, or change it."
         }
-        _ => "Take the line out, or change it.",
+        _ => "Remove the line, or change it.",
     };
     Some(format!("At boot {all}. {advice}"))
 }

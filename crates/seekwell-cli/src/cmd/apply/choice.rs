@@ -46,8 +46,8 @@ impl Choice {
             let least = group.not_beaten.iter().map(|t| in_prose(label(*t)));
             let least: Vec<String> = least.collect();
             return Err(Failure::input(format!(
-                "{name}: does not tell which is best ({} are not shown to be behind any): name one \
-                 of them, or repeat more",
+                "{name}: the results do not show a single best scheduler (not behind any: {}); \
+                 name one of them, or run more repeats",
                 least.join(", ")
             )));
         };

@@ -103,7 +103,7 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
             note(
                 quiet,
                 &format!(
-                    "{}: says elevator={value}, which Linux {release} ignores: it can go",
+                    "{}: says elevator={value}, which Linux {release} ignores; remove it",
                     path.display()
                 ),
             );
@@ -113,7 +113,7 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
         let now = Queue::new(tree.queue(&device.name)).scheduler();
         let now = now.unwrap_or_else(|_| "?".to_owned());
         let keeps = match (kept.is_empty(), &a.persist) {
-            (false, _) => ", and what is above be written",
+            (false, _) => ", and the files above would be written",
             (true, None) => ", until the next boot (--persist keeps it)",
             (true, Some(_)) => "",
         };
@@ -140,7 +140,7 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
     match m.named(name) {
         Some((d, None)) if matches!(d.scheduler, Scheduler::Choice { .. }) => Ok(d),
         Some((d, None)) => Err(Failure::input(format!(
-            "{name} takes no scheduler ({}): `seekwell host{} {name}` tells what decides below it",
+            "{name} takes no scheduler ({}); `seekwell host{} {name}` shows the devices below it",
             d.what(),
             root(m.tree())
         ))),
@@ -175,7 +175,7 @@ fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
     match rustix::fs::access(&file, rustix::fs::Access::WRITE_OK) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::ROFS) => Err(Failure::input(format!(
-            "{}: /sys is mounted read-only here (a container?): do it on the host",
+            "{}: /sys is mounted read-only here (a container?); run the command on the host",
             d.name
         ))),
         Err(_) => Err(Failure::input(format!(
@@ -195,7 +195,7 @@ fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure>
     out.done()?;
     let refuse = |why: &str| Err(Failure::input(format!("{}: {why}", d.name)));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return refuse("add --yes if these files are to be written");
+        return refuse("add --yes to write these files");
     }
     match ask(&format!("Type {} to write them: ", d.name)) == d.name {
         true => Out::open(a.output.output.as_deref()),
@@ -243,7 +243,7 @@ fn carry_out(
     if activate.peek().is_some() {
         let all: Vec<&str> = activate.map(String::as_str).collect();
         out.line(&format!(
-            "  to have it heeded without a boot: {}{}",
+            "  to apply it without rebooting: {}{}",
             there(tree),
             all.join(" && ")
         ))?;
@@ -279,15 +279,12 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
             in_prose(&before.scheduler)
         ))?;
     } else {
-        note(
-            quiet,
-            "the settings in force are left as they are: they go with the next boot",
-        );
+        note(quiet, "the current settings stay until the next boot");
     }
     if !undone.after.is_empty() {
         let line = undone.after.join(" && ");
         out.line(&format!(
-            "  to have it heeded without a boot: {}{line}",
+            "  to apply it without rebooting: {}{line}",
             there(tree)
         ))?;
     }

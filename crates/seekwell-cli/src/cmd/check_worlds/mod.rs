@@ -32,7 +32,7 @@ fn options(a: &CheckWorlds) -> Result<Options, Failure> {
         raw: a.raw,
         keep: a.keep.clone(),
         seed: a.seed,
-        program: program.map_err(|e| Failure::input(format!("where this program lies: {e}")))?,
+        program: program.map_err(|e| Failure::input(format!("cannot find this program: {e}")))?,
     })
 }
 
@@ -42,8 +42,8 @@ fn interrupted(done: usize, all: usize) -> Result<(), Failure> {
         Some(signal) => Err(Failure::Interrupted {
             signal,
             what: format!(
-                "stopped by signal {signal}: {done} of {all} workloads were compared; nothing was \
-                 left behind"
+                "stopped by signal {signal}: {done} of {all} workloads were compared; everything \
+                 was cleaned up"
             ),
         }),
     }
@@ -105,8 +105,8 @@ fn outcome(all: &[Checked], missed: bool) -> Result<(), Failure> {
     match all.iter().filter(left).count() {
         0 => Ok(()),
         n => Err(Failure::NotJudged(format!(
-            "the machine was busy during {n} of {} workloads: what depends on time was not judged; \
-             run it again when it is quiet",
+            "the machine was busy during {n} of {} workloads, so times were not judged; run the \
+             command again on an idle machine",
             all.len()
         ))),
     }

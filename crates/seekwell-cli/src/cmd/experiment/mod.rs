@@ -44,7 +44,7 @@ fn read(file: &Path) -> Result<Experiment, Failure> {
             _ => e.to_string(),
         };
         bad(format!(
-            "{name}: {why}; name an experiment file (`seekwell new` writes one to begin with)"
+            "{name}: {why}; name an experiment file (`seekwell new` writes an example)"
         ))
     })?;
     let dir = file.parent().filter(|p| !p.as_os_str().is_empty());
@@ -95,7 +95,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
         }
     }
     Err(bad(format!(
-        "{}: full of results; name a folder by --results",
+        "{}: all names for results folders are taken; name a folder with --results",
         all.display()
     )))
 }
@@ -291,8 +291,8 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     }
     if a.with_sim.is_some() {
         return Err(bad(format!(
-            "--with-sim: {} is simulated as it is; of experiments on this machine (a table [host], or \
-             --host) it makes a twin",
+            "--with-sim: {} is a simulation already; the option needs an experiment on this \
+             machine (a table [host], or --host)",
             file.display()
         )));
     }
@@ -413,7 +413,10 @@ fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: b
     let tree = Tree::default();
     let changed = Notes::of(&tree).change(&tree, &mut note.note.borrow_mut(), &about);
     if let Err(e) = changed {
-        self::note(quiet, &format!("no note for after a power cut: {e}"));
+        self::note(
+            quiet,
+            &format!("cannot write the note for `host restore`: {e}"),
+        );
     }
 }
 
@@ -478,13 +481,13 @@ fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
 /// The outcome of the experiment as an exit code.
 fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<(), Failure> {
     let again = format!(
-        "go on with: seekwell compare {} --results {}",
+        "to resume: seekwell compare {} --results {}",
         file.display(),
         PathBuf::from(dir).display()
     );
     if let (true, Some(signal)) = (done.cancelled, signal()) {
         let kept = done.made + done.found;
-        let what = format!("stopped by signal {signal}: {kept} runs are kept; {again}");
+        let what = format!("stopped by signal {signal}: {kept} runs are stored; {again}");
         return Err(Failure::Interrupted { signal, what });
     }
     let why = runs.iter().find_map(|r| match &r.outcome {
@@ -494,13 +497,13 @@ fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<()
     if let Some(why) = why {
         let n = done.made + done.found;
         return Err(Failure::Early(format!(
-            "{} of {n} runs failed, the others are given: {why}",
+            "{} of {n} runs failed; the others are shown: {why}",
             done.failed
         )));
     }
     if done.out_of_budget {
         return Err(Failure::Early(format!(
-            "the budget ended before all was sure; {again}"
+            "the budget ended before all comparisons were decided; {again}"
         )));
     }
     Ok(())

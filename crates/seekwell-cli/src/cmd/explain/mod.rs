@@ -158,7 +158,7 @@ impl Ran {
             n => format!(" (and {n} more)"),
         };
         Err(Failure::Early(format!(
-            "{} of {} cases failed, the others are given: {first}{more}",
+            "{} of {} cases failed; the others are shown: {first}{more}",
             self.failed.len(),
             self.asked
         )))
@@ -378,7 +378,8 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
     let cases = select(a, file)?;
     if let (Some(_), [first, _, ..]) = (a.plot.as_ref().or(a.report.as_ref()), &cases[..]) {
         return Err(Failure::input(format!(
-            "--plot draws one case, --report shows one, and {} has {}: choose one by --case NAME ({}, ...)",
+            "--plot draws one case and --report shows one, but {} has {}; choose one with --case \
+             NAME ({}, ...)",
             file.display(),
             cases.len(),
             first.case
@@ -407,7 +408,7 @@ pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
         if !a.all {
             note(
                 quiet,
-                "several cases: see the steps of one with --case NAME",
+                "the file has several cases; --case NAME shows the steps of one",
             );
         }
     }

@@ -41,8 +41,8 @@ fn notes(m: &Machine, quiet: bool) {
             note(
                 quiet,
                 &format!(
-                    "a killed run left {} switched: `sudo seekwell host restore` puts back what was \
-                     before",
+                    "a killed run left {} switched; `sudo seekwell host restore` restores the \
+                     settings",
                     left.join(", ")
                 ),
             );

@@ -45,7 +45,7 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     let tree = tree(a)?;
     if tree.is_live() && !rustix::process::geteuid().is_root() {
         return Err(Failure::input(format!(
-            "only root may put back what is left: {}",
+            "only root can restore the settings: {}",
             again()
         )));
     }
@@ -132,7 +132,7 @@ fn applied(tree: &Tree, told: &mut Told) {
         let after = undone.after.join(" && ");
         let after = match after.as_str() {
             "" => String::new(),
-            line => format!("; to have it heeded without a boot: {}{line}", there(tree)),
+            line => format!("; to apply it without rebooting: {}{line}", there(tree)),
         };
         told.add(
             "applied",
@@ -186,12 +186,12 @@ fn directories(m: &Machine, about: &About) -> Result<Vec<PathBuf>, String> {
     let mounted = mount == Path::new("") || m.mounts.iter().any(|at| at.point == *mount);
     if !mounted {
         return Err(format!(
-            "{dir}: nothing is mounted at {} now, where its file system was: mount it, and try again",
+            "{dir}: the file system at {} is not mounted; mount it, and try again",
             mount.display()
         ));
     }
     let (gone, left) = seekwell_host::remove_leftovers(&about.dir)
-        .map_err(|e| format!("{dir}: {e}: what is left there cannot be seen; try again later"))?;
+        .map_err(|e| format!("{dir}: {e}: cannot see what is left there; try again later"))?;
     match left.is_empty() {
         true => Ok(gone),
         false => {
@@ -253,12 +253,12 @@ fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
 
 fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
     let exe = std::env::current_exe()
-        .map_err(|e| Failure::input(format!("where this program is cannot be found: {e}")))?;
+        .map_err(|e| Failure::input(format!("cannot find this program: {e}")))?;
     let kept = unit::unit(&exe);
     if !tree.at("/etc/systemd/system").is_dir() {
         return Err(Failure::input(format!(
-            "{}: is not there: this machine has no systemd; have `{} host restore` run at boot in \
-             its own way",
+            "{}: not found, so this machine has no systemd; run `{} host restore` at boot by \
+             another method",
             tree.at("/etc/systemd/system").display(),
             program()
         )));

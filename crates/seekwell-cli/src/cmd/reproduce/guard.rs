@@ -71,7 +71,7 @@ pub fn run(
     if all.is_empty() && !a.json {
         let names: Vec<&str> = publications.iter().map(|p| p.name).collect();
         out.prose(&format!(
-            "{}: nothing to guard by {name}: {}.",
+            "{}: the check {name} does not apply: {}.",
             names.join(", "),
             "no published difference there that could be more than chance, or no cause is claimed"
         ))?;

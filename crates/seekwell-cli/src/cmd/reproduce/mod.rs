@@ -115,7 +115,7 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     out.done()?;
     match failed.first() {
         Some(why) => Err(Failure::Early(format!(
-            "{} of the runs failed, the others are given: {why}",
+            "{} of the runs failed; the others are shown: {why}",
             failed.len()
         ))),
         None => Ok(()),
@@ -177,7 +177,7 @@ fn made(
     .map_err(failure)?;
     if let Some(how) = folder.differs(&e) {
         return Err(bad(format!(
-            "{}: belongs to another experiment: {how}; name another folder by --results",
+            "{}: belongs to another experiment: {how}; name another folder with --results",
             dir.display()
         )));
     }
@@ -253,7 +253,7 @@ fn conducted(
     let done = done.map_err(|e| Failure::NotKept(e.to_string()))?;
     if let (true, Some(signal)) = (done.cancelled, signal()) {
         let what = format!(
-            "stopped by signal {signal}: {} runs are kept in {}; the same command goes on with them",
+            "stopped by signal {signal}: {} runs are stored in {}; the same command resumes",
             done.made + done.found,
             dir.display()
         );

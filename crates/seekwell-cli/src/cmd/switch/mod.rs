@@ -40,7 +40,7 @@ fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>,
             _ if a.all_members => {}
             [one] => {
                 return refuse(format!(
-                    "{what}; what decides lies below it: name {one} instead"
+                    "{what}; the device below it decides: name {one} instead"
                 ));
             }
             _ => {
@@ -101,7 +101,8 @@ fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
             Ok(()) => {}
             Err(rustix::io::Errno::ROFS) => {
                 return Err(Failure::input(format!(
-                    "{}: /sys is mounted read-only here (a container?): do it on the host",
+                    "{}: /sys is mounted read-only here (a container?); run the command on the \
+                     host",
                     d.name
                 )));
             }
@@ -130,14 +131,14 @@ fn confirmed(
     };
     let refuse = |why: &str| Err(Failure::input(format!("{} carries /: {why}", d.name)));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return refuse("add --yes if it is to be switched");
+        return refuse("add --yes to switch it");
     }
     let runs = command.map_or(String::new(), |c| {
         format!(" Meanwhile this runs as root: {}.", words(c))
     });
     let question = format!(
-        "{} carries the root file system. Its scheduler can be changed while it works.{runs} Type {} to \
-         go on: ",
+        "{} holds the root file system. Its scheduler can be changed during operation.{runs} Type \
+         {} to continue: ",
         d.name, d.name
     );
     match ask(&question) == d.name {
@@ -235,7 +236,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     // Before the first change: if this process is killed, the guard restores the recorded settings.
     let guard = match command {
         Some(_) => guard::Guard::start()
-            .inspect_err(|e| note(quiet, &format!("no guardian can be started: {e}")))
+            .inspect_err(|e| note(quiet, &format!("cannot start a guardian process: {e}")))
             .ok(),
         None => None,
     };
@@ -287,7 +288,7 @@ fn switched_note(u: &Under, devices: &[&Device]) -> Option<String> {
     match (&u.device, names.as_slice()) {
         (Some(named), [one]) if named == one => None,
         (Some(named), [one]) => Some(format!(
-            "{named} is a part of {one}, which has one queue for all"
+            "{named} is a part of {one}; the whole device has one queue"
         )),
         _ => Some(format!("{} lies on {}", u.asked, names.join(", "))),
     }
@@ -301,7 +302,7 @@ fn restore_only(a: &Switch, tree: &Tree, records: &Records) -> Result<(), Failur
         let unread = std::fs::read_dir(records.dir()).is_err() && records.dir().exists();
         if unread || !rustix::process::geteuid().is_root() {
             return Err(Failure::input(format!(
-                "only root sees what is left: {}",
+                "only root can see what killed runs left: {}",
                 again()
             )));
         }
@@ -366,8 +367,8 @@ fn during(
     note(
         quiet,
         &format!(
-            "all of it is put back at the end, and after signals and kill -9; should its guardian be \
-             killed, too: sudo {} switch --restore",
+            "everything is restored at the end, also after signals and kill -9. If the guardian \
+             process is killed too: sudo {} switch --restore",
             program()
         ),
     );
@@ -390,7 +391,10 @@ fn during(
                 );
             }
             Ok(Found::Moot { device, why }) => {
-                note(false, &format!("{device}: nothing is put back, as {why}"));
+                note(
+                    false,
+                    &format!("{device}: settings are not restored: {why}"),
+                );
             }
             Err(e) => left.push(e.to_string()),
         }
@@ -416,7 +420,10 @@ fn during(
 fn not_run(program: &OsString, e: &io::Error) -> Failure {
     let program = program.to_string_lossy();
     let hint = match program.contains(' ') {
-        true => "; write its words apart, without quotes around all of them, or sh -c '...'",
+        true => {
+            "; write its words separately, without quotes around all of them, or use sh -c \
+                 '...'"
+        }
         false => "",
     };
     Failure::input(format!("{program}: cannot be run: {e}{hint}"))

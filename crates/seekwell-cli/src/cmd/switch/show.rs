@@ -161,7 +161,7 @@ pub fn found(f: &Found) -> String {
             in_prose(scheduler)
         ),
         Found::Moot { device, why } => {
-            format!("{device}: a killed run had left it switched; nothing is put back, as {why}")
+            format!("{device}: a killed run had left it switched; settings are not restored: {why}")
         }
     }
 }
@@ -169,7 +169,7 @@ pub fn found(f: &Found) -> String {
 /// Line about a removed temporary file of a killed `apply`.
 pub fn half_written(tree: &Tree, path: &Path) -> String {
     format!(
-        "{}: half written by a killed run; removed",
+        "{}: left unfinished by a killed run; removed",
         tree.at(path).display()
     )
 }
