@@ -28,7 +28,7 @@ pub fn preset(fit: &Fit, name: &str) -> Option<String> {
     if let Some(d) = fit.demerit {
         about.push(format!(
             "latencies of random reads against the model: demerit {:.1} % (chance alone {:.1} %, a \
-             usual disk {:.1} %)",
+             generic disk {:.1} %)",
             d.fitted * 100.0,
             d.chance * 100.0,
             d.generic * 100.0

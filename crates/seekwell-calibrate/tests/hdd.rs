@@ -198,7 +198,7 @@ fn a_fit_is_nearer_than_a_usual_disk() {
         let fit = calibrate(&mut probe, Options::default(), &mut |_| {});
         let d = fit.demerit.expect("a comparison");
         println!(
-            "{name:<14} demerit {:.2} %, by chance alone {:.2} %, a usual disk {:.2} %",
+            "{name:<14} demerit {:.2} %, by chance alone {:.2} %, a generic disk {:.2} %",
             d.fitted * 100.0,
             d.chance * 100.0,
             d.generic * 100.0

@@ -227,9 +227,7 @@ pub fn span(text: &str) -> Result<Window, String> {
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let (from, to) = (time(from).ok_or_else(wrong)?, time(to).ok_or_else(wrong)?);
     if to <= from {
-        return Err(
-            "the end must be later than the start: write FROM..TO, for example 10s..12s".to_owned(),
-        );
+        return Err("the end must be after the start: write FROM..TO, as 10s..12s".to_owned());
     }
     Ok(Window {
         from,

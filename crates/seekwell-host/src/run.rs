@@ -121,7 +121,8 @@ pub enum HostError {
     NotRaw(String, String),
     /// The workload would change the user's device.
     #[error(
-        "{0} writes to the raw device or trims it, and what is on it would be lost: for real only reads are run there"
+        "{0} writes to the raw device or trims it, which would destroy its data: only reads are \
+         allowed on a raw device"
     )]
     Destroys(String),
     /// The raw device cannot be read.

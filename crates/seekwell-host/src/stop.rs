@@ -76,7 +76,7 @@ impl Stop {
         }
         let set = |f: &Arc<AtomicBool>| f.load(Ordering::Acquire);
         if self.outside.as_ref().is_some_and(set) {
-            self.raise("stopped by whoever began it");
+            self.raise("stopped by its caller");
             return true;
         }
         if self.deadline.is_some_and(|d| Instant::now() >= d) {

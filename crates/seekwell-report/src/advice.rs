@@ -168,7 +168,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
                 let most = u.at_most.filter(|m| m.is_finite());
                 let most = most.map_or_else(String::new, |m| format!(" by up to {}", size(m)));
                 format!(
-                    "No cost over {allowed} is shown, and none is excluded: on {row} {of} may be \
+                    "A cost over {allowed} is neither shown nor excluded: on {row} {of} may be \
                      ahead{most}."
                 )
             }
@@ -181,7 +181,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     let sure = if shown {
         ""
     } else {
-        ", which is not shown yet"
+        ", which is not significant yet"
     };
     let ends = cell.best.and_then(|b| cell.times(b, s.treatment));
     format!(
@@ -203,7 +203,7 @@ fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) ->
     let (cell, check, times, best) = behind.reduce(|a, b| if b.2 > a.2 { b } else { a })?;
     (times > margin).then(|| {
         format!(
-            "On {}, {}, which does not decide, it is {} behind {}.",
+            "On {}, by {}, which does not count for the decision, it is {} behind {}.",
             cell.workload,
             check.metric.name,
             size(times),
@@ -267,7 +267,7 @@ fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let mut left_out: Vec<String> = left_out.collect();
     let weights = group.cells.iter().zip(&group.weights);
     let none = weights.filter(|(_, w)| **w == 0.0);
-    left_out.extend(none.map(|(i, _)| format!("{}: not asked for", analysis.cells[*i].workload)));
+    left_out.extend(none.map(|(i, _)| format!("{}: weight 0", analysis.cells[*i].workload)));
     // The rows of a cell are excluded together.
     left_out.dedup();
     Advice {
@@ -338,12 +338,12 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             let widest = group.widest(analysis).filter(|w| *w >= 5e-5);
             let seen = widest.map_or_else(String::new, |w| {
                 format!(
-                    " A difference above {} on one test would have been seen.",
+                    " A difference above {} on one test would have been detected.",
                     percent(w)
                 )
             });
             a.evidence = format!(
-                "Over {} all are within {margin} of {reference}: keep what you have.{seen}",
+                "Over {} all are within {margin} of {reference}: keep the current scheduler.{seen}",
                 tests(n)
             );
             set(&mut a, s);
@@ -365,7 +365,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                 Some(s) => {
                     let why = match s.deciding {
                         Some(_) => "the runs scatter too much to recommend it",
-                        None => "that few blocks may be of one mind by chance",
+                        None => "so few blocks can agree by chance",
                     };
                     let (leader, by) = (said(analysis, s.treatment), score(s, &a.reference));
                     format!("{leader} leads over {}, {by}, but {why}.", tests(n))
@@ -378,7 +378,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
             a.blocks_needed = group.blocks_needed(analysis);
             let needs = a.blocks_needed.map_or_else(String::new, |n| {
                 format!(
-                    " About {} blocks would tell (repeats of an experiment, --seeds of a \
+                    " About {} blocks would decide (repeats of an experiment, --seeds of a \
                      simulation).",
                     round(n)
                 )

@@ -370,7 +370,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     }
     if let Some(judged) = judged {
         out += judged;
-        out += &wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
+        out += &wrap(&format!("Seed {} only:", records[0].seed), 2, prose);
     } else if let Some(said) = &said {
         paint(&mut out, "  Verdict: ", HEAD);
         out += wrap(said, 11, prose).trim_start();
@@ -398,20 +398,21 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
 
 /// The meaning of the columns.
 pub fn legend(width: usize) -> String {
-    let text = "RATE: bytes completed a second of the time that is counted. REQUESTS: sent to the \
-                device. MERGES: bios and requests that became part of another. SEEK: mean distance \
-                between one request and the next. BUSY: share of the time the device worked. IN \
-                DEVICE, WAITING: mean number of requests in the device, and of bios in front of it. \
-                READ and WRITE LATENCY: of bios, from when the program would have submitted them to \
-                completion, with all waiting for a request or tag; OPERATION: what the program \
-                itself saw, which a task asleep for a tag sees late. What a scheduler does takes CPU \
-                time from who submits, on flash; replayed traces, arrays and hard disks pay nothing.";
+    let text = "RATE: bytes completed per second of counted time. REQUESTS: sent to the device. \
+                MERGES: bios and requests that became part of another. SEEK: mean distance between \
+                one request and the next. BUSY: share of the time the device worked. IN DEVICE, \
+                WAITING: mean number of requests in the device, and of bios in front of it. READ \
+                and WRITE LATENCY: of bios, from the time at which the program would have \
+                submitted them to completion, including all waiting for a request or tag; \
+                OPERATION: as the program saw it, which is late if the task slept for a tag. On \
+                flash the submitter pays for the scheduler's CPU time; on replayed traces, arrays \
+                and hard disks it is not charged.";
     let mut out = String::new();
     paint(&mut out, &wrap(text, 0, width.min(PROSE)), DIM);
     out
 }
 
-/// "cfq and noop are in no kernel since 5.0, and run over page cache and file system of their
+/// "cfq and noop are in no kernel since 5.0, and run with the page cache and file system of their
 /// time", for the retired schedulers among them; else empty.
 fn retired(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
@@ -429,7 +430,7 @@ fn retired(records: &[Record]) -> String {
         _ => ("are", "run", "their"),
     };
     let files = match records.iter().any(on_files) {
-        true => format!(", and {run} over page cache and file system of {their} time"),
+        true => format!(", and {run} with the page cache and file system of {their} time"),
         false => String::new(),
     };
     format!(

@@ -39,7 +39,7 @@ pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
     let mut all: String = s.checks.iter().map(said).collect();
     if s.seeds > 1 {
         let still = may_still_happen(s.seeds);
-        let text = format!("Over {} seeds, and of the model: {still}.", s.seeds);
+        let text = format!("Over {} seeds of the model: {still}.", s.seeds);
         all.push('\n');
         paint(&mut all, &wrap(&text, 2, width), DIM);
     }
@@ -71,7 +71,7 @@ pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
         more.push(format!("{left} {other}{noun}"));
     }
     if cut {
-        more.push("what the seeds differ by is left out".to_owned());
+        more.push("ranges over the seeds are left out".to_owned());
     }
     if more.is_empty() {
         more.push(format!("over {} seeds", s.seeds));

@@ -42,8 +42,8 @@ fn sign(cell: &CellAnalysis, side: &Side) -> String {
 /// The meaning of the signs.
 fn key(analysis: &Analysis) -> String {
     format!(
-        "* best of its row; -12 %: behind it by so much, proven; =: level, more than {} is ruled \
-         out; ?: not decided.",
+        "* best of its row; -12 %: behind it by 12 %, significant; =: level, a difference above {} \
+         is ruled out; ?: not decided.",
         percent(analysis.method.margin)
     )
 }

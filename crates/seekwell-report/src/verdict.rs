@@ -69,7 +69,7 @@ pub(crate) fn limit(r: &Record) -> Option<String> {
     let early = r.early.as_ref().filter(|e| e.limit)?;
     let s = three(r.span_ns() as f64 / 1e9);
     Some(format!(
-        "not finished after {s} s (starved?): {}; its figures are of that time",
+        "not finished after {s} s (starved?): {}; its figures cover that time only",
         early.why
     ))
 }
@@ -225,7 +225,7 @@ impl Said<'_> {
     fn rests(&self) -> String {
         let seed = self.records[self.standing.order[0].1].seed;
         format!(
-            "One run each with seed {seed}: what another would change it does not tell (--seed {}).",
+            "One run each with seed {seed}; another seed can give another result (--seed {}).",
             seed.wrapping_add(1)
         )
     }
@@ -242,7 +242,7 @@ impl Said<'_> {
         let of = |o: (f64, usize)| format!("{}{}", self.value(o.0, &records[o.1]), self.n(o.1));
         if !self.standing.enough() {
             let kind = match self.counted(first) {
-                k if k.is_empty() => "what is measured".to_owned(),
+                k if k.is_empty() => "operations".to_owned(),
                 k => k,
             };
             let few =
@@ -256,8 +256,8 @@ impl Said<'_> {
                 few.push(format!("too few under {rest} more"));
             }
             return format!(
-                "too few operations to say (of {kind}: {}; {FEWEST} are the least). By {what}, {} \
-                 has {}, {} {}.",
+                "too few operations to decide ({kind}: {}; at least {FEWEST} are needed). By \
+                 {what}, {} has {}, {} {}.",
                 few.join(", "),
                 name(best.1),
                 of(best),
@@ -274,8 +274,8 @@ impl Said<'_> {
         }
         if self.standing.behind(worst.0) <= SAME_PERCENT {
             return format!(
-                "level: by {what} all lie within {} of each other, {} to {}; less than \
-                 {SAME_PERCENT:.0} % is not told apart here.",
+                "level: by {what} all are within {} of each other, {} to {}; differences below \
+                 {SAME_PERCENT:.0} % are not distinguished here.",
                 percent(self.standing.behind(worst.0), 1),
                 of(best),
                 of(worst),
@@ -319,17 +319,17 @@ impl Said<'_> {
         let Some(next) = self.standing.placed() else {
             return match self.standing.other_kernel(records) {
                 Some((best, next)) => format!(
-                    "They stand on kernels of different generations ({best} and {next}): page \
-                     cache and file system differ, too. "
+                    "They belong to kernels of different generations ({best} and {next}), whose \
+                     page cache and file system differ too. "
                 ),
                 None => String::new(),
             };
         };
         let (best, next) = (&records[self.standing.order[0].1], &records[next]);
         format!(
-            "But {} ({}) and {} ({}) are of different kernels, which place the same files \
-             elsewhere: on such a device that alone has moved a figure {} times, so this may be no \
-             scheduler's doing. ",
+            "But {} ({}) and {} ({}) belong to different kernels, which place the same files \
+             differently: on such a device placement alone has changed a figure by a factor of {}, \
+             so the scheduler may not be the cause. ",
             in_prose(&best.scheduler.spec),
             best.scheduler.kernel,
             in_prose(&next.scheduler.spec),
@@ -412,8 +412,8 @@ pub fn cpu_note(records: &[Record]) -> Option<String> {
     let most = fast.map(Record::iops).fold(0.0, f64::max);
     (most >= CPU_MATTERS_IOPS).then(|| {
         format!(
-            "At {} I/Os a second the CPU time that a scheduler takes would show. None of it is \
-             charged here: a scheduler that does more than `none` looks better here than it is.",
+            "At {} I/Os per second a scheduler's CPU time matters. It is not charged here, so a \
+             scheduler that does more than `none` looks better than it is.",
             three(most)
         )
     })

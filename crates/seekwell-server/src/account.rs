@@ -204,9 +204,9 @@ impl Account {
         let hidden = self.owners.hidden();
         (self.per_process && hidden > HIDDEN_MAX).then(|| {
             format!(
-                "the scheduler tells processes apart, but {:.0} % of the commands came from kernel \
-                 workers or from nobody known: open the file itself with O_DIRECT, without a loop \
-                 device",
+                "the scheduler distinguishes processes, but {:.0} % of the commands came from \
+                 kernel workers or unknown threads: open the file itself with O_DIRECT, without a \
+                 loop device",
                 hidden * 100.0
             )
         })
@@ -251,7 +251,7 @@ impl Account {
         spoil(
             unreachable > UNREACHABLE_MAX,
             format!(
-                "{:.1} % of the commands are faster than the way",
+                "{:.1} % of the commands are faster than the transport can deliver them",
                 unreachable * 100.0
             ),
         );

@@ -432,7 +432,7 @@ fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError
         }
         Some(dead) => {
             return Err(ServeError::Dead {
-                what: "a mount whose server is gone is there",
+                what: "the mount of a server that has ended is still there",
                 path: dead.at,
             });
         }

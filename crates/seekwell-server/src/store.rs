@@ -46,8 +46,7 @@ impl Store {
         // Checked before it is opened: opening has side effects on some devices.
         let before = std::fs::metadata(path);
         if before.as_ref().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-            let remedy =
-                "name a plain file: a device of its own timing cannot stand behind a model";
+            let remedy = "name a plain file: a device would add its own timing to the model's";
             return Err(bad("is not a plain file".into(), remedy));
         }
         let open = File::options()

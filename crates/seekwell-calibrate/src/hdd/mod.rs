@@ -246,7 +246,7 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
             p.ms
         }
         None => {
-            let method = "not told apart from the seek; the default";
+            let method = "not separable from the seek; the default";
             s.found(Estimate::num("overhead", 0.2, "ms", method).unknown());
             0.2
         }
@@ -258,7 +258,7 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
         }
     }
     if rows.len() < 4 {
-        s.note("seek curve: too few distances could be measured; the generic curve stands");
+        s.note("seek curve: too few distances could be measured; the generic curve is used");
         return;
     }
     let n: usize = c.points.iter().map(|p| p.samples).sum();
@@ -413,7 +413,7 @@ fn found_cache(s: &mut Session<'_>, hits: cache::Hits, rate_mb: f64) -> Result<(
                 "segment",
                 libm::round(kib(lo + hi) / 2.0),
                 "KiB",
-                "P8: how far behind a sequential reader data are kept",
+                "P8: length cached behind a sequential reader",
             )
             .between(kib(lo), kib(hi))
             .n(1),
@@ -424,7 +424,7 @@ fn found_cache(s: &mut Session<'_>, hits: cache::Hits, rate_mb: f64) -> Result<(
                     "ra_max",
                     libm::round(kib(lo + hi) / 2.0),
                     "KiB",
-                    "P8: how far ahead of a read data come to be kept",
+                    "P8: length read ahead of a read",
                 )
                 .between(kib(lo), kib(hi))
                 .n(1),
@@ -437,7 +437,7 @@ fn found_cache(s: &mut Session<'_>, hits: cache::Hits, rate_mb: f64) -> Result<(
                 "segments_read",
                 count as f64,
                 "segments",
-                "P8: far reads that are still kept",
+                "P8: distant reads still in the cache",
             )
             .n(n),
         );
@@ -467,7 +467,7 @@ fn found_queue(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<(), Sto
                 "depth",
                 q.window as f64,
                 "commands",
-                "P9: no more than these are taken or compared",
+                "P9: maximum number of commands taken or compared",
             )
             .n(n),
         ),

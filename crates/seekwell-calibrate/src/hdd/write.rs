@@ -47,7 +47,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
             "write_cache",
             Val::Flag(cached),
             "",
-            "P8: scattered writes come back at once, or after the platter",
+            "P8: scattered writes complete at once, or after a rotation",
         )
         .n(first.len()),
     );

@@ -169,8 +169,8 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
     }
     if m.writes.is_some() {
         s.note(
-            "the drive was taken in the state it was found in; a fresh one writes faster than one \
-             written at random for long",
+            "the drive was measured in its current state; a fresh drive writes faster than one \
+             after many random writes",
         );
     }
 }

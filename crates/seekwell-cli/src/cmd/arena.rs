@@ -148,7 +148,7 @@ pub fn run(a: &Asked, quiet: bool) -> Result<(), Failure> {
     if done.failed > 0 {
         let n = done.failed;
         return Err(Failure::Early(format!(
-            "{n} of {runs} runs failed; the others are shown"
+            "{n} of {runs} runs failed; results of the others are shown"
         )));
     }
     if let (true, Some(signal)) = (done.cancelled, seekwell_host::stop::signal()) {
@@ -181,9 +181,9 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     let last = a.seed + u64::from(a.seeds) - 1;
     out.text(&wrap(
         &format!(
-            "{} and the other schedulers of its layer: {} cells, seeds {} to {last}. Figures are \
-             relative to the mean of all schedulers in the same cell. Larger is better in every \
-             column, also for p99 and fairness.",
+            "{} compared with the schedulers of its layer: {} cells, seeds {} to {last}. Each \
+             figure is relative to the mean of all schedulers in the same cell; larger is better, \
+             also for p99 and fairness.",
             a.name, s.cells, a.seed
         ),
         0,
@@ -217,13 +217,13 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     out.text(&wrap(
         &match on {
             true => format!(
-                "{} is on the front: no other scheduler is at least as good in all three and \
+                "{} is on the Pareto front: no rival is at least as good in all three figures and \
                  better in one.",
                 a.name
             ),
             false => format!(
-                "{} is not on the front: another scheduler is at least as good in all three and \
-                 better in one.",
+                "{} is not on the Pareto front: another scheduler is at least as good in all three \
+                 figures and better in one.",
                 a.name
             ),
         },
@@ -231,7 +231,7 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
         width(),
     ))?;
     if s.behind.is_empty() {
-        return out.line("It is not significantly behind another scheduler in any cell.");
+        return out.line("It is not significantly behind any rival in any cell.");
     }
     out.line("")?;
     out.line("Where it is furthest behind (95 % intervals over the seeds):")?;

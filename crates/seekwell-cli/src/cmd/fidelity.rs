@@ -95,12 +95,13 @@ pub fn section(dir: &Path) -> Result<String, Failure> {
             false => of_rounds(&cases)?,
         });
     }
-    let mut out = "## Against recorded decisions\n\n\
-        A row a file: what the original's code, or a running kernel, dispatched for seeded lists of\n\
-        requests, replayed with ours. *Identical* is the whole list, from first to last, times\n\
-        included where the record has them; *same* counts single decisions. A FIFO and a wrong\n\
-        scheduler (one-way sweeps in place of it for a running kernel's) are what knowing nothing\n\
-        scores.\n\n\
+    let mut out = "## Comparison with recorded decisions\n\n\
+        Each row is one file of recorded decisions. The file holds the requests that the original\n\
+        code, or a running kernel, dispatched for seeded lists of requests. Seekwell replays the\n\
+        same lists. *Identical* counts the lists that are equal from first to last, including the\n\
+        times if the recording has them. *Same decisions* counts single decisions. The last two\n\
+        columns are null models: the number of identical lists under a FIFO and under a wrong\n\
+        scheduler. For recordings of a running kernel the wrong scheduler is one-way sweeps.\n\n\
         | scheduler | recorded from | lists | identical | same decisions | a FIFO | a wrong one |\n\
         |---|---|---:|---:|---:|---:|---:|\n"
         .to_owned();
@@ -130,12 +131,13 @@ pub fn section(dir: &Path) -> Result<String, Failure> {
         .collect();
     if !others.is_empty() {
         out += &format!(
-            "\nHeld against worked examples alone, for nobody recorded them: {}.\n",
+            "\nThese schedulers have no recordings and are checked against worked examples only: \
+             {}.\n",
             others.join(", ")
         );
     }
     out += &format!(
-        "\nThe running kernel's {} are held against it below, decision by decision.\n",
+        "\nThe next section compares {} with the running kernel, decision by decision.\n",
         SCHEDULERS.join(", ")
     );
     Ok(out)

@@ -197,7 +197,7 @@ fn text(a: &Account) -> String {
     );
     if a.per_process {
         s += &format!(
-            "commands from programs: {}, from kernel workers: {}, from unknown tasks: {}\n",
+            "commands of programs: {}, of kernel workers: {}, of unknown threads: {}\n",
             units::count(a.owners.program),
             units::count(a.owners.kernel),
             units::count(a.owners.unknown),
@@ -221,7 +221,8 @@ fn text(a: &Account) -> String {
     );
     if a.floor_ns > 0 {
         s += &format!(
-            "FUSE path: {} subtracted from each command; {} commands are faster than that\n",
+            "transport latency: {} subtracted from each completion; {} commands are faster than \
+             that\n",
             units::time_ns(a.floor_ns as f64),
             units::count(a.unreachable),
         );

@@ -31,7 +31,7 @@ fn options(a: &VerifyKernel) -> Result<Options, Failure> {
         let near = seekwell_core::suggest::did_you_mean(bad, SCHEDULERS.iter().copied(), &[]);
         let near = near.unwrap_or_else(|| format!("there are {}", known()));
         return Err(Failure::input(format!(
-            "{bad}: cannot be compared with a kernel; {near}"
+            "{bad}: cannot be compared with a kernel: {near}"
         )));
     }
     Ok(Options {
@@ -46,9 +46,11 @@ fn options(a: &VerifyKernel) -> Result<Options, Failure> {
 }
 
 /// The beginning of a document.
-const HEADER: &str = "# Fidelity: against what each scheduler was held\n\n\
-    Made by `seekwell verify-kernel --markdown --recorded crates/seekwell-sim/tests/decisions -o\n\
-    docs/fidelity.md`, as root; run it on your own kernel to learn whether ours are its schedulers.\n\n";
+const HEADER: &str = "# Fidelity of the schedulers\n\n\
+    This page shows how closely the schedulers of Seekwell reproduce the decisions of the\n\
+    originals. It is generated, as root, by `seekwell verify-kernel --markdown --recorded\n\
+    crates/seekwell-sim/tests/decisions -o docs/fidelity.md`. Run the command on your own machine\n\
+    to learn whether the schedulers of Seekwell match those of your kernel.\n\n";
 
 fn release() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
@@ -152,25 +154,26 @@ fn table(reports: &[Report]) -> String {
 
 fn verdicts(reports: &[Report]) -> Vec<String> {
     let mut lines = vec![format!(
-        "Linux {}: order of issue, request by request. IDENTICAL: rounds in which ours issues all of \
-         them in the kernel's order; FIFO and SWEEPS: what first in, first out, and one-way sweeps, \
-         which know nothing of it, would have had.",
+        "Linux {}: order of issue, request by request. IDENTICAL: rounds in which the model issues \
+         all requests in the kernel's order. FIFO and SWEEPS: the same for two null models, first \
+         in first out and one-way sweeps.",
         release()
     )];
     for r in reports {
         let (identical, rounds) = r.identical();
         let word = match r.agrees() {
-            true => "is this kernel's",
-            false => "is NOT this kernel's, as far as this tells",
+            true => "matches this kernel",
+            false => "does NOT match this kernel",
         };
         lines.push(format!(
-            "{}: {word}: {identical} of {rounds} rounds. The kernel repeated itself in {} of {} batches{}.",
+            "{} {word} in {identical} of {rounds} rounds. The kernel gave the same order twice in \
+             {} of {} batches.{}",
             r.elevator,
             r.repeated,
             r.twice,
             match r.left_out {
                 0 => String::new(),
-                n => format!("; {n} came late each time and are left out (a busy machine)"),
+                n => format!(" Late batches, left out because the machine was busy: {n}."),
             }
         ));
         for p in &r.planted {
@@ -179,7 +182,7 @@ fn verdicts(reports: &[Report]) -> Vec<String> {
                 false => "NOT caught",
             };
             lines.push(format!(
-                "  planted, {}: {word}, identical in {} of {}",
+                "  planted error, {}: {word}, identical in {} of {}",
                 p.what, p.identical, p.rounds
             ));
         }
@@ -189,7 +192,10 @@ fn verdicts(reports: &[Report]) -> Vec<String> {
 
 /// The results as Markdown.
 fn markdown(reports: &[Report]) -> String {
-    let mut out = format!("## Against the running kernel: Linux {}\n\n", release());
+    let mut out = format!(
+        "## Comparison with the running kernel: Linux {}\n\n",
+        release()
+    );
     let head: Vec<String> = HEAD.iter().map(|h| h.0.to_lowercase()).collect();
     out += &format!(
         "| {} |\n|---|---|---:|---:|---:|---:|---:|\n",

@@ -114,7 +114,7 @@ fn a_loop_device_hides_who_asks_and_the_account_says_so() {
         let after = account.contains("of the commands came from kernel workers");
         assert_eq!(after, needs_them, "{account}");
         assert_eq!(
-            account.contains("commands from programs:"),
+            account.contains("commands of programs:"),
             needs_them,
             "{account}"
         );

@@ -298,7 +298,7 @@ fn raw_devices_and_depth_on_both_sector_sizes() {
         fs::write(&job, text.replace("randread", "randwrite")).expect("a job file");
         let r = seekwell(&["run", &file, "--dir", &here, "--raw", &dev]);
         assert_eq!(r.code, Some(2), "{}", r.err);
-        assert!(r.err.contains("what is on it would be lost"), "{}", r.err);
+        assert!(r.err.contains("which would destroy its data"), "{}", r.err);
         let mnt = disk.ext4(&dev);
         let text = "[deep]\nrw=randrw\nbs=4k\nsize=8m\ndirect=1\nioengine=io_uring\niodepth=16\n";
         fs::write(&job, text).expect("a job file");

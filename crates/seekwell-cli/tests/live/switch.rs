@@ -336,7 +336,7 @@ fn what_schedules_under_a_loop_device_is_told() {
     assert_eq!(r.code, Some(0), "{}", r.err);
     assert!(
         r.out
-            .contains(&format!("{} is where a scheduler can act", rig.name)),
+            .contains(&format!("A scheduler can act on {}", rig.name)),
         "{}",
         r.out
     );

@@ -53,10 +53,7 @@ fn an_experiment_on_xfs() {
     let work = x.at.join("work").display().to_string();
     let r = x.rig.run(&["host", &work]);
     assert_eq!(r.code, Some(0), "{}", r.err);
-    let says = format!(
-        "{} is where a scheduler can act; `none` is in force",
-        x.rig.name
-    );
+    let says = format!("A scheduler can act on {}; `none` is active", x.rig.name);
     assert!(r.out.contains("xfs") && r.out.contains(&says), "{}", r.out);
     let results = x.rig.dir.join("results").display().to_string();
     let r = x.rig.run(&[

@@ -305,8 +305,8 @@ fn a_target_that_changes_nothing_is_told() {
     ]));
     assert!(
         text.contains(
-            "bfq:wbt_lat_usec=2000 off; bfq:wbt_lat_usec=2001 2001. \
-             bfq:wbt_lat_usec=2000 changed nothing: bfq keeps throttling off"
+            "bfq:wbt_lat_usec=2000 off; bfq:wbt_lat_usec=2001 2001. bfq:wbt_lat_usec=2000 had no \
+             effect: bfq keeps throttling off"
         ) && text.contains("write 2001."),
         "{text}"
     );

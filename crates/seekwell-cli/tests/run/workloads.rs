@@ -105,7 +105,7 @@ fn a_fio_job_file_never_writes_to_a_real_device() {
         let file = scratch(&format!("raw-{rw}.fio"), job.as_bytes());
         let r = seekwell(&["run", &file, "--dir", &dir, "--raw", &disk]);
         assert_eq!(r.code, 2, "{rw}: {}", r.err);
-        assert!(r.err.contains("would be lost"), "{rw}: {}", r.err);
+        assert!(r.err.contains("would destroy its data"), "{rw}: {}", r.err);
         let r = seekwell(&["run", &file, "-d", "ssd:x25m-g2-160", "-s", "noop"]);
         assert_eq!(r.code, 0, "simulated, {rw}: {}", r.err);
     }

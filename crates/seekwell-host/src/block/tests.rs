@@ -364,7 +364,7 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
     assert_eq!(shape(&u), "0ext4 1dm-0 2dm-1 3dm-0 3dm-1 2gone");
     assert_eq!(
         u.verdict,
-        "No scheduler can act here: none of these devices takes one."
+        "No scheduler can act here: these devices have none."
     );
     let u = told(&m, "loop0");
     assert!(u.steps.iter().all(|s| !s.says.contains('\x1b')), "{u:?}");

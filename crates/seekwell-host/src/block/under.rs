@@ -447,11 +447,11 @@ impl Machine {
                     .as_deref()
                     .unwrap_or("there is no block device below")
             ),
-            [] => "No scheduler can act here: none of these devices takes one.".to_owned(),
+            [] => "No scheduler can act here: these devices have none.".to_owned(),
             [one] => match self.device(one).and_then(|d| d.scheduler.active()) {
                 Some("none") => format!(
-                    "{one} is where a scheduler can act; `none` is in force: requests go to the \
-                     device as they come."
+                    "A scheduler can act on {one}; `none` is active: requests go to the device in \
+                     order of arrival."
                 ),
                 active => format!("{one} schedules, with {}.", active.unwrap_or("none")),
             },

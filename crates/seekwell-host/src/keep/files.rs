@@ -30,8 +30,8 @@ pub enum FilesError {
     },
     /// The file exists and is not Seekwell's.
     #[error(
-        "{}: is there already, and seekwell did not write it: look at it, and remove it or keep \
-         the choice in another way", .0.display()
+        "{}: exists already, and seekwell did not write it: check it, and remove it or make the \
+         choice permanent in another way", .0.display()
     )]
     Foreign(PathBuf),
     /// A link or another special file.
@@ -39,14 +39,14 @@ pub enum FilesError {
     NotPlain(PathBuf),
     /// The file was changed since it was written.
     #[error(
-        "{}: was changed since seekwell wrote it, and is left as it is: remove what you do not \
-         want of it, or put back what was written and try again", .0.display()
+        "{}: was changed since seekwell wrote it, and is not touched: edit it, or restore the \
+         written text and try again", .0.display()
     )]
     Changed(PathBuf),
     /// It belongs to another user, or others could have written it.
     #[error(
-        "{}: belongs to another user, or others may write to it, so nothing is done by its word: look \
-         at it, and remove it or make it its owner's alone (chown, chmod go-w)", .0.display()
+        "{}: belongs to another user, or others may write to it, so it is not trusted: check it, \
+         and remove it or restrict it to its owner (chown, chmod go-w)", .0.display()
     )]
     Untrusted(PathBuf),
     /// There is nothing to remove.

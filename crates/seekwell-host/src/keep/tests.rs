@@ -75,7 +75,10 @@ fn attributes_do_where_udev_is_silent() {
     assert!(text.contains(matched), "{text}");
     // tuned sees only udev's properties.
     let none = tuned::profile(&w, None).expect_err("no property");
-    assert!(none.to_string().contains("keep it by udev"), "{none}");
+    assert!(
+        none.to_string().contains("use udev (--persist=udev)"),
+        "{none}"
+    );
 }
 
 #[test]

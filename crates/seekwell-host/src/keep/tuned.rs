@@ -24,7 +24,7 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     w.fit()?;
     if w.device.is_zoned() {
         return Err(KeepError::Unfit(format!(
-            "{} is zoned, and a profile of tuned cannot tell which kernel is booted: keep it by udev \
+            "{} is zoned, and a profile of tuned cannot depend on the kernel release: use udev \
              (--persist=udev)",
             w.device.name
         )));
@@ -33,8 +33,8 @@ pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     let property = key.strip_prefix("ENV{").and_then(|k| k.strip_suffix('}'));
     let Some(property) = property else {
         return Err(KeepError::Unfit(format!(
-            "tuned knows disks by what udev's database says, which has no serial number of {}: keep \
-             it by udev (--persist=udev)",
+            "tuned identifies disks by udev's database, which has no serial number for {}: use \
+             udev (--persist=udev)",
             w.device.name
         )));
     };

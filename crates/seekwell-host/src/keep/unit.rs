@@ -38,7 +38,7 @@ fn quoted(path: &Path) -> String {
 pub fn unit(program: &Path) -> Kept {
     let text = format!(
         "[Unit]\n\
-         Description=Seekwell: put back what an interrupted run left\n\
+         Description=Seekwell: restore the settings and files of an interrupted run\n\
          After=local-fs.target\n\
          ConditionDirectoryNotEmpty=|/run/seekwell\n\
          ConditionDirectoryNotEmpty=|/var/lib/seekwell/runs\n\

@@ -55,7 +55,7 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
         if let Some(first) = users.first() {
             if allow_write {
                 return Err(no(
-                    &format!("{first}, and --allow-write is for devices nobody uses"),
+                    &format!("{first}, and --allow-write needs an unused device"),
                     "unmount it (umount, swapoff), or leave --allow-write away",
                 ));
             }
@@ -84,7 +84,7 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
                 "put the file on a file system that does, such as ext4 or XFS",
             ),
             Some(16) => no(
-                "it is in use, and --allow-write is for devices nobody uses",
+                "it is in use, and --allow-write needs an unused device",
                 "find out by whom (lsblk, lsof), or leave --allow-write away",
             ),
             Some(1 | 13) => no(

@@ -220,7 +220,7 @@ impl Probe for RealProbe {
                 Ok(r) => Many::Ring(Box::new(r)),
                 Err(e) => {
                     self.facts.identity.push(format!(
-                        "no io_uring ({e}): queues are made of threads, no deeper than {}",
+                        "no io_uring ({e}): threads replace it, with a maximum depth of {}",
                         threads::MOST
                     ));
                     Many::Threads(Threads)

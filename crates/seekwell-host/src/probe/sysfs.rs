@@ -100,7 +100,7 @@ pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     }
     if d.disk.to_string_lossy().contains("/usb") {
         return Some((
-            "it hangs on USB: the bridge's time would be taken for the drive's",
+            "it is behind a USB bridge, whose latency cannot be separated from the drive's",
             "connect it to SATA or NVMe",
         ));
     }

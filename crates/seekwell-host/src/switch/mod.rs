@@ -51,7 +51,7 @@ pub enum SwitchError {
         source: io::Error,
     },
     /// The kernel accepted a value and shows another.
-    #[error("{name}: `{wrote}` was written and the kernel made `{reads}` of it")]
+    #[error("{name}: `{wrote}` was written, but the kernel shows `{reads}`")]
     Otherwise {
         /// The setting.
         name: String,
@@ -81,7 +81,7 @@ pub enum SwitchError {
     },
     /// The settings cannot be recorded.
     #[error(
-        "{}: what the settings were cannot be kept there: {source}; {} names another directory",
+        "{}: the settings cannot be recorded there: {source}; {} names another directory",
         path.display(),
         journal::VARIABLE
     )]
@@ -359,11 +359,11 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
 /// kernel ignores a write of the value that it remembers.
 fn no_change(scheduler: &str, value: &str) -> String {
     let next = value.parse::<u64>().map_or(String::new(), |v| {
-        format!("; to switch it on write {}", v + 1)
+        format!("; to enable it, write {}", v + 1)
     });
     format!(
-        "{WBT}: {value} changed nothing, it is off: {scheduler} switches it off, and the kernel takes \
-         the value that it remembers for no change{next}"
+        "{WBT}: {value} had no effect: {scheduler} keeps throttling off, and the kernel ignores a \
+         write of the value it remembers{next}"
     )
 }
 

@@ -84,8 +84,8 @@ const RETIRED: &[Retired] = &[
         "vr",
         OUTSIDE,
         &["mq-deadline"],
-        "vr took the nearest request, those behind the head for a penalty; mq-deadline goes one way \
-         and begins anew",
+        "vr took the nearest request, with a penalty for those behind the head; mq-deadline sweeps \
+         in one direction and starts over",
     ),
     retired(
         "fiops",

@@ -468,7 +468,7 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
 fn a_target_that_changes_nothing_is_noted() {
     assert_eq!(
         no_change("bfq", "2000"),
-        "wbt_lat_usec: 2000 changed nothing, it is off: bfq switches it off, and the kernel takes the \
-         value that it remembers for no change; to switch it on write 2001"
+        "wbt_lat_usec: 2000 had no effect: bfq keeps throttling off, and the kernel ignores a \
+         write of the value it remembers; to enable it, write 2001"
     );
 }

@@ -1,4 +1,4 @@
-// Handwriting: sector against time, one dot a request, a small picture a scheduler.
+// Sector against time: one dot per request, one small picture per scheduler.
 import { D } from './data';
 import { $, css, h, onWidth, set, whenSeen } from './dom';
 import { at, axisOf, lane, sceneName, taskColors, type Axis, type Lane } from './lane';
@@ -31,12 +31,9 @@ function print(l: Lane, canvas: HTMLCanvasElement, W: number, H: number, axis: A
   }
 }
 
-const COUNTS = ['No', 'One handwriting', 'Two handwritings', 'Three handwritings', 'Four handwritings', 'Five handwritings', 'Six handwritings', 'Seven handwritings', 'Eight handwritings'];
-
 export function prints() {
   const row = $('#prints-out');
   const scene = D.scenes[0]!;
-  $('#h-prints').textContent = COUNTS[scene.lanes.length] ?? 'Handwritings';
   const unit = D.rows[scene.row]!;
   whenSeen(row, async () => {
     const all = await Promise.all(scene.lanes.map(lane));

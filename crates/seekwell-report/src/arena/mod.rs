@@ -98,16 +98,16 @@ fn sentences(s: &Standing) -> Vec<String> {
     };
     let mut out = vec![match own.front {
         true => format!(
-            "{} is on the front: no rival is at least as good in throughput, 99th percentile and \
-             fairness and better in one of them.",
+            "{} is on the Pareto front: no rival is at least as good in throughput, 99th \
+             percentile and fairness and better in one of them.",
             in_prose(&own.scheduler)
         ),
         false => format!(
-            "{} is not on the front: {} at least as good in throughput, 99th percentile and \
+            "{} is not on the Pareto front: {} at least as good in throughput, 99th percentile and \
              fairness, and better in one of them.",
             in_prose(&own.scheduler),
             match above(&s.places, own).as_slice() {
-                [] => "somebody is".to_owned(),
+                [] => "another scheduler is".to_owned(),
                 [one] => format!("{one} is"),
                 more => format!("{} are", list(more)),
             }
@@ -123,12 +123,12 @@ fn sentences(s: &Standing) -> Vec<String> {
     if !others.is_empty() {
         let (is, also) = (
             if others.len() == 1 { "is" } else { "are" },
-            if own.front { " too" } else { "" },
+            if own.front { " also" } else { "" },
         );
-        out.push(format!("On it {is} {}{also}.", list(&others)));
+        out.push(format!("On the front {is}{also} {}.", list(&others)));
     }
     out.push(match s.behind.first() {
-        None => "In no cell it is surely behind anybody.".to_owned(),
+        None => "It is not significantly behind any rival in any cell.".to_owned(),
         Some(worst) => format!(
             "It is furthest behind in the {} of {}: {} against {}.",
             name(worst.figure),

@@ -63,7 +63,7 @@ fn who_is_above_is_named_and_where_it_loses() {
     assert!(page.contains("\u{2212}40.0 % against bfq"));
     // Two rivals, three figures, eight cells, 2.5 % each: 1.2.
     assert!(page.contains("1 of 24 comparisons"));
-    assert!(page.contains("up to 2 could stand here by chance"));
+    assert!(page.contains("up to 2 could be listed here by chance"));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn one_without_rivals_behind_or_fairness() {
     }
     s.places[0].front = true;
     let page = made(&s);
-    assert!(page.contains("On it is bfq too.") && page.contains("surely behind anybody"));
+    assert!(page.contains("On the front is also bfq.") && page.contains("behind any rival"));
     assert_eq!(page.matches("<svg").count(), 1);
 }
 

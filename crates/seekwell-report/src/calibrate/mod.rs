@@ -43,8 +43,8 @@ pub fn text(fit: &Fit, width: usize) -> String {
     }
     if let Some(d) = fit.demerit {
         let text = format!(
-            "Latencies of random reads, model against device: demerit {:.1} %; by chance alone, \
-             with so many reads: {:.1} %; a usual disk that knows nothing of this one: {:.1} %.",
+            "Latencies of random reads, model against device: demerit {:.1} %; expected by chance \
+             with this many reads: {:.1} %; null model (a generic disk): {:.1} %.",
             d.fitted * 100.0,
             d.chance * 100.0,
             d.generic * 100.0

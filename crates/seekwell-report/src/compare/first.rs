@@ -90,7 +90,7 @@ pub fn screen(
     let mut own = String::new();
     if let Some(judged) = judged {
         out += judged;
-        own = wrap(&format!("Of seed {} alone:", records[0].seed), 2, prose);
+        own = wrap(&format!("Seed {} only:", records[0].seed), 2, prose);
     } else {
         if let Some(said) = verdict::words(records) {
             paint(&mut out, "  Verdict: ", HEAD);

@@ -116,7 +116,7 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
     let name = |i: &usize| records[*i].scheduler.spec.as_str();
     let leaders = v.leaders();
     if !v.enough() {
-        return "too few operations to say".to_owned();
+        return "too few operations to decide".to_owned();
     }
     if leaders.is_empty() {
         return format!("level within {SAME_PERCENT:.0} %");
@@ -124,7 +124,7 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
     let names: Vec<&str> = leaders.iter().map(name).collect();
     let who = verdict::list(&names);
     if v.only_placement() {
-        return format!("{who} ahead, by no more than placement of files on other kernels may do");
+        return format!("{who} ahead, by no more than file placement on other kernels can explain");
     }
     let who = match v.other_kernel(records) {
         Some((own, other)) => format!("{who} (kernel {own}, not {other})"),
@@ -143,8 +143,8 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
 /// The meaning of the words in the table.
 fn legend(width: usize) -> String {
     let text = format!(
-        "One run each. best, 1.04x slower: by the metric; same: within {SAME_PERCENT:.0} % of the best; \
-         unclear: too few operations, or no more than the places of files may do."
+        "One run each. best, 1.04x slower: by the metric; same: within {SAME_PERCENT:.0} % of the \
+         best; unclear: too few operations, or a difference that file placement can explain."
     );
     let mut out = String::new();
     paint(&mut out, &wrap(&text, 2, width.min(PROSE)), DIM);

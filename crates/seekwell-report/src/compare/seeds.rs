@@ -188,7 +188,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 treatment,
             ),
             Flag::MeansDiffer { treatment, ratio } => (
-                format!("the ratio of plain means is another ({ratio:.3})"),
+                format!("the ratio of plain means differs ({ratio:.3})"),
                 treatment,
             ),
             Flag::FewOperations { treatment, n } => {
@@ -231,7 +231,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 of,
             } => (format!("{failed} of {of} runs failed"), treatment),
             Flag::Trend { slope, .. } => {
-                let text = format!("figures move by {} a block", percent(*slope));
+                let text = format!("figures drift by {} per block", percent(*slope));
                 said.push((text, Vec::new()));
                 continue;
             }
@@ -252,7 +252,8 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 most,
             } => (
                 format!(
-                    "host busy: during {runs} of {} runs others took up to {} of the processors",
+                    "host busy: during {runs} of {} runs other programs used up to {} of the CPU \
+                     time",
                     cell.blocks,
                     percent(*most)
                 ),
@@ -307,7 +308,7 @@ pub fn judged(
         name => name,
     };
     let visible = match cell.visible.filter(|_| !cell.exact) {
-        Some(v) if v > 0.0 => format!(" A difference of {} would be seen.", percent(v)),
+        Some(v) if v > 0.0 => format!(" A difference of {} would be detected.", percent(v)),
         _ => String::new(),
     };
     let n = cell.blocks;
@@ -438,7 +439,7 @@ pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) ->
     let beaten: Vec<&str> = group.not_beaten.iter().map(|t| name(*t)).collect();
     let kept = match beaten.len() {
         0 => String::new(),
-        n if n == group.scores.len() => " No scheduler is beaten.".to_owned(),
+        n if n == group.scores.len() => " Undefeated: all.".to_owned(),
         _ => format!(" Undefeated: {}.", beaten.join(", ")),
     };
     let used = group.tests;

@@ -209,7 +209,7 @@ fn timer(e: &Event) -> String {
         .map_or(String::new(), |t| format!(" for {}", process(t)));
     match e.action {
         Action::Arm => format!("{slot} armed{whom}, until {until}"),
-        Action::Disarm => format!("{slot} taken back, {} early", {
+        Action::Disarm => format!("{slot} cancelled, {} early", {
             let left = until.since(e.at);
             format!("{:.3} ms", left.as_ms_f64())
         }),
@@ -299,7 +299,7 @@ pub fn steps(
         w.state(e.at, events[i - 1].state.as_ref());
         if let Some(again) = events[i - 1].again {
             let times = crate::units::count(again.times);
-            let text = format!("the same {times} times more: this is the last time");
+            let text = format!("repeated {times} more times; this is the last one");
             w.line(again.until, "again", DIM, &text);
         }
     }

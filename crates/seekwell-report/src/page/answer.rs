@@ -119,27 +119,38 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     if results.about.paired {
         out.push(match m.order {
             Order::Interleaved => "Runs were made in blocks: every scheduler once, in random order; differences are taken within a block.".to_owned(),
-            Order::Sequential => "All runs of one scheduler, then all of the next: what drifts meanwhile looks like a difference.".to_owned(),
+            Order::Sequential => "All runs of one scheduler, then all of the next: drift between them looks like a difference.".to_owned(),
         });
         let simulated = results.cells.iter().all(|c| c.substrate == "sim");
         if simulated && !results.cells.is_empty() {
-            out.push("A block is a seed. The intervals speak of the model's random inputs and say nothing about the model's own error.".to_owned());
+            out.push(
+                "A block is a seed. The intervals cover the model's random inputs, not errors of \
+                 the model itself."
+                    .to_owned(),
+            );
         }
         out.push(match m.stop {
             StopRule::Fixed => {
                 let early = |c: &CellAnalysis| c.exact && c.blocks < m.repeats_max as usize;
                 let early = match analysis.cells.iter().any(early) {
-                    true => "; fewer where all runs were the same, which no more blocks change",
+                    true => "; fewer where all runs were identical",
                     false => "",
                 };
                 let blocks = plural(m.repeats_max as usize, "block");
-                format!("{blocks} a test, fixed beforehand{early}.")
+                format!("{blocks} per test, fixed beforehand{early}.")
             }
             StopRule::Width => format!(
-                "{} to {} blocks a test, until every interval is narrower than +-{} or a quarter of its effect; never on p.",
-                m.repeats_min, m.repeats_max, percent(m.target)
+                "{} to {} blocks per test, until every interval is narrower than +-{} or a quarter \
+                 of its effect; p values never stop it.",
+                m.repeats_min,
+                m.repeats_max,
+                percent(m.target)
             ),
-            StopRule::Decided => format!("{} to {} blocks a test, until an interval that may be watched decides.", m.repeats_min, m.repeats_max),
+            StopRule::Decided => format!(
+                "{} to {} blocks per test, until an interval that stays valid under repeated looks \
+                 decides.",
+                m.repeats_min, m.repeats_max
+            ),
         });
         out.push("Intervals and tests: paired t on logarithms of ratios; Holm over all comparisons of the experiment.".to_owned());
     } else {

@@ -345,7 +345,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
         }
         Flag::Trend { slope, .. } => {
             let way = if *slope > 0.0 { "rise" } else { "fall" };
-            format!("trend: figures {way} by {} a block", percent(slope.abs()))
+            format!("trend: figures {way} by {} per block", percent(slope.abs()))
         }
         Flag::CarryOver { .. } => "a run depends on the one before it".to_owned(),
         Flag::TailDecides { treatment } => {
@@ -368,7 +368,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
             runs,
             most,
         } => format!(
-            "{}: host busy: during {runs} runs others took up to {} of the processors",
+            "{}: host busy: during {runs} runs other programs used up to {} of the CPU time",
             of(treatment),
             percent(*most)
         ),
@@ -384,10 +384,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
             )
         }
         Flag::FewOperations { treatment, n } => {
-            format!(
-                "{}: only {n} operations stand behind a value",
-                of(treatment)
-            )
+            format!("{}: a value rests on only {n} operations", of(treatment))
         }
         Flag::AtLimit {
             treatment,

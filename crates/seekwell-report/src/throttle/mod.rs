@@ -79,8 +79,8 @@ pub fn line(results: &Results) -> String {
         }
         if let Some(usec) = ignored(t, &devices) {
             notes += &format!(
-                " {} changed nothing: {} keeps throttling off, and the kernel takes the value that \
-                 it remembers for no change; write {}.",
+                " {} had no effect: {} keeps throttling off, and the kernel ignores a write of the \
+                 value it remembers; write {}.",
                 t.label,
                 t.scheduler,
                 usec + 1
@@ -228,7 +228,7 @@ pub(crate) fn told(
     }
     if let Some(share) = share(results, analysis, group) {
         if share.throttle && advice.decision == "keep" && !group.level {
-            advice.headline += "; its lead is the throttle";
+            advice.headline += "; its lead is due to the throttle";
         }
         advice.throttling = share.text;
     }

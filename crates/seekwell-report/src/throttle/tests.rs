@@ -90,7 +90,7 @@ fn the_line_says_what_each_scheduler_had() {
     );
     let told = of(&[("bfq:wbt_lat_usec=2000", 0, 1.0), ("none", 2000, 1.0)]);
     assert!(
-        told.contains("bfq:wbt_lat_usec=2000 changed nothing: bfq keeps throttling off")
+        told.contains("bfq:wbt_lat_usec=2000 had no effect: bfq keeps throttling off")
             && told.contains("write 2001."),
         "{told}"
     );
@@ -119,7 +119,10 @@ fn a_lead_that_is_the_throttles_is_called_that() {
         ("bfq", 0, 219.0),
         ("bfq:wbt_lat_usec=2001", 2001, 5.55),
     ]);
-    assert_eq!(a.headline, "Keep mq-deadline; its lead is the throttle");
+    assert_eq!(
+        a.headline,
+        "Keep mq-deadline; its lead is due to the throttle"
+    );
     assert_eq!(
         a.throttling,
         "The throttle makes the difference, not the scheduler: with wbt_lat_usec 2000 mq-deadline is \

@@ -60,7 +60,7 @@ fn kinds(s: &Survey) -> Grid {
         ]
     };
     Grid {
-        title: "What was asked for, and how long it took",
+        title: "I/O by kind, and latency",
         heads: right(&[
             "KIND",
             "COUNT",
@@ -129,13 +129,13 @@ fn seeks(s: &Survey) -> Grid {
     };
     let mut rows = Vec::new();
     if s.queued {
-        rows.push(row("as asked for", &s.seeks_queued));
+        rows.push(row("as submitted", &s.seeks_queued));
     }
     if let Some(d) = &s.seeks_issued {
-        rows.push(row("as sent", d));
+        rows.push(row("as issued", d));
     }
     Grid {
-        title: "Distances from one to the next",
+        title: "Seek distances",
         heads: right(&[
             "DISTANCES",
             "COUNT",
@@ -164,7 +164,7 @@ fn classes(s: &Survey) -> Grid {
     };
     Grid {
         title: "Distances by class",
-        heads: right(&["DISTANCE", "AS ASKED FOR", "AS SENT"]),
+        heads: right(&["DISTANCE", "AS SUBMITTED", "AS ISSUED"]),
         rows: (0..=SEEK_CLASSES.len() + 1).map(row).collect(),
     }
 }
@@ -191,7 +191,7 @@ fn sizes(s: &Survey) -> Grid {
     };
     Grid {
         title: "Sizes",
-        heads: right(&["SIZE", "READS", "WRITES", "REQUESTS SENT"]),
+        heads: right(&["SIZE", "READS", "WRITES", "REQUESTS ISSUED"]),
         rows: s.sizes.iter().map(row).collect(),
     }
 }
@@ -205,12 +205,12 @@ fn merges(s: &Survey) -> Option<Grid> {
     Some(Grid {
         title: "Merging",
         heads: right(&[
-            "ASKED FOR",
-            "SENT",
+            "SUBMITTED",
+            "ISSUED",
             "RATIO",
-            "AT THE END",
-            "AT THE FRONT",
-            "GIVEN BACK",
+            "BACK MERGES",
+            "FRONT MERGES",
+            "REQUEUED",
             "SMALLEST",
             "MEAN",
             "LARGEST",
@@ -273,7 +273,7 @@ fn devices(s: &Survey) -> Option<Grid> {
     let row = |(name, n): &(String, u64)| vec![name.clone(), count(*n)];
     (s.devices.len() > 1).then(|| Grid {
         title: "Devices",
-        heads: right(&["DEVICE", "ASKED FOR"]),
+        heads: right(&["DEVICE", "SUBMITTED"]),
         rows: s.devices.iter().map(row).collect(),
     })
 }

@@ -71,7 +71,7 @@ fn strips(s: &Survey) -> Vec<Strip> {
     let mut all = Vec::new();
     if has_rate(s) {
         all.push(Strip {
-            name: "a second",
+            name: "IOPS",
             values: sum(&c.reads, &c.writes),
             most: three,
         });
@@ -203,7 +203,7 @@ pub(super) fn map_svg(s: &Survey) -> String {
     let high = (330.0 / h.rows as f64).clamp(3.0, 24.0);
     let tall = high * h.rows as f64;
     let mut out = format!(
-        r#"<svg class="trace" viewBox="0 0 {WIDE} {:.0}" role="img" aria-label="Places asked for against time: {} to {}, 0 to {}">"#,
+        r#"<svg class="trace" viewBox="0 0 {WIDE} {:.0}" role="img" aria-label="Sectors of requests against time: {} to {}, 0 to {}">"#,
         tall + 22.0,
         place(h.first_sector),
         place(h.first_sector + h.row_sectors * h.rows as u64),

@@ -49,15 +49,15 @@ fn volume(s: &Survey) -> String {
     }
     let over = |n: u64| n as f64 * 1e9 / s.span_ns as f64;
     format!(
-        "{volume}; {} a second and {} in the mean{}.",
+        "{volume}; on average {} I/Os per second and {}{}.",
         iops(over(all)),
         rate(over(moved)),
         busiest(s)
     )
 }
 
-/// ", in the busiest second 12.3 a second"; empty if no step has two records, or if there is only
-/// one step.
+/// "; in the busiest second 12.3 I/Os per second"; empty if no step has two records, or if there
+/// is only one step.
 fn busiest(s: &Survey) -> String {
     let c = &s.course;
     let most = (0..c.reads.len()).map(|i| c.reads[i] + c.writes[i]).max();
@@ -69,7 +69,7 @@ fn busiest(s: &Survey) -> String {
         step => time_ns(step as f64),
     };
     format!(
-        ", in the busiest {step} {} a second",
+        "; in the busiest {step} {} I/Os per second",
         iops(most as f64 * 1e9 / c.step_ns as f64)
     )
 }
@@ -77,24 +77,24 @@ fn busiest(s: &Survey) -> String {
 fn places(s: &Survey) -> String {
     let d = &s.seeks_queued;
     let mut text = format!(
-        "{} go on where the one before ended; half of the distances are {}.",
+        "{} of the accesses start where the previous one ended; the median distance is {}.",
         share(d.sequential, d.n),
         match d.median {
             0 => "0".to_owned(),
-            m => format!("{} or more", bytes((m * SECTOR_BYTES) as f64)),
+            m => bytes((m * SECTOR_BYTES) as f64),
         }
     );
     let own: u64 = s.tasks.iter().map(|t| t.sequential).sum();
     if s.tasks.len() > 1 && d.n > 0 {
         text += &format!(
-            " Each process by itself goes on where it ended in {}.",
+            " Within each process, {} start where its previous one ended.",
             share(own, d.n)
         );
     }
     if s.events && s.queued && s.merges.issued > 0 {
         let m = &s.merges;
         text += &format!(
-            " {} of {} were merged: {:.2} go to the driver as one.",
+            " {} of {} bios were merged; a request to the driver holds {:.2} bios on average.",
             count(m.back + m.front),
             count(m.queued),
             m.queued as f64 / m.issued as f64
@@ -109,23 +109,22 @@ fn waiting(s: &Survey) -> String {
         own.filter_map(|p| p.share).sum()
     };
     if !told_completions(s) {
-        return "It tells no completions: how long anything took is not known.".to_owned();
+        return "The trace has no completions, so latencies are unknown.".to_owned();
     }
     let per_cent = |x: f64| percent(100.0 * x, 1);
     let d = &s.depth;
     let Some(in_device) = d.in_device else {
         return format!(
-            "It does not tell when requests went to the driver, so waiting and service are one; {} \
-             are outstanding in the mean, at most {}.",
+            "The trace has no issue events, so waiting and service cannot be separated; on average \
+             {} requests are outstanding (at most {}).",
             crate::units::three(d.waiting),
             count(d.waiting_max)
         );
     };
     if !s.queued {
         return format!(
-            "It does not tell when anything was asked for: requests sent to the driver stand for \
-             that, and how long they waited before is not known. {} are in the device in the mean, \
-             at most {}.",
+            "The trace has no submission events: issue times replace them, and earlier waits are \
+             unknown. On average {} requests are in the device (at most {}).",
             crate::units::three(in_device),
             count(d.in_device_max)
         );
@@ -133,13 +132,14 @@ fn waiting(s: &Survey) -> String {
     let device = part(&["D2C"]);
     let queue = part(&["Q2G", "G2I", "Q2I", "Q2M", "I2D", "M2D", "G2D", "Q2D"]);
     let judged = match queue {
-        q if q < LITTLE => "a scheduler has next to nothing to order here",
-        _ if d.at_queue < 0.5 => "rarely does another wait when one arrives",
-        _ => "here a scheduler has something to order",
+        q if q < LITTLE => "a scheduler has almost nothing to order here",
+        _ if d.at_queue < 0.5 => "a request rarely finds another one waiting",
+        _ => "a scheduler has requests to order here",
     };
     format!(
-        "Of the time from asked for to done {} pass in driver and device, {} before them: {judged}. \
-         {} waited when another arrived, {} are in the device in the mean, at most {}.",
+        "Of the time from submission to completion, {} passes in driver and device and {} before \
+         them: {judged}. On average {} requests wait when another arrives, and {} are in the \
+         device (at most {}).",
         per_cent(device),
         per_cent(queue),
         crate::units::three(d.at_queue),
@@ -158,7 +158,7 @@ pub(super) fn sentences(s: &Survey) -> Vec<String> {
     let mut all = vec![volume(s), places(s), waiting(s)];
     if s.unfinished + s.orphans > 0 && told_completions(s) {
         all.push(format!(
-            "{} never ended in it, {} completions belong to nothing asked for in it.",
+            "{} have no completion in the trace; {} completions have no submission in it.",
             count(s.unfinished),
             count(s.orphans)
         ));

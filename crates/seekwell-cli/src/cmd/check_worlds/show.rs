@@ -95,15 +95,15 @@ pub fn closing(all: &[Checked], of: usize) -> String {
     if all.iter().all(|c| c.grounds == Grounds::Nothing) {
         let figures: usize = all.iter().map(|c| c.verdict.rows.len()).sum();
         return format!(
-            "{} of {of} workloads compared, {figures} figures: reported, not judged, as nobody knows \
-             the law of this disk",
+            "{} of {of} workloads compared, {figures} figures: not judged, because this disk has \
+             no model",
             all.len()
         );
     }
     let good = all.iter().filter(|c| c.verdict.agrees() == Some(true));
     let mut line = format!(
-        "{} of {of} workloads agree; {} of {} figures within their limits, {} of a prediction that \
-         knows nothing",
+        "{} of {of} workloads agree; {} of {} figures are within their limits, {} for the null \
+         model",
         good.count(),
         s.within,
         s.judged,
@@ -112,7 +112,7 @@ pub fn closing(all: &[Checked], of: usize) -> String {
     if s.left > 0 {
         let open = all.iter().filter(|c| c.verdict.agrees().is_none()).count();
         line += &format!(
-            "; {} figures were not judged, as the machine was busy, and with them {open} workloads",
+            "; {} figures and {open} workloads were not judged, because the machine was busy",
             s.left
         );
     }
