@@ -294,7 +294,7 @@ def test_a_class_of_a_name_takes_the_place_of_the_one_before() -> None:
     ("fields", "said"),
     [
         ({"name": "cfq"}, "registered already"),
-        ({"name": "No Name"}, "a name has small letters"),
+        ({"name": "No Name"}, "a name consists of lower-case letters"),
         ({"layer": "sideways"}, "no layer is called"),
         ({"kernel": "7.0"}, "no kernel `7.0`"),
         ({"tunables": (Tunable("x", 9, max=3),)}, "not within 0..=3"),

@@ -78,7 +78,7 @@ pub fn gate(write: bool) -> ExitCode {
     let (mut counted, mut failed) = (BTreeMap::new(), 0);
     println!(
         "{:28} {:>12} {:>12} {:>8}",
-        "instructions an I/O", "counted", "committed", ""
+        "instructions per I/O", "counted", "committed", ""
     );
     for name in names {
         let n = match per_io(&name) {
@@ -102,7 +102,7 @@ pub fn gate(write: bool) -> ExitCode {
         counted.insert(name, (n * 10.0).round() / 10.0);
     }
     if write {
-        let head = "# Instructions an I/O, counted by `seekwell-bench gate --write`.\n";
+        let head = "# Instructions per I/O, counted by `seekwell-bench gate --write`.\n";
         let body = toml::to_string(&counted).unwrap_or_default();
         if let Err(e) = std::fs::write(file(), format!("{head}{body}")) {
             eprintln!("{}: {e}", file().display());

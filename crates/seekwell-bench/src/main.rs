@@ -89,9 +89,9 @@ fn yardstick() -> f64 {
 
 /// Whether the build used profile data: times of the two kinds of build cannot be compared.
 const BUILT: &str = if cfg!(seekwell_guided) {
-    "built with the profile of pgo/"
+    "built with profile data from pgo/"
 } else {
-    "built without the profile of pgo/, which `make run` and `make bench` build with"
+    "built without profile data; `make run` and `make bench` use the data in pgo/"
 };
 
 fn wall(names: &[&str]) -> ExitCode {

@@ -43,7 +43,7 @@ pub fn all() -> Vec<Scenario> {
             let (spec, outstanding) = (below.spec, below.outstanding);
             v.push(named(
                 &format!("pair-{scheduler}-{}", below.name),
-                &format!("{scheduler} over {spec}, {outstanding} reads of {tasks} tasks"),
+                &format!("{scheduler} over {spec}, {tasks} tasks, {outstanding} reads outstanding"),
                 200_000,
                 move |ios| {
                     let setup = Setup {

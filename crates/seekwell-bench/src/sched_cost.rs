@@ -99,7 +99,7 @@ fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -
         }
     }
     panic!(
-        "{} gives nothing though requests are queued",
+        "{} returns no request although requests are queued",
         s.tunables().len()
     );
 }

@@ -180,7 +180,7 @@ pub fn all() -> Vec<Scenario> {
         ),
         named(
             "world-cached",
-            "4 tasks of a simulated world, 4 KiB reads and writes in the page cache, in turn",
+            "4 tasks of a simulated world, alternating 4 KiB reads and writes in the page cache",
             2_000_000,
             |ops| tasks(ops, cached),
         ),

@@ -27,7 +27,7 @@ macro_rules! errnos {
             pub const fn text(self) -> &'static str {
                 match self.0 {
                     $($n => $text,)*
-                    _ => "error of the host",
+                    _ => "unknown error of the host",
                 }
             }
         }
@@ -190,7 +190,10 @@ mod tests {
             Errno::ENOSPC.to_string(),
             "no space left on device (ENOSPC)"
         );
-        assert_eq!(Errno(123).to_string(), "error of the host (errno 123)");
+        assert_eq!(
+            Errno(123).to_string(),
+            "unknown error of the host (errno 123)"
+        );
         assert_eq!(Errno::EINVAL.0, 22);
     }
 }

@@ -98,21 +98,21 @@ static CONSTANT: &[Def] = &[
         Dim::Count("commands"),
         Some("32"),
         (1.0, 65_536.0),
-        "commands taken at a time",
+        "commands accepted at a time",
     ),
     Def::new(
         "service_us",
         Dim::Real("us"),
         Some("100"),
         (0.0, 1e9),
-        "time of a command",
+        "time per command",
     ),
     Def::new(
         "servers",
         Dim::Word(&["serial", "parallel"]),
         Some("serial"),
         (0.0, 0.0),
-        "one server in order of acceptance, or one for each command",
+        "one server in order of acceptance, or one server per command",
     ),
     Def::new(
         "rotational",
@@ -161,8 +161,11 @@ pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
     };
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     if name.is_empty() || !name.chars().all(plain) {
-        let remedy = "a name has small letters, digits, `-` and `_`";
-        return Err(refuse("it is no name for a kind of device", remedy));
+        let remedy = "a name consists of lower-case letters, digits, `-` and `_`";
+        return Err(refuse(
+            "this is not a valid name for a kind of device",
+            remedy,
+        ));
     }
     KINDS.add(kind, |all| {
         let taken = all.iter().any(|k| k.name == name) || raid::LEVELS.contains(&name);
@@ -199,7 +202,7 @@ pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
         match same_kind.any(|p| names(&p).iter().any(|n| own.contains(n))) {
             true => Err(DeviceError::Spec {
                 spec: format!("{}:{}", new.kind, new.name),
-                what: "there is a device of that name already".to_owned(),
+                what: "a device of this name exists already".to_owned(),
                 remedy: "choose another name".to_owned(),
             }),
             false => Ok(()),
@@ -217,10 +220,10 @@ fn needs_queues(p: &Preset, _seed: u64) -> Result<Opened, ParamError> {
     Err(ParamError::new(
         key,
         format!(
-            "what is below a {} has schedulers, and here is no place for them",
+            "the device below a {} needs schedulers, which are not available here",
             p.kind
         ),
-        "a controller's disks are bare devices: name hdd:, ssd: or controller: here",
+        "a controller's disks are bare devices: use `hdd:`, `ssd:` or `controller:`",
     ))
 }
 
@@ -367,8 +370,8 @@ fn check_nesting(p: &Preset, text: &str, around: &mut Vec<String>) -> Result<(),
             }
             if around.len() >= NESTED {
                 return Err(fault(
-                    format!("more than {NESTED} devices inside each other"),
-                    "nest less deeply",
+                    format!("devices are nested more than {NESTED} levels deep"),
+                    "use fewer levels",
                 ));
             }
             around.push(here);
@@ -391,8 +394,8 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     };
     if !spec::balanced(text) {
         return Err(err(
-            "its parentheses do not match".into(),
-            "close each that is opened".into(),
+            "the parentheses do not match".into(),
+            "close every opened parenthesis".into(),
         ));
     }
     let mut options = spec::split(text, ',');
@@ -443,7 +446,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
         let mut preset = embedded(kind, name).ok_or_else(|| {
             let what = match name {
                 "" => format!("{k} is a kind of device"),
-                _ => format!("there is no {k} called \"{name}\""),
+                _ => format!("no {k} is called \"{name}\""),
             };
             let remedy = crate::names::instead_of_kind(&presets(), kind.name, name);
             let lister = || "`seekwell devices` lists all".to_owned();
@@ -476,12 +479,12 @@ fn set(
     };
     let (key, value) = option.split_once('=').ok_or_else(|| {
         err(
-            format!("\"{option}\" is no option"),
+            format!("\"{option}\" is not an option"),
             "write key=value".into(),
         )
     })?;
     let once = given.take(key.trim(), option);
-    once.map_err(|what| err(what, "a device has each option once".into()))?;
+    once.map_err(|what| err(what, "an option can be given only once".into()))?;
     let defs = defs(preset.kind);
     preset.set(defs, key.trim(), value.trim()).map_err(|what| {
         let base = if base.contains('=') {
@@ -539,8 +542,8 @@ pub fn open_hdd(spec: &str, seed: u64) -> Result<Hdd, DeviceError> {
     if preset.kind != "hdd" {
         return Err(DeviceError::Spec {
             spec: spec.to_owned(),
-            what: format!("it is a {}, not a hard disk", preset.kind),
-            remedy: "name one of kind hdd".into(),
+            what: format!("the device is a {}, not a hard disk", preset.kind),
+            remedy: "use a device of kind `hdd`".into(),
         });
     }
     HddParams::from_preset(&preset)

@@ -32,8 +32,8 @@ pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
     if all.devices > DEVICES_MAX {
         return Err(DeviceError::Spec {
             spec: text.to_owned(),
-            what: format!("it is made of {} devices", all.devices),
-            remedy: format!("use fewer members: {DEVICES_MAX} together are the most"),
+            what: format!("it consists of {} devices", all.devices),
+            remedy: format!("use fewer members; the limit is {DEVICES_MAX} devices"),
         });
     }
     Ok(all)
@@ -91,13 +91,13 @@ mod tests {
         assert_eq!(n("virtual:over=(raid0:members=6)").ok(), Some(6));
         let cube = "raid0:members=64,of=(raid0:members=64,of=(raid0:members=64))";
         let e = footprint(cube).expect_err("too many").to_string();
-        assert!(e.contains("made of 262144 devices"), "{e}");
-        assert!(e.contains("512 together are the most"), "{e}");
+        assert!(e.contains("consists of 262144 devices"), "{e}");
+        assert!(e.contains("the limit is 512 devices"), "{e}");
         let deep = (0..9).fold("hdd:hitachi-7k200".to_owned(), |d, _| {
             format!("raid0:members=1,of=({d})")
         });
         let e = footprint(&deep).expect_err("too deep").to_string();
-        assert!(e.contains("more than 8 devices inside each other"), "{e}");
+        assert!(e.contains("nested more than 8 levels deep"), "{e}");
     }
 
     #[test]

@@ -16,19 +16,19 @@ pub static DEFS: &[Def] = &[
     Def::new("host_scheduler", Dim::Text("scheduler, with :tunable=value"), Some("mq-deadline"),
         (0.0, 0.0), "scheduler of the host's queue, or of its array's members"),
     Def::new("depth", Dim::Count("requests"), Some("256"), (1.0, 4096.0),
-        "requests the ring takes: 128 before QEMU 5.0, 256 since; 1: emulated IDE"),
+        "requests per ring: 128 before QEMU 5.0, 256 since; 1: emulated IDE"),
     Def::new("queues", Dim::Count("queues"), Some("1"), (1.0, 64.0),
-        "rings, with an I/O thread each"),
+        "number of rings; each has an I/O thread"),
     Def::new("exit", Dim::Time, Some("10us"), (0.0, 10.0),
-        "from the guest's kick to the host's thread"),
+        "time from the guest's kick to the host's thread"),
     Def::new("irq", Dim::Time, Some("10us"), (0.0, 10.0),
-        "from the host's completion to the guest's interrupt"),
+        "time from the host's completion to the guest's interrupt"),
     Def::new("thread", Dim::Time, Some("8us"), (0.0, 10.0),
-        "time of the I/O thread for a request, one after the other"),
+        "time of the I/O thread per request; requests are handled one after the other"),
     Def::new("cache", Dim::Word(&["none", "writeback", "writethrough", "directsync", "unsafe"]),
         Some("none"), (0.0, 0.0), "QEMU's cache mode"),
     Def::new("host_memory", Dim::Bytes, Some("1024MiB"), (4096.0, 1e13),
-        "host page cache this disk gets in the cached modes"),
+        "host page cache of this disk in the cached modes"),
     Def::new("copy", Dim::Rate, Some("5000"), (1.0, 1e6),
         "rate of copies to and from the page cache"),
     Def::new("dirty_background", Dim::Real("ratio"), Some("0.1"), (0.0, 1.0),
@@ -38,21 +38,21 @@ pub static DEFS: &[Def] = &[
     Def::new("dirty_expire", Dim::Time, Some("30s"), (1.0, 1e7),
         "age at which dirty data are written back"),
     Def::new("format", Dim::Word(&["raw", "qcow2", "thin"]), Some("raw"), (0.0, 0.0),
-        "raw: a volume or a file in one piece; the others move chunks about"),
+        "raw: a volume or a contiguous file; the other formats displace chunks"),
     Def::new("chunk", Dim::Bytes, Some("64KiB"), (4096.0, 1e9),
         "cluster of qcow2, chunk of a thin volume"),
     Def::new("aged", Dim::Real("ratio"), Some("0"), (0.0, 1.0),
-        "probability that a chunk is out of place"),
+        "probability that a chunk is displaced"),
     Def::new("l2_tables", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
         "qcow2: mapping tables in memory, 512 MiB of disk each"),
     Def::new("reports", Dim::Word(&["rotating", "flash"]), Some("rotating"), (0.0, 0.0),
-        "what the guest is told of rotation; virtio-blk says rotating unless told otherwise"),
+        "rotation reported to the guest; the default of virtio-blk is rotating"),
     Def::new("max_transfer", Dim::Bytes, Some("1MiB"), (4096.0, 64e6),
         "largest request"),
     Def::new("neighbours", Dim::Text("programs joined by +"), Some(""), (0.0, 0.0),
-        "others on the same host device: random-reader, sequential-reader, random-writer"),
+        "other programs on the same host device: random-reader, sequential-reader, random-writer"),
     Def::new("neighbour_depth", Dim::Count("requests"), Some("1"), (1.0, 1024.0),
-        "requests each neighbour keeps outstanding"),
+        "requests outstanding per neighbour"),
 ];
 
 /// QEMU's cache modes.
@@ -147,7 +147,9 @@ impl GuestParams {
         if background > limit {
             return Err(ParamError::new(
                 "dirty_background",
-                format!("write-back would begin at {background}, above the limit of {limit}"),
+                format!(
+                    "background write-back would start at {background}, above the limit of {limit}"
+                ),
                 "make dirty_background at most dirty_limit",
             ));
         }
@@ -158,14 +160,14 @@ impl GuestParams {
             _ => Err(ParamError::new(
                 "neighbours",
                 format!("there is no neighbour \"{word}\""),
-                "there are random-reader, sequential-reader and random-writer, joined by +",
+                "use random-reader, sequential-reader or random-writer, joined by +",
             )),
         };
         let over = spec::bare(p.word("over")).to_owned();
         if over.is_empty() {
             return Err(ParamError::new(
                 "over",
-                "a guest's disk stands over nothing",
+                "a guest's disk needs a host device",
                 "write over=KIND:NAME",
             ));
         }

@@ -163,7 +163,7 @@ fn the_timer_empties_the_cache() {
     );
     let mut text = String::new();
     c.device.state(&mut text);
-    assert!(text.contains("0 sectors dirty"), "{text}");
+    assert!(text.contains("0 dirty sectors"), "{text}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("hdd:hitachi-7k200,overhead=3km", "unit \"km\""),
         ("hdd:hitachi-7k200,policy=best", "sptf, fifo"),
         ("hdd:hitachi-7k200,seek_average=3", "too short"),
-        ("hdd:hitachi-7k200,capacity=20", "cylinders, for 24 zones"),
+        ("hdd:hitachi-7k200,capacity=20", "cylinders for 24 zones"),
         ("hdd:hitachi-7k200,wc_lo=0.9", "wc_lo at most wc_hi"),
         (
             "hdd:hitachi-7k200,outer_rate_sustained=70",
@@ -101,7 +101,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("ssd:s3700-10", "did you mean `ssd:s3700-100`"),
         ("ssd:s3700-100,channels=0", "between 1 and 256 channels"),
         ("ssd:s3700-100,units=20", "a multiple of the channels"),
-        ("ssd:s3700-100,rho=0", "`rho` must lie between"),
+        ("ssd:s3700-100,rho=0", "`rho` must be between"),
         ("ssd:s3700-100,capacity=195371569", "whole pages of 4 KiB"),
         ("ssd:s3700-100,capacity=80000", "one block of 1024 pages"),
         ("ssd:s3700-100,block=1022", "a multiple of program_unit"),
@@ -122,13 +122,13 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("/no/such/file.toml", "/no/such/file.toml"),
         (
             "controller:level=raid5,members=2",
-            "needs 3 members or more",
+            "needs at least 3 members",
         ),
         ("controller:strip=0", "between 4096"),
-        ("controller:strip=96KiB", "no power of two"),
+        ("controller:strip=96KiB", "must be a power of two"),
         (
             "controller:of=hdd:hitachi-7k500+hdd:hitachi-7k200",
-            "members are unequal",
+            "members differ in size",
         ),
         (
             "controller:members=3,of=hdd:hitachi-7k500+hdd:hitachi-7k500",
@@ -138,17 +138,17 @@ fn bad_specifications_are_refused_with_a_remedy() {
             "controller:of=hdd:hitachi-9k",
             "did you mean `hdd:hitachi-7k200`",
         ),
-        ("controller:of=(raid5:members=4)", "has schedulers"),
+        ("controller:of=(raid5:members=4)", "needs schedulers"),
         (
             "controller:of=(hdd:hitachi-7k500",
             "parentheses do not match",
         ),
         ("controller:failed=9", "no member 9"),
-        ("controller:failed=1", "outlives 0 failures"),
-        ("controller:failed=one", "is no number"),
-        ("controller:lo=0.9", "above where writes wait"),
+        ("controller:failed=1", "survives 0 failed disks"),
+        ("controller:failed=one", "is not a number"),
+        ("controller:lo=0.9", "above the share at which writes wait"),
         ("controller:levle=raid5", "did you mean `level`"),
-        ("raid5:members=4", "has schedulers"),
+        ("raid5:members=4", "needs schedulers"),
         (
             "virtual:vm-virtio",
             "did you mean `virtual:vm-virtio-hdd` or `virtual:vm-virtio-nvme`",
@@ -203,7 +203,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
         (
             "source = \"data sheet\"",
             "source = \"hearsay\"",
-            "no known word",
+            "start with a known word",
         ),
         (
             "surfaces = { value = 2,",
@@ -269,13 +269,13 @@ fn bad_flash_drives_are_refused_with_file_line_and_remedy() {
         (
             "value = 0.37",
             "value = -0.1",
-            "`rho` must lie between",
+            "`rho` must be between",
             "spare",
         ),
         (
             "value = 0.37",
             "value = 0",
-            "`rho` must lie between",
+            "`rho` must be between",
             "spare",
         ),
         (
@@ -391,19 +391,19 @@ fn the_words_of_a_refusal() {
             DISK,
             "value = 7200",
             "value = 70000",
-            "14: `rpm` must lie between 300 and 60000 rpm, not 70000; mend the value; it says: spindle speed",
+            "14: `rpm` must be between 300 and 60000 rpm, not 70000; correct the value; its meaning: spindle speed",
         ),
         (
             DISK,
             "source = \"data sheet\"",
             "source = \"a friend\"",
-            "14: source of `rpm` starts with no known word; begin with one of: data sheet (recalled), data sheet, published measurement, fitted, estimate; then `: ` and the reference",
+            "14: source of `rpm` does not start with a known word; begin with one of: data sheet (recalled), data sheet, published measurement, fitted, estimate; then `: ` and the reference",
         ),
         (
             DISK,
             "seek_full = { value = 18.0",
             "seek_full = { value = 99.0",
-            "22: a mean of 10 ms is too short for a full stroke of 99 ms: a curve that bends down cannot have it; check the pair: the mean is at least a third of the way to the full stroke",
+            "22: a mean of 10 ms is too short for a full stroke of 99 ms: no concave curve has both; check both: seek_average must be at least seek_settle + (seek_full - seek_settle) / 3",
         ),
         (
             DISK,
@@ -415,7 +415,7 @@ fn the_words_of_a_refusal() {
             DISK,
             "capacity = { value = 195371568",
             "capacity = { value = 20",
-            "13: 20 sectors make 1 cylinders, for 24 zones; check capacity, surfaces, sectors per track and zones",
+            "13: 20 sectors give 1 cylinders for 24 zones; check capacity, surfaces, sectors per track and zones",
         ),
         (
             CARD,
@@ -433,7 +433,7 @@ fn the_words_of_a_refusal() {
             CARD,
             "page = { value = 8, unit = \"KiB\"",
             "page = { value = 3, unit = \"KiB\"",
-            "26: a segment of 4096 KiB holds no whole number of pages; make `segment` a multiple of `page`",
+            "26: a segment of 4096 KiB is not a multiple of the page size; make `segment` a multiple of `page`",
         ),
         (
             CARD,
@@ -445,13 +445,13 @@ fn the_words_of_a_refusal() {
             CARD,
             "max_packed = { value = 63",
             "max_packed = { value = 64",
-            "40: `max_packed` must lie between 0 and 63 writes, not 64; mend the value; it says: writes in a packed group; 0: none",
+            "40: `max_packed` must be between 0 and 63 writes, not 64; correct the value; its meaning: most writes per packed group; 0: no packing",
         ),
         (
             CARD,
             "packing = { value = \"after\"",
             "packing = { value = \"later\"",
-            "43: `packing`: expected one of off, always, after, not \"later\"; mend the value; it says: the driver packs: never, always (Linux 3.9), after some writes in a row (Code Aurora)",
+            "43: `packing`: expected one of off, always, after, not \"later\"; correct the value; its meaning: the driver packs: never, always (Linux 3.9), after some writes in a row (Code Aurora)",
         ),
     ] {
         let said = mended(text, replace, by).to_string();

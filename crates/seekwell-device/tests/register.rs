@@ -9,7 +9,7 @@ const DEFS: &[Def] = &[Def::new(
     Dim::Count("commands"),
     Some("4"),
     (1.0, 64.0),
-    "commands taken at a time",
+    "commands accepted at a time",
 )];
 
 const MINE: Kind = Kind {

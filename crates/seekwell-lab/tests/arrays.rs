@@ -148,24 +148,27 @@ fn bad_arrays_are_refused_with_a_remedy() {
     for (device, expected) in [
         (
             "raid5:members=2,of=hdd:hitachi-7k500",
-            "needs 3 members or more",
+            "needs at least 3 members",
         ),
-        ("raid6:members=3", "needs 4 members or more"),
+        ("raid6:members=3", "needs at least 4 members"),
         ("raid5:members=0", "between 1 and 64"),
         ("raid0:chunk=0", "between 512"),
-        ("raid0:chunk=48KiB", "no power of two"),
-        ("raid0:chunk=65537bytes", "no whole number of sectors"),
+        ("raid0:chunk=48KiB", "must be a power of two"),
+        (
+            "raid0:chunk=65537bytes",
+            "not a multiple of the sector size",
+        ),
         (
             "raid1:of=hdd:hitachi-7k500+hdd:hitachi-7k200",
-            "members are unequal",
+            "members differ in size",
         ),
         (
             "raid0:of=hdd:hitachi-9k",
             "did you mean `hdd:hitachi-7k200`",
         ),
-        ("raid0:failed=0", "outlives no failure"),
-        ("raid5:failed=0+1", "outlives 1 failures"),
-        ("raid1:members=2,failed=0+1", "let one copy"),
+        ("raid0:failed=0", "survives no failure"),
+        ("raid5:failed=0+1", "survives 1 failures"),
+        ("raid1:members=2,failed=0+1", "let fewer members fail"),
         ("raid5:failed=7", "no member 7"),
         ("raid5:stripe_cache=3", "between 17"),
         (

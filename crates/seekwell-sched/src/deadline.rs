@@ -33,10 +33,11 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("2.6.24", Era::K2_6_24),
         ("2.6.18", Era::K2_6_18),
     ],
-    summary: "sorted one-way batches per direction, reads preferred, with soft deadlines",
+    summary: "one-way sweeps in batches per direction, reads preferred, soft deadlines",
     history: "2.6.0 to 4.20, by Jens Axboe. Written for databases and other direct I/O; the default \
               of Ubuntu from 12.10 and of RHEL 7. 2.6.25 stopped ending batches at gaps.",
-    not_when: "Several sequential readers on one rotating disk: it does not idle, so they alternate.",
+    not_when: "Several sequential readers on one rotating disk: it does not idle, so the readers \
+               alternate.",
     source: "behaviour of block/deadline-iosched.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,
     hash: hash_always,
@@ -56,22 +57,23 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "deadline_add_rq_rb",
-        "Up to 2.6.24 a direction holds one request for each start sector: a second one sends the \
-         first to the dispatch list at once.";
+        "Up to 2.6.24 a direction holds one request per start sector: a second one moves the first \
+         to the dispatch list at once.";
     HEAD_EXPIRED: "head-expired", "deadline_check_fifo",
-        "A batch begins with the oldest request of its direction if the deadline of that one has \
-         come.";
+        "A batch begins with the oldest request of its direction if the deadline of that request \
+         has passed.";
     BATCH_CONTINUES: "batch-continues", "deadline_dispatch_requests",
-        "The next request of the sweep goes as long as the batch has had fewer than fifo_batch; \
-         deadlines and the other direction are not looked at.";
+        "The next request of the sweep goes while the batch has had fewer than fifo_batch \
+         requests; deadlines and the other direction are not checked.";
     WRITES_STARVED: "writes-starved", "deadline_dispatch_requests",
-        "Where reads and writes wait, writes begin a batch after writes_starved batches of reads.";
+        "If both reads and writes wait, writes begin a batch after writes_starved batches of \
+         reads.";
     SWEEP_CONTINUES: "sweep-continues", "deadline_dispatch_requests",
-        "A batch begins where the last batch of its direction stopped, if nothing has expired.";
+        "A batch begins where the last batch of its direction stopped, if no request has expired.";
     LOWEST_SECTOR: "lowest-sector", "deadline_dispatch_requests",
-        "2.6.18: a sweep that has come to its end begins anew at the lowest sector.";
+        "2.6.18: a sweep that has ended starts again at the lowest sector.";
     FIFO_HEAD: "fifo-head", "deadline_dispatch_requests",
-        "Later than 2.6.18: a sweep that has come to its end begins anew at the oldest request.";
+        "After 2.6.18: a sweep that has ended starts again at the oldest request.";
 }
 
 const TUNABLES: &[Tunable] = &[

@@ -30,10 +30,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     versions: &[("v2", Era::K3_4), ("v1", Era::K3_4), ("preempt", Era::K3_4)],
     summary: "fair shares of requests (not of time) between processes, for flash",
     history: "Shaohua Li, RFC in January 2012 (v1) and v2 days later, on CFQ's per-process \
-              skeleton; never merged, carried by phone kernels from 2012. preempt is the copy of \
-              one CyanogenMod tree.",
-    not_when: "A rotating disk: it neither sorts nor idles. Large against small requests: 512 KiB \
-               cost as much as 4 KiB. Classes matter: RT and BE can starve IDLE for ever.",
+              skeleton. It was never merged; phone kernels carried it from 2012. preempt is the \
+              copy of one CyanogenMod tree.",
+    not_when: "A rotating disk: it neither sorts nor idles. Large requests next to small ones: 512 \
+               KiB cost as much as 4 KiB. Classes: RT and BE can starve IDLE without limit.",
     source: "behaviour of block/fiops-iosched.c in four published kernels",
     per_process: true,
     hash: hash_always,
@@ -54,11 +54,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     LEAST_COST: "least-cost", "fiops_scaled_vios",
-        "A request costs at least 1, whatever the scales make of it.";
+        "A request costs at least 1, whatever the scales are.";
     LEAST_SERVED: "least-served", "fiops_select_ioc",
-        "The process that was charged least goes: real time before best effort before idle class.";
+        "The process that was charged least goes next, by class: real time before best effort \
+         before idle.";
     ASYNC_WAITS: "async-waits", "fiops_select_ioc",
-        "A lone process with an async request at its head waits as long as sync requests are in \
+        "If the only process has an async request at its head, it waits while sync requests are in \
          flight.";
     SYNC_OVERTAKES: "sync-overtakes", "fiops_select_ioc",
         "A process with a sync request at its head overtakes one with an async request.";
@@ -88,7 +89,7 @@ static TUNABLES: [Tunable; 5] = [
     scale(
         "write_scale",
         "1",
-        "Multiplies the cost of writes. Raise it where a write takes the device longer than a read.",
+        "Multiplies the cost of writes. Raise it if a write takes the device longer than a read.",
     ),
     scale(
         "sync_scale",
@@ -108,7 +109,7 @@ static TUNABLES: [Tunable; 5] = [
         default: "0",
         min: 0,
         max: 1,
-        help: "Not in any kernel. 1: when sync cannot overtake because no context has a sync head, \
+        help: "Not in any kernel. 1: if no context has a sync head, so that sync cannot overtake, \
                the least served context goes; the original takes the most served one.",
     },
 ];
@@ -250,7 +251,7 @@ impl Fiops {
         c += c * (i64::from(level) - LEVEL_NORMAL) / LEVEL_DIVISOR;
         if c < 1 {
             cx.why_rq(LEAST_COST, rq, || {
-                "the scales make the cost 0: 1 is charged".to_owned()
+                "the scales give a cost of 0: 1 is charged".to_owned()
             });
             c = 1;
         }

@@ -23,12 +23,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("6.18", Era::Mq6_18),
         ("6.1", Era::Mq6_1),
     ],
-    summary: "no scheduler: requests go to the device as they come",
+    summary: "no scheduler: requests go to the device as they arrive",
     history: "blk-mq without an elevator, since 3.13 (selectable by name since 4.11), by Jens \
               Axboe; the default of devices with several hardware queues. From 5.16 until about \
               6.12 a plugged batch was issued last in, first out.",
-    not_when: "A rotating disk, or any device whose own queue is short while readers and bulk \
-               writers compete: nothing protects the readers.",
+    not_when: "A rotating disk, or any device with a short queue while readers and bulk writers \
+               compete: nothing protects the readers.",
     source: "behaviour of block/blk-mq.c and block/blk-mq-sched.c, Linux 6.1, 6.12, 6.18",
     per_process: false,
     hash: |_| false,
@@ -48,10 +48,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     ALL_CONTEXTS: "all-contexts", "blk_mq_flush_busy_ctxs",
-        "Everything that waits in the software contexts of a hardware context goes at once, CPU \
-         by CPU.";
+        "All requests that wait in the software contexts of a hardware context go at once, CPU by \
+         CPU.";
     ROUND_ROBIN: "round-robin", "blk_mq_dequeue_from_ctx",
-        "One request goes; the CPU after the one it came from is looked at first the next time.";
+        "One request goes; next time the search starts at the CPU after the one it came from.";
 }
 
 /// FIFOs of the software contexts.

@@ -21,8 +21,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("2.6.18", Era::K2_6_18),
     ],
     summary: "first in, first out, with merging",
-    history: "In every kernel from 2.6.0 to 4.20, by Jens Axboe: the least an elevator can do, for \
-              devices that order by themselves.",
+    history: "In every kernel from 2.6.0 to 4.20, by Jens Axboe: the minimal elevator, for devices \
+              that sort requests themselves.",
     not_when: "Several processes on a rotating disk without command queueing: each switch is a seek.",
     source: "behaviour of block/noop-iosched.c and block/elevator.c, Linux 2.6.18, 2.6.24, 3.4, 4.0",
     per_process: false,

@@ -137,8 +137,8 @@ pub fn registry() -> &'static [SchedulerInfo] {
 pub enum RegisterError {
     /// The command line's notations could not parse this name.
     #[error(
-        "scheduler `{0}`: a name has small letters, digits, `-` and `_`, begins with a letter, and \
-         is none of all, single-queue, blk-mq"
+        "scheduler `{0}`: a name consists of lower-case letters, digits, `-` and `_`, begins with \
+         a letter, and is none of all, single-queue, blk-mq"
     )]
     Name(String),
     /// The name is taken, or one of the versions would be mistaken for another scheduler.
@@ -156,7 +156,9 @@ pub enum RegisterError {
         version: String,
     },
     /// A version whose kernel generation belongs to the other layer.
-    #[error("scheduler `{name}`: version `{version}` is of a kernel with the other layer")]
+    #[error(
+        "scheduler `{name}`: version `{version}` belongs to a kernel with the other block layer"
+    )]
     Layer {
         /// The scheduler.
         name: String,

@@ -39,13 +39,14 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("oneplus", Era::K3_4),
         ("v1", Era::K3_4),
     ],
-    summary: "four FIFOs by direction and sync, mostly reads first, with occasional looks at deadlines",
+    summary: "four FIFOs by direction and sync, mostly reads first, with periodic deadline checks",
     history: "Miguel Boton, 2010 (0.1, two lists) and 2012 (0.2, four lists), after noop, deadline \
               and V(R); out of tree, in phone kernels from 2.6.35 to 3.10. Copies differ in their \
-              numbers: tuned is the Moto G's, oneplus and normandy wrote jiffies for milliseconds.",
-    not_when: "A rotating disk: it never sorts. A writer that must not wait: an async write gets \
-               one slot in many while reads and sync writes keep coming. Phones may have run it \
-               with any ratio of reads to writes, because the copies left it to chance.",
+              numbers: tuned is from the Moto G; oneplus and normandy use values in jiffies that \
+              were meant as milliseconds.",
+    not_when: "A rotating disk: it never sorts. Writers that must not wait: an async write gets \
+               one slot in many while reads and sync writes keep arriving. Phones may have run it \
+               with any ratio of reads to writes, because the copies left the value uninitialized.",
     source: "behaviour of block/sio-iosched.c in five published phone kernels and two derivatives",
     per_process: false,
     hash: hash_always,
@@ -66,8 +67,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     HEAD_EXPIRED: "head-expired", "sio_choose_expired_request",
-        "Each time fifo_batch requests have gone, an expired head goes first: async write, async \
-         read, sync write, sync read.";
+        "After each fifo_batch requests, an expired head goes first: async write, async read, sync \
+         write, sync read.";
     READS_BEFORE_WRITES: "reads-before-writes", "sio_choose_request",
         "The oldest read goes, sync before async, but a write after more than writes_starved \
          reads in a row.";
@@ -103,8 +104,7 @@ const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
         ms(
             "sync_read_expire",
             defaults[0],
-            "Age from which a sync read may be taken when deadlines are looked at, after all other \
-             classes.",
+            "Age from which a sync read may go first at a deadline check, after all other classes.",
         ),
         ms(
             "sync_write_expire",
@@ -119,8 +119,8 @@ const fn tunables(defaults: [&'static str; 4]) -> [Tunable; 6] {
         ms(
             "async_write_expire",
             "16000",
-            "The same for async writes (buffered writes), before all other classes. Soft: each \
-             needs a look at the deadlines of its own.",
+            "The same for async writes (buffered writes), before all other classes. Soft: each one \
+             needs a separate check.",
         ),
         batch(defaults[2]),
         Tunable {
@@ -145,7 +145,7 @@ static TUNABLES_V1: [Tunable; 3] = [
     ms(
         "sync_expire",
         "500",
-        "Age from which a sync request may be taken when deadlines are looked at.",
+        "Age from which a sync request may go first at a deadline check.",
     ),
     ms(
         "async_expire",

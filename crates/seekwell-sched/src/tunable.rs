@@ -56,7 +56,7 @@ pub const WBT_LAT_USEC: Tunable = Tunable {
     default: "2000 (rotating disks 75000, bfq 0)",
     min: -1,
     max: UINT_MAX,
-    help: "latency of reads for whose sake buffered writes are held back; 0: never, -1: the \
+    help: "target latency of reads, for which buffered writes are held back; 0: never, -1: the \
            kernel's default",
 };
 

@@ -36,12 +36,13 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("jf", Era::K3_4),
         ("glitch", Era::K3_4),
     ],
-    summary: "nearest request first with a penalty for turning round, and soft deadlines",
+    summary: "nearest request first with a penalty for a change of direction, and soft deadlines",
     history: "Aaron Carroll (Gelato@UNSW), 2007, out of tree; in phone kernels from 2010. All \
               copies keep the remainder of the division by rev_penalty instead of the quotient, \
               which reverses the tunable's effect; they differ in its default.",
-    not_when: "Several sequential readers, or reads against writeback: it knows neither processes \
-               nor sync, and a backlog older than the deadlines makes every second dispatch a jump.",
+    not_when: "Several sequential readers, or reads next to writeback: it distinguishes neither \
+               processes nor sync, and a backlog older than the deadlines makes every second \
+               dispatch a jump.",
     source: "behaviour of block/vr-iosched.c in four published phone kernels",
     per_process: false,
     hash: hash_always,
@@ -61,16 +62,15 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "vr_add_rq_rb",
-        "Older copies hold one request for each start sector: a second one sends the first off at \
+        "Older copies hold one request per start sector: a second one dispatches the first at \
          once.";
     HEAD_EXPIRED: "head-expired", "vr_choose_expired_request",
-        "Each time fifo_batch requests have gone, the head that has expired and is due earliest \
-         goes first.";
+        "After each fifo_batch requests, the expired head with the earliest deadline goes first.";
     ONE_SIDE: "one-side", "vr_choose_request",
         "With requests on one side of the head only, the nearest of them goes.";
     REVERSE_PENALTY: "reverse-penalty", "vr_choose_request",
-        "With requests on both sides the nearer one goes, the distance ahead being taken modulo \
-         rev_penalty (as its description has it: divided by it).";
+        "With requests on both sides the nearer one goes; the distance ahead is first taken modulo \
+         rev_penalty (according to its documentation: divided by it).";
 }
 
 const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tunable; 6] {
@@ -82,8 +82,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "500",
             min: 0,
             max: INT_MAX,
-            help: "Age from which a sync request may be taken when deadlines are looked at; the \
-                   sweep goes on from there. 0: no deadline.",
+            help: "Age from which a sync request may go first at a deadline check; the sweep \
+                   continues from there. 0: no deadline.",
         },
         Tunable {
             name: "async_expire",
@@ -111,9 +111,9 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: rev_penalty,
             min: 0,
             max: INT_MAX,
-            help: "As shipped (remainder): 1 to 8 go on in one direction to the end, 0 and very \
+            help: "As shipped (remainder): 1 to 8 continue in one direction to the end, 0 and very \
                    large values take the nearer request. As documented (quotient): 1 takes the \
-                   nearer request, larger values turn round less, 0 never.",
+                   nearer request, larger values change direction less often, 0 never.",
         },
         Tunable {
             name: "penalty_mode",
@@ -122,8 +122,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: "remainder",
             min: 0,
             max: 0,
-            help: "Not in any kernel. remainder: as every phone ran it; quotient: as its \
-                   documentation promises.",
+            help: "Not in any kernel. remainder: the behaviour on every phone; quotient: the \
+                   documented behaviour.",
         },
         Tunable {
             name: "alias_evict",
@@ -132,8 +132,8 @@ const fn tunables(rev_penalty: &'static str, alias_evict: &'static str) -> [Tuna
             default: alias_evict,
             min: 0,
             max: 1,
-            help: "Not a tunable of any kernel: what copies for kernels before 3.1 did. 1: a \
-                   request at the start sector of a queued one sends that off at once.",
+            help: "Not a tunable of any kernel: the behaviour of copies for kernels before 3.1. 1: \
+                   a request with the start sector of a queued one dispatches that one at once.",
         },
     ]
 }
@@ -235,7 +235,7 @@ impl Vr {
             && let Some(alias) = self.nodes.find(&self.sorted, start)
         {
             cx.why_rq(ALIAS_EVICTED, RqId(alias), || {
-                "a second request at its start sector sends it off".to_owned()
+                "a second request with its start sector dispatches it".to_owned()
             });
             self.take(cx, RqId(alias));
             self.check.count_unasked();

@@ -34,12 +34,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("jf", Era::K3_4),
         ("ge", Era::K3_4),
     ],
-    summary: "two FIFOs, sync before async, with occasional looks at deadlines",
+    summary: "two FIFOs, sync before async, with periodic deadline checks",
     history: "Brandon Berhent, 2012, for the Galaxy Nexus \"Zen\" kernel, after noop, deadline and \
-              SIO; out of tree, in phone kernels 3.0 to 4.4. 1.1 is what Motorola, OnePlus and \
-              LineageOS trees carry; v1 (2012) takes writes for sync; jf and ge are other copies.",
-    not_when: "A rotating disk: it never sorts. Slow storage under writeback: once sync requests \
-               are always late, async ones wait until there is no sync request at all.",
+              SIO; out of tree, in phone kernels 3.0 to 4.4. Motorola, OnePlus and LineageOS trees \
+              carry 1.1; v1 (2012) treats writes as sync; jf and ge are other copies.",
+    not_when: "A rotating disk: it never sorts. Slow storage under writeback: if sync requests are \
+               always late, async ones wait until there is no sync request at all.",
     source: "behaviour of block/zen-iosched.c in seven published phone kernels",
     per_process: false,
     hash: hash_always,
@@ -59,8 +59,8 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
 
 seekwell_core::rules! {
     HEAD_EXPIRED: "head-expired", "zen_choose_expired_request",
-        "Each time fifo_batch requests have gone, a head that has expired goes first; of two, \
-         sync only if it is due earlier, and async never.";
+        "After each fifo_batch requests, an expired head goes first; if both have expired, sync \
+         goes only if it is due earlier, and async does not go.";
     OLDEST_FIRST: "oldest-first", "zen_choose_request",
         "The oldest sync request goes; async requests only if no sync one waits.";
 }
@@ -74,8 +74,8 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: defaults[0],
             min: 0,
             max: INT_MAX,
-            help: "Age from which a sync head may be taken when deadlines are looked at. 0: at \
-                   once (the original lost the request).",
+            help: "Age from which a sync head may go first at a deadline check. 0: at once (the \
+                   original lost the request).",
         },
         Tunable {
             name: "async_expire",
@@ -103,8 +103,9 @@ const fn tunables(defaults: [&'static str; 3]) -> [Tunable; 4] {
             default: "0",
             min: 0,
             max: 1,
-            help: "Not in any kernel. 1: when both heads have expired and the async one is due \
-                   earlier, take it; the original then takes neither, so sync goes on.",
+            help: "Not in any kernel. 1: if both heads have expired and the async one is due \
+                   earlier, async goes; in the original neither goes as expired, so sync \
+                   continues.",
         },
     ]
 }

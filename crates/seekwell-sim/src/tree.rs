@@ -330,7 +330,7 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
             if !p.failed.is_empty() {
                 return Err(at(ParamError::new(
                     "failed",
-                    "RAID 0 outlives no failure",
+                    "RAID 0 survives no failure",
                     "leave failed out",
                 )));
             }

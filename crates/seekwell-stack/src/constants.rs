@@ -204,7 +204,8 @@ constants! {
     /// reservation of a block, a handle of the journal.
     page_new_ns: [1600, 1500, 1300, 1100], Estimate("call and copy times 1.7: on 6.18 with ext4, 4 KiB a call, a new page took 5.1 us where an old one took 1.9");
     /// CPU time to drop a page of a removed file, ns.
-    page_drop_ns: [700, 600, 500, 400], Estimate("call and copy times 0.65: unlink() took 1.2 us a page in the same trial");
+    page_drop_ns: [700, 600, 500, 400], Estimate("call and copy times 0.65: unlink() took 1.2 us \
+                                                  per page in the same trial");
     /// CPU time to look up a name, ns.
     lookup_ns: [1000, 800, 700, 600], Estimate("open and close of a cached file: 1-2 us");
     /// CPU time to make or remove a file, ns.

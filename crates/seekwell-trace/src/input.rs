@@ -53,7 +53,7 @@ pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
             }
             ReadError::Io(_) => "name a file that can be read",
             ReadError::Kind(Kind::BlockDevice) => {
-                "record what is asked of it (blktrace -d), and give that file"
+                "record its requests with `blktrace -d`, and use that file"
             }
             _ => "name a file with a trace, or a pipe",
         };
@@ -138,7 +138,7 @@ impl Input {
                     ErrorKind::Unsupported,
                     name,
                     Place::File,
-                    format!("is compressed with {tool}, which is not read"),
+                    format!("is compressed with {tool}, which is not supported"),
                     format!("decompress it ({tool} -d), or compress it with zstd or gzip"),
                 ));
             }
@@ -196,7 +196,7 @@ impl Input {
         if self.cut {
             let name = &self.name;
             notes.say(format!(
-                "{name}: cut off in the middle; what was whole is used"
+                "{name}: the trace is cut off; its complete records are used"
             ));
         }
     }
@@ -488,7 +488,13 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
             "the file is damaged or cannot be read: fetch it again",
         ),
     };
-    TraceError::new(kind, name, place, format!("cannot read on: {e}"), remedy)
+    TraceError::new(
+        kind,
+        name,
+        place,
+        format!("cannot read further: {e}"),
+        remedy,
+    )
 }
 
 fn read_full(r: &mut dyn Read, buf: &mut [u8]) -> io::Result<usize> {

@@ -26,12 +26,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Counted when a completion matches no waiting record.
 pub const NOTE_ORPHAN: &str =
-    "completions of nothing seen before (the trace began under load, or events were lost)";
+    "completions without a submission (the trace began under load, or events were lost)";
 /// Counted when a record does not complete within the limits.
 pub const NOTE_UNFINISHED: &str = "records without a completion";
 
 /// Counted when an event comes after one with a later time.
-pub const NOTE_SORTED: &str = "events out of order of time, put where they belong";
+pub const NOTE_SORTED: &str = "events out of time order, sorted";
 
 /// Warning for a trace without queue events, whose issue events begin the records.
 pub const NOTE_ISSUE_STREAM: &str = "no queue events (Q, block_bio_queue): records are the requests \
@@ -39,7 +39,7 @@ pub const NOTE_ISSUE_STREAM: &str = "no queue events (Q, block_bio_queue): recor
      not known";
 /// Counted when a queue event comes after that decision.
 pub const NOTE_LATE_QUEUE: &str =
-    "queue events passed over: the trace began without any, so issue events are the records";
+    "queue events skipped: the trace began without any, so issue events are the records";
 
 /// Number of events searched for a queue event before issue events are used instead. This number of
 /// bios may be in flight when a trace begins.

@@ -170,7 +170,10 @@ impl Losses {
         let counts = self.counts.iter();
         let mut words: Vec<String> = counts.map(|(what, n)| format!("{what} ({n})")).collect();
         if self.devices.kinds() > 1 {
-            words.push(format!("which of {} devices", self.devices.kinds()));
+            words.push(format!(
+                "device numbers of {} devices",
+                self.devices.kinds()
+            ));
         }
         if names && !self.to.keeps.names {
             words.push("names of processes".to_owned());

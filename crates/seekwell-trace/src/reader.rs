@@ -144,7 +144,7 @@ impl Reader {
                 name,
                 Place::File,
                 "is a tar archive",
-                "take the trace out of it: tar -xOf FILE | seekwell replay -",
+                "extract the trace: tar -xOf FILE | seekwell replay -",
             ));
         }
         if head.is_empty() {
@@ -190,18 +190,18 @@ impl Reader {
         let chosen = chosen(options);
         match (format.volumes, &chosen) {
             (Volumes::One, Some(_)) => {
-                let what = format!("the format {} tells of one device only", format.name);
-                return refuse(what, "leave --trace-device out");
+                let what = format!("the format {} has only one device", format.name);
+                return refuse(what, "omit --trace-device");
             }
             (Volumes::Numbered, Some(v)) if options.device.is_none() => {
-                let what = format!("\"{v}\" is no device of the format {}", format.name);
+                let what = format!("\"{v}\" is not a device of the format {}", format.name);
                 return refuse(what, "write --trace-device MAJOR,MINOR, for instance 8,16");
             }
             _ => {}
         }
         if !options.pids.is_empty() && format.carries.pids == Has::No {
-            let what = format!("the format {} carries no pids", format.name);
-            return refuse(what, "leave --pid out");
+            let what = format!("the format {} has no pids", format.name);
+            return refuse(what, "omit --pid");
         }
         let mut notes = Notes::default();
         // If the size of any file is unknown, the total progress is unknown.
@@ -285,7 +285,7 @@ impl Reader {
         let devices = self.notes.devices();
         if self.chosen.is_none() && devices.kinds() > 1 {
             out.push(format!(
-                "{} devices, taken as one: {}; --trace-device takes one of them",
+                "{} devices are treated as one: {}; --trace-device selects one of them",
                 devices.kinds(),
                 devices.busiest(LISTED, |d| self.src.device_name(d))
             ));
@@ -319,7 +319,7 @@ impl Reader {
         {
             return Err(self.error(
                 ErrorKind::Range,
-                format!("sector {} + {} lies beyond any device", r.sector, r.sectors),
+                format!("sectors {} + {} are beyond any device", r.sector, r.sectors),
                 "sectors have 512 bytes; is this the right format?",
             ));
         }
@@ -327,7 +327,7 @@ impl Reader {
             return Err(self.error(
                 ErrorKind::Limit,
                 format!("more than {} records", self.records_max),
-                "take a part of it with --limit",
+                "use --limit to read a part",
             ));
         }
         let base = *self.base_ns.get_or_insert(r.t_ns);
@@ -369,7 +369,7 @@ impl Reader {
                     self.records + 1,
                     floor / NSEC_PER_YEAR
                 ),
-                "times reach 285 years; are they in the unit this format has?",
+                "times can span at most 285 years; are they in the unit of this format?",
             ));
         }
         let times = [&mut r.insert_ns, &mut r.issue_ns, &mut r.complete_ns];

@@ -153,7 +153,7 @@ pub fn find_format(name: &str) -> Result<Format, TraceError> {
             ErrorKind::UnknownFormat,
             name,
             Place::File,
-            "no trace format is called that",
+            "no trace format has this name",
             suggest::remedy(name, &known, ALSO, "`seekwell formats`"),
         )
     })

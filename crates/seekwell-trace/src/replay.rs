@@ -92,33 +92,32 @@ impl ReplayMode {
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
-                "An open loop: every I/O is submitted when it was recorded. What became of those \
-                 before it makes no difference, so this shows how a device and scheduler bear \
-                 exactly this load. On a device slower than the recorded one the queue grows \
-                 without bound, and then the comparison measures queue length, not the scheduler; \
-                 on a faster one the pauses stay as long as they were."
+                "An open loop: every I/O is submitted at its recorded time, whether or not earlier \
+                 ones are complete. This shows how a device and scheduler handle exactly this \
+                 load. On a device slower than the recorded one the queue grows without bound, and \
+                 then the comparison measures queue length, not the scheduler; on a faster one the \
+                 pauses stay as long as they were."
             }
             ReplayMode::Scaled(_) => {
                 "As timed, but every time is multiplied by a factor first: 1/2 replays in half the \
                  time, 2 in twice the time. Use it to fit a load to a device of another speed, or \
-                 to find the load at which a scheduler gives in. Still an open loop: nobody waits \
-                 for anything, and past saturation only queue length is measured."
+                 to find the load that saturates a scheduler. This is still an open loop: no \
+                 process waits, and beyond saturation only queue length is measured."
             }
             ReplayMode::FixedDepth(_) => {
                 "The order is kept, the times are dropped: a fixed number of I/Os is in flight, \
                  and each completion submits the next. This measures throughput with this access \
-                 pattern and cannot overload anything. Bursts, idle times and the think time \
-                 of processes are gone, so schedulers that wait for a process (anticipatory, CFQ, \
-                 BFQ) see a machine that never thinks; latency means little."
+                 pattern and cannot overload anything. Bursts, idle times and the think time of \
+                 processes are gone, so schedulers that wait for a process (anticipatory, CFQ, \
+                 BFQ) see processes without think time; latency has little meaning."
             }
             ReplayMode::ClosedLoop => {
-                "Each process submits an I/O when that I/O of its own has completed which had \
-                 completed last before, plus the think time that lay between the two in the trace. \
-                 A faster device then makes the processes faster, a slower one holds them back, \
-                 as in life; this is the mode in which schedulers can be compared fairly. It \
-                 needs a trace with pids and completions. What processes waited for beside their \
-                 own I/O (locks, each other, writeback done by kernel threads) is not known and \
-                 counts as thinking."
+                "A process submits an I/O after the completion of its own I/O that had completed \
+                 last before in the trace, plus the recorded think time. A faster device makes the \
+                 processes faster and a slower one delays them, as in reality. This is the mode \
+                 for a fair comparison of schedulers. It needs a trace with pids and completions. \
+                 Other waits of processes (for locks, each other, or writeback by kernel threads) \
+                 are unknown and count as think time."
             }
         }
     }
@@ -138,7 +137,7 @@ impl ReplayMode {
         };
         Err(cannot_close(
             name,
-            &format!("the format {} carries no {lacks}", format.name),
+            &format!("the format {} has no {lacks}", format.name),
         ))
     }
 
@@ -190,8 +189,8 @@ impl FromStr for ReplayMode {
                 ErrorKind::Mode,
                 "replay mode",
                 Place::File,
-                format!("\"{s}\" is none"),
-                "say timed, scaled:FACTOR (2, 0.5 or 1/3, not 0), depth:N (1 or more) or closed",
+                format!("\"{s}\" is not a mode"),
+                "use timed, scaled:FACTOR (2, 0.5 or 1/3, not 0), depth:N (1 or more) or closed",
             )
         })
     }

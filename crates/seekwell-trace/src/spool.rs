@@ -95,8 +95,8 @@ impl Spool {
         s.ended = n == 0;
         if s.len + n as u64 > self.bytes_max {
             return Err(Remedied::error(
-                format!("more than {} GiB came in", self.bytes_max >> 30),
-                "save the trace to a file and name it, or take less of it with --limit",
+                format!("the stream has more than {} GiB", self.bytes_max >> 30),
+                "save the trace to a file and use that, or read less with --limit",
             ));
         }
         self.file.write_all_at(&piece[..n], s.len).map_err(|e| {
@@ -106,7 +106,8 @@ impl Spool {
                     "its temporary file in {} cannot be written: {e}",
                     place.display()
                 ),
-                "set TMPDIR to a directory with more room, or save the trace to a file and name it",
+                "set TMPDIR to a directory with more room, or save the trace to a file and use \
+                 that",
             )
         })?;
         s.len += n as u64;
@@ -178,6 +179,6 @@ mod tests {
             .reader()
             .read_to_end(&mut Vec::new())
             .expect_err("too much");
-        assert!(e.to_string().contains("came in"), "{e}");
+        assert!(e.to_string().contains("the stream has more than"), "{e}");
     }
 }

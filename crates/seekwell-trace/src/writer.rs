@@ -62,7 +62,7 @@ fn starter(format: Format, options: &WriteOptions) -> Result<Create, TraceError>
             ErrorKind::Unsupported,
             &options.name,
             Place::File,
-            format!("the format {} is read, not written", format.name),
+            format!("the format {} can be read but not written", format.name),
             "choose another format",
         )
     })

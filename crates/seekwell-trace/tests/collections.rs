@@ -107,7 +107,7 @@ fn broken_lines_name_the_field() {
             "Trim,7014609920",
             "line 1: cannot read Type: \"Trim\"",
         ),
-        ("msr", ",41286", "", "as many fields as the format has"),
+        ("msr", ",41286", "", "all fields of the format"),
         ("msr", ",41286", ",41286,1", "end of the line"),
         (
             "msr",
@@ -183,7 +183,7 @@ fn several_volumes_are_refused_until_one_is_chosen() {
         // Without a choice all volumes are read, with a warning.
         let mut all = intake.open(None, &ReadOptions::default()).unwrap();
         assert_eq!(all.by_ref().flatten().count(), 4);
-        assert!(all.warnings().iter().any(|w| w.contains("taken as one")));
+        assert!(all.warnings().iter().any(|w| w.contains("treated as one")));
     }
     let one = folder.file("one", &sample("msr"));
     let intake = Intake::new(&one, &ReadOptions::default()).unwrap();
@@ -225,21 +225,17 @@ fn what_was_asked_for_and_is_not_there_is_named() {
     );
     let name = with(&|o| o.volume = Some("sda".to_owned()));
     assert!(
-        name.contains("\"sda\" is no device") && name.contains("MAJOR,MINOR"),
+        name.contains("\"sda\" is not a device") && name.contains("MAJOR,MINOR"),
         "{name}"
     );
     let log = b"fio version 2 iolog\nf read 0 512\n";
     let e = error_of(log, None, &of_volume("8,0"));
-    assert!(e.to_string().contains("one device only"), "{e}");
+    assert!(e.to_string().contains("has only one device"), "{e}");
     let o = ReadOptions {
         pids: [1].into(),
         ..ReadOptions::default()
     };
-    assert!(
-        error_of(log, None, &o)
-            .to_string()
-            .contains("carries no pids")
-    );
+    assert!(error_of(log, None, &o).to_string().contains("has no pids"));
 }
 
 #[test]
@@ -299,7 +295,10 @@ fn a_missing_cpu_is_told() {
         assert!(told.contains("no file of CPU 1 of 0 to 3"), "{told}");
     }
     let told = warnings("sda.blktrace.2");
-    assert!(told.contains("what CPU 2 recorded, of 3 CPUs"), "{told}");
+    assert!(
+        told.contains("only the records of CPU 2 of 3 CPUs"),
+        "{told}"
+    );
     folder.file("sda.blktrace.1", &trace);
     assert_eq!(warnings("sda"), "");
 }

@@ -119,9 +119,12 @@ fn headers_are_helped() {
         ),
         (
             "t_ns,t_us,op,sector,n\n",
-            "the column t_us says what another one says",
+            "the column t_us has the same content as another column",
         ),
-        ("t_ns,op,sector,n,bytes\n", "the column bytes says"),
+        (
+            "t_ns,op,sector,n,bytes\n",
+            "the column bytes has the same content",
+        ),
     ] {
         let e = error_of(text.as_bytes(), csv, &ReadOptions::default());
         assert!(e.to_string().contains(says), "{e}");

@@ -583,7 +583,7 @@ fn devices_of_a_trace_without_queue_events_are_told() {
     assert_eq!(r.by_ref().count(), 2);
     let said = r.warnings().join("\n");
     assert!(
-        said.contains("2 devices, taken as one: 8,0 (1), 8,16 (1)"),
+        said.contains("2 devices are treated as one: 8,0 (1), 8,16 (1)"),
         "{said}"
     );
     let other = ReadOptions {

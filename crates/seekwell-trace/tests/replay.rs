@@ -56,7 +56,7 @@ fn the_closed_loop_needs_pids_and_completions() {
         match f.name {
             "vscsi" | "msr" | "systor" => {
                 let text = result.unwrap_err().to_string();
-                let says = format!("the format {} carries no pids;", f.name);
+                let says = format!("the format {} has no pids;", f.name);
                 assert!(text.contains(&says), "{text}");
             }
             "fio-iolog-v2" | "fio-iolog-v3" | "alibaba" | "tencent" => {

@@ -265,7 +265,7 @@ fn broken_lines_name_line_field_and_remedy() {
         ("2 f read 18446744073709551615 512", "beyond any device"),
         ("2 f read 0 18446744073709551615", "beyond any device"),
         ("8999999999999999 f read 0 512", ""),
-        ("18446744073709551 f read 0 512", "times reach 285 years"),
+        ("18446744073709551 f read 0 512", "at most 285 years"),
         ("99999999999999999 f read 0 512", "584 years"),
     ] {
         if says.is_empty() {

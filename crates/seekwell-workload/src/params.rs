@@ -190,9 +190,11 @@ impl Params {
                     known.is_empty(),
                     suggest::did_you_mean(name, known.clone(), &[]),
                 ) {
-                    (true, _) => "it has none".to_owned(),
-                    (_, Some(question)) => format!("{question} It has: {}", known.join(", ")),
-                    (_, None) => format!("it has: {}", known.join(", ")),
+                    (true, _) => "it has no parameters".to_owned(),
+                    (_, Some(question)) => {
+                        format!("{question} Its parameters are: {}", known.join(", "))
+                    }
+                    (_, None) => format!("its parameters are: {}", known.join(", ")),
                 },
             }
         })?;
@@ -511,12 +513,12 @@ mod tests {
         );
         assert_eq!(
             say(&[("colour", "red")]),
-            "workload w has no parameter 'colour'; it has: files, size, pause, mode"
+            "workload w has no parameter 'colour'; its parameters are: files, size, pause, mode"
         );
         assert_eq!(
             say(&[("file", "9")]),
             "workload w has no parameter 'file'; did you mean `files`? \
-             It has: files, size, pause, mode"
+             Its parameters are: files, size, pause, mode"
         );
     }
 

@@ -199,7 +199,7 @@ impl Plan {
         let files = self.needs() == Needs::Directory;
         if files {
             m.mkdir(&dir).await.doing(|| {
-                format!("make the directory {dir} (left by an earlier run? then remove it)")
+                format!("make the directory {dir} (if an earlier run left it, remove it)")
             })?;
         }
         let outcome = match &self.0 {

@@ -130,7 +130,10 @@ fn outside<M: Machine>(w: &Workload) -> Option<ScriptFn<M>> {
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum RegisterError {
     /// A name that cannot be parsed on the command line.
-    #[error("workload `{0}`: a name has small letters, digits, `-` and `_`, and is not fio")]
+    #[error(
+        "workload `{0}`: a name consists of lower-case letters, digits, `-` and `_`, and must not \
+         be `fio`"
+    )]
     Name(String),
     /// The name is taken.
     #[error("workload `{0}` is registered already: choose another name")]
@@ -139,7 +142,7 @@ pub enum RegisterError {
     #[error("workload `{0}`: {1}")]
     Params(String, ParamError),
     /// The script has no machine.
-    #[error("workload `{0}` is for no machine: add one with `on`")]
+    #[error("workload `{0}` has no machine: add one with `on`")]
     Nowhere(String),
 }
 

@@ -196,7 +196,7 @@ fn a_directory_that_is_in_the_way_is_left_alone() {
     given.make_dir(&plan.directory());
     let t = Trial::of(plan, |w| *w = given);
     let e = t.outcome.clone().expect_err("in the way").to_string();
-    assert!(e.contains("left by an earlier run"), "{e}");
+    assert!(e.contains("if an earlier run left it"), "{e}");
     assert_eq!(t.world.left_over(), 1);
 }
 

@@ -147,7 +147,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     pub(super) fn next_that_paid(&mut self) -> Option<(TaskId, Paid)> {
         let (id, paid) = self.cost.is.as_mut()?.granted()?;
         let task = TaskId(id as u32);
-        self.reason(rules::LET_GO, || (Some(task), format!("{WHO} goes on")));
+        self.reason(rules::LET_GO, || (Some(task), format!("{WHO} continues")));
         Some((task, paid))
     }
     /// A request with these bios completes.
@@ -187,7 +187,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             if r.rates[0] != r.rates[1] {
                 self.reason(rules::CLOCK, || {
                     let text =
-                        format!("the device's clock goes at {after:.0} % after {before:.0} %");
+                        format!("the device's clock runs at {after:.0} % after {before:.0} %");
                     (None, text)
                 });
             }

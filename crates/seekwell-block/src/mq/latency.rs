@@ -127,7 +127,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             task: Some(task),
             cgroup: Some(cgroup),
             rule: Some(rules::HELD),
-            detail: format!("{used} under way, {limit} may be: {WHO} sleeps"),
+            detail: format!("{used} in progress, {limit} allowed: {WHO} sleeps"),
             ..Event::of_bio(at, Action::Why, bio)
         });
         false
@@ -135,7 +135,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     /// The next task that has got its slots.
     pub(super) fn next_with_depth(&mut self) -> Option<TaskId> {
         let task = TaskId(self.latency.is.as_mut()?.granted()? as u32);
-        self.reason(rules::LET_GO, || (Some(task), format!("{WHO} goes on")));
+        self.reason(rules::LET_GO, || (Some(task), format!("{WHO} continues")));
         Some(task)
     }
     /// A bio completes.

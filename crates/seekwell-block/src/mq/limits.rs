@@ -143,7 +143,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             task: Some(bio.task),
             cgroup: Some(cgroup),
             rule: Some(rules::OVER),
-            detail: format!("cgroup {} is over its limit: {WHO} goes on", cgroup.0),
+            detail: format!(
+                "cgroup {} is over its limit: the bio is held, {WHO} continues",
+                cgroup.0
+            ),
             ..Event::of_bio(at, Action::Why, bio)
         });
         true
@@ -159,7 +162,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let n = all.len();
         self.cx.log.push(|| Event {
             rule: Some(rules::SENT_UP),
-            detail: format!("{n} that were put aside go"),
+            detail: format!("{n} held bios are issued"),
             ..Event::new(at, Action::Why)
         });
         self.act_one(KTHROTLD, Deed::Plug);

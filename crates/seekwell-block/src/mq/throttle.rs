@@ -150,7 +150,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             task: Some(bio.task),
             cgroup: Some(bio.cgroup),
             rule: Some(rules::HELD),
-            detail: format!("{used} writes under way, {limit} may be: {WHO} sleeps"),
+            detail: format!("{used} writes in progress, {limit} allowed: {WHO} sleeps"),
             ..Event::of_bio(at, Action::Why, bio)
         });
         Passage::Sleeps
@@ -160,7 +160,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let asks = self.throttle.wbt.as_mut()?.granted()?;
         let task = asks.id as u32;
         self.reason(rules::LET_GO, || {
-            (Some(TaskId(task)), format!("{WHO} goes on"))
+            (Some(TaskId(task)), format!("{WHO} continues"))
         });
         Some((task, asks.class))
     }
@@ -220,7 +220,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 Verdict::Unknown => rules::UNKNOWN,
             };
             self.reason(rule, || {
-                let text = format!("step {step}: {most} writes may be under way at most");
+                let text = format!("step {step}: at most {most} writes may be in progress");
                 (None, text)
             });
         }

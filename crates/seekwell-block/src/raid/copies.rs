@@ -45,7 +45,7 @@ impl<B: BioSink> Mirror<B> {
                 return Err(ParamError::new(
                     "failed",
                     "all copies of some sectors are on failed members",
-                    "let one copy of each live",
+                    "let fewer members fail",
                 ));
             }
         }

@@ -43,8 +43,8 @@ fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
             None => {
                 return Err(ParamError::new(
                     "failed",
-                    format!("there is no member {m} to fail among {members}"),
-                    "members are counted from 0",
+                    format!("there is no member {m} to fail: the array has {members} members"),
+                    "members are numbered from 0",
                 ));
             }
         }

@@ -72,10 +72,10 @@ impl<B: BioSink> Remapped<B> {
             return Err(ParamError::new(
                 "chunk",
                 format!(
-                    "a chunk of {} bytes is no power of two of 4 KiB or more",
+                    "a chunk must be a power of two of at least 4 KiB, not {} bytes",
                     options.chunk * 512
                 ),
-                "give chunk=64KiB, for instance",
+                "use, for example, chunk=64KiB",
             ));
         }
         let all = member.capacity().0 / options.chunk;

@@ -88,14 +88,14 @@ fn members_that_multiply_and_devices_that_nest_have_their_bound() {
     let cube = "raid0:members=64,of=(raid0:members=64,of=(raid0:members=64))";
     refused(
         &["replay", "none.csv", "-d", cube, "-s", "noop"],
-        &["made of 262144 devices", "512 together are the most"],
+        &["consists of 262144 devices", "the limit is 512 devices"],
     );
     let deep = (0..12).fold("hdd:hitachi-7k200".to_owned(), |d, _| {
         format!("virtual:over=({d})")
     });
     refused(
         &["replay", "none.csv", "-d", &deep, "-s", "noop"],
-        &["more than 8 devices inside each other"],
+        &["devices are nested more than 8 levels deep"],
     );
 }
 

@@ -115,7 +115,7 @@ fn what_cannot_be_converted() {
         ),
         (
             vec!["convert", &csv, "--to", "ftrace"],
-            "is read, not written",
+            "can be read but not written",
         ),
         (
             vec!["convert", &csv, "--to", "blktrase"],

@@ -123,7 +123,7 @@ fn what_stands_for_a_kernel_is_said_in_the_answer() {
     assert!(told(&["-s", "mq-deadline-6.8"]).contains("Kernel 6.8: modelled as 6.12."));
     let text = told(&["-s", "mq-deadline,bfq", "--kernel", "5.4"]);
     assert!(
-        text.contains("Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; bfq changed with most"),
+        text.contains("Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; bfq changed in most"),
         "{text}"
     );
     assert!(!told(&["-s", "mq-deadline", "--kernel", "6.12"]).contains("modelled as"));
@@ -214,7 +214,7 @@ fn a_wrong_kernel_or_a_contradiction_is_refused_with_the_remedy() {
     std::fs::write(&path, text("6.8", "bfq")).expect("written");
     let told = words(&good(&["compare", &path_text, "--results", &results, "-q"]));
     assert!(
-        told.contains("Kernel 6.8: modelled as 6.12; what changed in bfq"),
+        told.contains("Kernel 6.8: modelled as 6.12; the changes of bfq"),
         "{told}"
     );
     assert!(

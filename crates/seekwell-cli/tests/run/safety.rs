@@ -313,7 +313,7 @@ fn a_device_named_for_a_file_is_not_read() {
             assert!(r.err.contains(&remedy), "{}", r.err);
         }
         let r = limited(&["replay", &disk]);
-        assert!(r.err.contains("record what is asked of it"), "{}", r.err);
+        assert!(r.err.contains("record its requests"), "{}", r.err);
         fs::remove_file(disk).expect("ours");
     }
 }

@@ -137,7 +137,7 @@ fn a_fio_job_file_runs_in_both_worlds() {
     ] {
         let r = seekwell(&args);
         assert_eq!(r.code, 0, "{}", r.err);
-        assert!(r.err.contains("verify: nothing is read back"), "{}", r.err);
+        assert!(r.err.contains("verify: data are not verified"), "{}", r.err);
         let doc: Value = serde_json::from_str(&r.out).expect("JSON");
         let ops = doc["records"][0]["operations"]
             .as_array()
@@ -183,7 +183,7 @@ fn bad_parameters_are_named_with_value_and_range() {
         (vec!["run", "missing.fio"], "missing.fio"),
         (
             vec!["run", &bad_job],
-            "line 3: the option `frobnicate` is not known here",
+            "line 3: the option `frobnicate` is not supported",
         ),
         (
             vec!["compare", "--workload", "fs-mark:files=x"],

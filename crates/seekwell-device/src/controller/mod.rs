@@ -127,8 +127,11 @@ impl Controller {
         if lost > spare {
             return Err(ParamError::new(
                 "failed",
-                format!("{} outlives {spare} failures, not {lost}", p.level.text()),
-                "let fewer fail",
+                format!(
+                    "{} survives {spare} failed disks, not {lost}",
+                    p.level.text()
+                ),
+                "use fewer failed disks",
             ));
         }
         let rotational = p
@@ -547,7 +550,8 @@ impl Device for Controller {
         use std::fmt::Write;
         let _ = write!(
             out,
-            "{} inside, {} sectors dirty in {} extents, {} on their way, {} writes wait for room",
+            "{} commands inside; {} dirty sectors in {} extents, {} being written; {} writes wait \
+             for room",
             self.outstanding,
             self.dirty.sectors(),
             self.dirty.count(),

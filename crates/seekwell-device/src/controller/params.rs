@@ -12,21 +12,21 @@ const RATIO: (f64, f64) = (0.0, 1.0);
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("level", Dim::Word(&["raid0", "raid1", "raid10", "raid5", "raid6"]), Some("raid0"),
-        (0.0, 0.0), "how the disks are combined"),
+        (0.0, 0.0), "RAID level of the disks"),
     Def::new("members", Dim::Count("devices"), None, (1.0, 64.0),
         "disks; absent: as many as `of` names, or 4"),
     Def::new("of", Dim::Text("device, or several joined by +"), Some("hdd:hitachi-7k500"),
-        (0.0, 0.0), "what the disks are; nothing below a controller has a scheduler"),
+        (0.0, 0.0), "the disks; no device below a controller has a scheduler"),
     Def::new("failed", Dim::Text("numbers from 0, joined by +"), Some(""), (0.0, 0.0),
-        "disks that are gone"),
+        "failed disks"),
     Def::new("strip", Dim::Bytes, Some("64KiB"), (4096.0, 16e6),
-        "chunk of a disk"),
+        "chunk size"),
     Def::new("depth", Dim::Count("commands"), Some("256"), (1.0, 4096.0),
-        "commands the virtual drive takes"),
+        "commands that the virtual drive accepts"),
     Def::new("firmware", Dim::Time, Some("40us"), (0.0, 1000.0),
-        "firmware time of a command of the host"),
+        "firmware time per command of the host"),
     Def::new("engines", Dim::Count("engines"), Some("1"), (1.0, 16.0),
-        "commands the firmware works on at a time"),
+        "commands that the firmware processes at a time"),
     Def::new("link", Dim::Rate, Some("1500"), (1.0, 1e6),
         "data rate between host and controller"),
     Def::new("write_policy", Dim::Word(&["write-through", "write-back", "always-write-back"]),
@@ -40,27 +40,27 @@ pub static DEFS: &[Def] = &[
     Def::new("cache", Dim::Bytes, Some("512MiB"), (0.0, 1e12),
         "memory"),
     Def::new("read_share", Dim::Real("ratio"), Some("0.25"), RATIO,
-        "part of it for reads"),
+        "share of the cache for reads"),
     Def::new("hi", Dim::Real("ratio"), Some("0.8"), RATIO,
         "dirty share at which writes wait"),
     Def::new("lo", Dim::Real("ratio"), Some("0.7"), RATIO,
         "dirty share at which forced write-back ends"),
     Def::new("timer", Dim::Time, Some("4s"), (1.0, 1e6),
-        "a cache dirty for so long is written back"),
+        "age of dirty data at which write-back starts"),
     Def::new("destage", Dim::Word(&["clook", "fifo"]), Some("clook"), (0.0, 0.0),
         "order of write-back: in one direction, or the oldest first"),
     Def::new("arbitration", Dim::Word(&["reads-first", "turns"]), Some("reads-first"), (0.0, 0.0),
-        "reads before write-back until the cache is full, or in turn always"),
+        "reads precede write-back until the cache is full, or always alternate with it"),
     Def::new("disk_depth", Dim::Count("commands"), Some("16"), (1.0, 256.0),
-        "commands to each disk"),
+        "commands outstanding at each disk"),
     Def::new("disk_cache", Dim::Flag, Some("no"), (0.0, 0.0),
         "the disks' own write caches are on"),
     Def::new("max_transfer", Dim::Bytes, Some("1MiB"), (4096.0, 64e6),
         "largest command"),
     Def::new("reports", Dim::Word(&["members", "rotating", "flash"]), Some("members"), (0.0, 0.0),
-        "what the virtual drive says of rotation"),
+        "rotation reported by the virtual drive"),
     Def::new("rpm_spread", Dim::Real("ppm"), Some("300"), (0.0, 10_000.0),
-        "largest deviation of a spindle from its speed, where the disk states none"),
+        "largest deviation of a spindle speed, if the disk's preset sets none"),
 ];
 
 /// When to read ahead.
@@ -139,7 +139,9 @@ impl ControllerParams {
         if lo > hi || hi <= 0.0 {
             return Err(ParamError::new(
                 "lo",
-                format!("write-back would end at {lo}, above where writes wait ({hi})"),
+                format!(
+                    "write-back would end at {lo}, above the share at which writes wait ({hi})"
+                ),
                 "make lo at most hi",
             ));
         }

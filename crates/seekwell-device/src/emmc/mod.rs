@@ -367,7 +367,7 @@ impl Device for Emmc {
         use std::fmt::Write;
         let _ = write!(
             out,
-            "{} in service, {} sectors in the cache, {} since a rest",
+            "{} commands in service, {} sectors in the cache, {} written since the last rest",
             self.running.commands.len(),
             self.cached_sectors,
             self.since_rest

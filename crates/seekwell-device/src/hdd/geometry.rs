@@ -232,7 +232,7 @@ fn linear(
     if spt(count - 1) < 1 {
         return Err(no_room(
             "inner_ratio",
-            format!("the inner zone of {outer} x {ratio} sectors a track has none"),
+            format!("the inner zone of {outer} x {ratio} sectors per track has no sectors"),
         ));
     }
     let per_cyl = u64::from(heads) * sum;
@@ -240,7 +240,7 @@ fn linear(
     if total < u64::from(count) || total > u64::from(u32::MAX) {
         return Err(no_room(
             "capacity",
-            format!("{capacity} sectors make {total} cylinders, for {count} zones"),
+            format!("{capacity} sectors give {total} cylinders for {count} zones"),
         ));
     }
     let (mut zones, mut first) = (vec![], 0u64);
@@ -271,13 +271,14 @@ fn measured(
     if rows.is_empty() || rows[0].0 != 0 || !rising || rows.iter().any(|r| r.1 == 0) {
         return Err(no_room(
             "zone_table",
-            "zones must start at sector 0, rise, and have sectors on their tracks".into(),
+            "zones must start at sector 0, be in ascending order, and have at least one sector per \
+             track".into(),
         ));
     }
     if rows.len() > 1024 || rows[rows.len() - 1].0 >= capacity {
         return Err(no_room(
             "zone_table",
-            "more than 1024 zones, or a zone behind the end of the drive".into(),
+            "more than 1024 zones, or a zone after the end of the drive".into(),
         ));
     }
     let ends = rows.iter().skip(1).map(|r| r.0).chain([capacity]);

@@ -76,7 +76,7 @@ impl SeekForm {
                 if rows.len() < 2 || !rising || rows[0].0 < 1.0 || rows.iter().any(|r| r.1 < 0.0) {
                     return Err(ParamError::new(
                         "seek_table",
-                        "a seek table needs two points or more, distances from 1 up and rising",
+                        "a seek table needs at least two points with ascending distances from 1",
                         "sort it by distance and remove duplicates",
                     ));
                 }
@@ -132,7 +132,10 @@ impl SeekCurve {
             if !(track <= full && settle < average && average < full) {
                 return Err(ParamError::new(
                     "seek_average",
-                    format!("seek times {track}, {settle}, {average}, {full} ms do not rise"),
+                    format!(
+                        "seek times {track}, {settle}, {average}, {full} ms are not in ascending \
+                         order"
+                    ),
                     "make seek_settle < seek_average < seek_full",
                 ));
             }
@@ -140,10 +143,11 @@ impl SeekCurve {
                 return Err(ParamError::new(
                     "seek_average",
                     format!(
-                        "a mean of {average} ms is too short for a full stroke of {full} ms: a \
-                         curve that bends down cannot have it"
+                        "a mean of {average} ms is too short for a full stroke of {full} ms: no \
+                         concave curve has both"
                     ),
-                    "check the pair: the mean is at least a third of the way to the full stroke",
+                    "check both: seek_average must be at least seek_settle + (seek_full - \
+                     seek_settle) / 3",
                 ));
             }
             // Above a ratio of 8/15 no square root reaches the mean: short seeks consist only of

@@ -226,7 +226,7 @@ impl Def {
         {
             let unit = self.dim.unit();
             return Err(format!(
-                "`{}` must lie between {} and {} {unit}, not {x}",
+                "`{}` must be between {} and {} {unit}, not {x}",
                 self.key, self.lo, self.hi
             ));
         }

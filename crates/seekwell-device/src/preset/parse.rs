@@ -38,7 +38,7 @@ impl Reader<'_> {
         text.map(str::to_owned).ok_or_else(|| {
             self.err(
                 v.span().start,
-                format!("`{key}` must be a text that is not empty"),
+                format!("`{key}` must be a non-empty text"),
                 "put it in quotes",
             )
         })
@@ -82,7 +82,7 @@ impl Reader<'_> {
     ) -> Result<Param, DeviceError> {
         let key = def.key;
         let Some(fields) = v.get_ref().as_table() else {
-            return Err(self.err(at, format!("`{key}` lacks unit and source"), SHAPE));
+            return Err(self.err(at, format!("`{key}` has no unit and no source"), SHAPE));
         };
         for k in fields.keys() {
             if !matches!(k.get_ref().as_ref(), "value" | "unit" | "source") {
@@ -95,7 +95,7 @@ impl Reader<'_> {
             let words: Vec<_> = Source::WORDS.iter().map(|w| w.0).collect();
             self.err(
                 at,
-                format!("source of `{key}` starts with no known word"),
+                format!("source of `{key}` does not start with a known word"),
                 format!(
                     "begin with one of: {}; then `: ` and the reference",
                     words.join(", ")
@@ -133,7 +133,7 @@ impl Reader<'_> {
         } else if let Some(p) = self.pairs(given) {
             match def.dim {
                 super::Dim::Pairs(_) => Ok(Value::Pairs(p)),
-                _ => Err("a list does not fit here".to_owned()),
+                _ => Err("a list is not allowed here".to_owned()),
             }
         } else if let Some(b) = given.get_ref().as_bool() {
             def.dim.read(if b { "yes" } else { "no" })
@@ -149,7 +149,11 @@ impl Reader<'_> {
             } else {
                 format!("{about}: {e}")
             };
-            self.err(at, what, format!("mend the value; it says: {}", def.doc))
+            self.err(
+                at,
+                what,
+                format!("correct the value; its meaning: {}", def.doc),
+            )
         })?;
         Ok(Param {
             def,
@@ -208,7 +212,7 @@ impl Preset {
                 return Err(r.err(
                     k.span().start,
                     what,
-                    "known are kind, name, aliases, summary, year and the table [params]",
+                    "valid keys are kind, name, aliases, summary, year and the table [params]",
                 ));
             }
         }
@@ -238,8 +242,13 @@ impl Preset {
             Some((k, v)) => (k.span().start, v.get_ref().as_table()),
             None => (0, None),
         };
-        let params =
-            params.ok_or_else(|| r.err(at, "no table [params]", "add it, one line a parameter"))?;
+        let params = params.ok_or_else(|| {
+            r.err(
+                at,
+                "no table [params]",
+                "add it, with one line per parameter",
+            )
+        })?;
         let mut out = vec![];
         for (k, v) in params.iter() {
             let key = k.get_ref().as_ref();
@@ -260,7 +269,7 @@ impl Preset {
                 let value = def
                     .dim
                     .read(text)
-                    .map_err(|e| r.err(at, e, "mend the default"))?;
+                    .map_err(|e| r.err(at, e, "correct the default"))?;
                 out.push(Param {
                     def,
                     value,

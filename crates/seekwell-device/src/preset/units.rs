@@ -108,7 +108,7 @@ impl Dim {
     /// Checks that a number suits the dimension, and converts it to the kept unit.
     pub(super) fn number(self, x: f64, factor: f64) -> Result<Value, String> {
         if !x.is_finite() {
-            return Err(format!("{x} is not a number one can compute with"));
+            return Err(format!("{x} is not a finite number"));
         }
         match self {
             Dim::Count(u) if x != libm::trunc(x) || x < 0.0 => Err(format!(
@@ -136,7 +136,7 @@ impl Dim {
             Dim::Word(w) if w.contains(&text) => Ok(Value::Word(text.to_owned())),
             Dim::Word(w) => Err(format!("expected one of {}, not \"{text}\"", w.join(", "))),
             Dim::Text(_) => Ok(Value::Word(crate::spec::bare(text).to_owned())),
-            Dim::Pairs(_) => Err("a list of pairs can be given in a preset file only".to_owned()),
+            Dim::Pairs(_) => Err("a list of pairs can only be given in a preset file".to_owned()),
             _ => {
                 let split = text
                     .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e')))

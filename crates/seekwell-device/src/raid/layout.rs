@@ -104,8 +104,8 @@ impl Layout {
         if n < least {
             return Err(ParamError::new(
                 "members",
-                format!("{} needs {least} members or more, not {n}", level.text()),
-                format!("give members={least} or more"),
+                format!("{} needs at least {least} members, not {n}", level.text()),
+                format!("use members={least} or more"),
             ));
         }
         if n > 256 {
@@ -118,7 +118,7 @@ impl Layout {
         if let Level::Raid10 { copies: 0 | 1, .. } = level {
             return Err(ParamError::new(
                 "copies",
-                "a RAID 10 keeps at least 2 copies",
+                "RAID 10 needs at least 2 copies",
                 "give copies=2, or use RAID 0",
             ));
         }
@@ -130,10 +130,10 @@ impl Layout {
             return Err(ParamError::new(
                 "chunk",
                 format!(
-                    "a chunk of {} bytes is no power of two of 4 KiB or more",
+                    "a chunk must be a power of two of at least 4 KiB, not {} bytes",
                     chunk * 512
                 ),
-                "give chunk=64KiB, for instance",
+                "use, for example, chunk=64KiB",
             ));
         }
         let rows = size.0 / chunk;
@@ -144,7 +144,7 @@ impl Layout {
         if rows < sections {
             return Err(ParamError::new(
                 "chunk",
-                format!("a member of {size} sectors holds no chunk of {chunk}"),
+                format!("a member of {size} sectors is smaller than a chunk of {chunk}"),
                 "use larger members or smaller chunks",
             ));
         }

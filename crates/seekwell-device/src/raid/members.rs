@@ -30,7 +30,7 @@ pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
     if list.iter().any(String::is_empty) {
         return Err(ParamError::new(
             "of",
-            format!("\"{of}\" names no device"),
+            format!("\"{of}\" contains an empty device name"),
             "write of=KIND:NAME, several joined by +",
         ));
     }
@@ -40,7 +40,7 @@ pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
         (have, Some(n)) if n != have => Err(ParamError::new(
             "members",
             format!("members={n}, but `of` names {have}"),
-            "leave members out, or name one device for all",
+            "omit `members`, or name one device for all",
         )),
         _ => Ok(list),
     }
@@ -54,7 +54,7 @@ pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> 
         t.parse().map_err(|_| {
             ParamError::new(
                 key,
-                format!("`{key}`: \"{t}\" is no number"),
+                format!("`{key}`: \"{t}\" is not a number"),
                 "write numbers joined by +",
             )
         })
@@ -69,8 +69,8 @@ pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamErro
         let Some(f) = out.get_mut(*m) else {
             return Err(ParamError::new(
                 "failed",
-                format!("there is no member {m} to fail among {members}"),
-                "members are counted from 0",
+                format!("there is no member {m} to fail: the array has {members} members"),
+                "members are numbered from 0",
             ));
         };
         *f = true;
@@ -85,10 +85,11 @@ pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
         Some(i) => Err(ParamError::new(
             "of",
             format!(
-                "members are unequal: member 0 has {} sectors, member {i} has {}",
+                "members differ in size: member 0 has {} sectors, member {i} has {}",
                 sizes[0], sizes[i]
             ),
-            "give equal ones (capacity=SECTORS trims a disk), or level=linear, which takes any",
+            "use members of equal size (capacity=SECTORS shortens a disk), or level=linear, which \
+             accepts any",
         )),
     }
 }

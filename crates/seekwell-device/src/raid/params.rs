@@ -16,21 +16,22 @@ pub const LEVELS: &[&str] = &[
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("level", Dim::Word(LEVELS), Some("raid0"), (0.0, 0.0),
-        "raid0 to raid10 as md makes them; linear: one behind the other; remap: chunks moved about"),
+        "raid0 to raid10 as md makes them; linear: concatenated; remap: one member with displaced \
+         chunks"),
     Def::new("members", Dim::Count("devices"), None, (1.0, 64.0),
         "members; absent: as many as `of` names, or 4 (remap: 1)"),
     Def::new("of", Dim::Text("device, or several joined by +"), Some("hdd:hitachi-7k500"),
-        (0.0, 0.0), "what the members are; an array in parentheses nests"),
+        (0.0, 0.0), "the members; put a nested array in parentheses"),
     Def::new("scheduler", Dim::Text("scheduler, with :tunable=value"), Some(""), (0.0, 0.0),
-        "of every member's queue; empty: the one under test"),
+        "scheduler of every member's queue; empty: the one under test"),
     Def::new("failed", Dim::Text("numbers from 0, joined by +"), Some(""), (0.0, 0.0),
-        "members that are gone"),
+        "failed members"),
     Def::new("chunk", Dim::Bytes, Some("64KiB"), (512.0, 1e9),
         "chunk"),
     Def::new("copies", Dim::Count("copies"), Some("2"), (2.0, 8.0),
         "raid10: copies of each chunk"),
     Def::new("layout", Dim::Word(&["near", "far", "offset"]), Some("near"), (0.0, 0.0),
-        "raid10: where the copies lie"),
+        "raid10: layout of the copies"),
     Def::new("read_policy", Dim::Word(&["md", "round-robin", "fewest-pending", "region", "first"]),
         Some("md"), (0.0, 0.0), "raid1, raid10: which copy serves a read"),
     Def::new("stripe_cache", Dim::Count("heads"), Some("256"), (17.0, 32_768.0),
@@ -40,23 +41,23 @@ pub static DEFS: &[Def] = &[
     Def::new("on_tie", Dim::Word(&["modify", "reconstruct"]), Some("modify"), (0.0, 0.0),
         "raid5, raid6: read-modify-write or reconstruct-write when both read as much"),
     Def::new("handling", Dim::Time, Some("1us"), (0.0, 100.0),
-        "raid5, raid6: the thread's time for a row"),
+        "raid5, raid6: time of the thread per row"),
     Def::new("compute", Dim::Time, Some("1.5us"), (0.0, 100.0),
         "raid5, raid6: time to compute a page of parity"),
     Def::new("bitmap", Dim::Flag, Some("no"), (0.0, 0.0),
         "internal write-intent bitmap"),
     Def::new("bitmap_chunk", Dim::Bytes, Some("64MiB"), (4096.0, 1e12),
-        "data that share a bit"),
+        "data per bit of the bitmap"),
     Def::new("bitmap_delay", Dim::Time, Some("5s"), (1.0, 1e6),
-        "rest after which bits are cleared"),
+        "idle time after which bits are cleared"),
     Def::new("aged", Dim::Real("ratio"), Some("0"), (0.0, 1.0),
-        "remap: probability that a chunk is out of place"),
+        "remap: probability that a chunk is displaced"),
     Def::new("table", Dim::Count("chunks"), Some("0"), (0.0, 1e6),
-        "remap: chunks that one table of the mapping covers; 0: the mapping is in memory"),
+        "remap: chunks per mapping table; 0: the whole mapping is in memory"),
     Def::new("table_cache", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
         "remap: tables in memory"),
     Def::new("rpm_spread", Dim::Real("ppm"), Some("300"), (0.0, 10_000.0),
-        "largest deviation of a spindle from its speed, where the disk states none"),
+        "largest deviation of a spindle speed, if the disk's preset sets none"),
 ];
 
 /// How members are combined.
@@ -133,7 +134,7 @@ impl ArrayParams {
                 return Err(ParamError::new(
                     "members",
                     format!("remap has one member, not {}", members.len()),
-                    "put an array in parentheses behind of= to remap it",
+                    "to remap an array, put it in parentheses after `of=`",
                 ));
             }
         }
@@ -141,8 +142,8 @@ impl ArrayParams {
         if chunk % 512.0 != 0.0 {
             return Err(ParamError::new(
                 "chunk",
-                format!("a chunk of {chunk} bytes is no whole number of sectors"),
-                "give chunk=64KiB, for instance",
+                format!("a chunk of {chunk} bytes is not a multiple of the sector size"),
+                "use, for example, chunk=64KiB",
             ));
         }
         Ok(ArrayParams {

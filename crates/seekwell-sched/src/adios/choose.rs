@@ -85,7 +85,7 @@ impl Adios {
         let rq = self.pages[self.current].pop(&mut self.links, highest)?;
         let left = self.pages[self.current].len();
         cx.why_rq(rules::PAGE_CONTINUES, RqId(rq), || {
-            format!("next of the page, {left} are left")
+            format!("next request of the page, {left} are left")
         });
         Some(RqId(rq))
     }
@@ -109,7 +109,7 @@ impl Adios {
             return false;
         };
         cx.why_rq(rules::BARRIER_LIFTED, RqId(first), || {
-            "everything before the barrier is handed over".to_owned()
+            "all requests before the barrier are dispatched".to_owned()
         });
         self.prioritise(cx, RqId(first), 1);
         while let Some(i) = self.barriers.first() {

@@ -48,7 +48,7 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     history: "Out of tree since 2024, by Masahito Suzuki; shipped by CachyOS. Changes from release \
               to release: `iosched/adios_version` tells which one a kernel has.",
     not_when: "Short runs on a fresh device, or reads only: until one small read and one small write \
-               were measured it is a FIFO that merges nothing. Discards are barriers in 3.1.9.",
+               have been measured, it is a FIFO that merges nothing. Discards are barriers in 3.1.9.",
     source: "behaviour of the published patches 1.5.5, 3.0.1, 3.1.9 and 3.2.0, by reading",
     per_process: false,
     hash: hash_always,

@@ -48,8 +48,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             d.window,
             any,
-            "Cap of the summed predicted latencies handed out ahead. Larger: deeper batches, more \
-             throughput; smaller: a newcomer waits less.",
+            "Cap of the summed predicted latencies that are dispatched ahead. Larger: deeper \
+             batches, more throughput; smaller: a new request waits less.",
         ),
         tunable(
             "bq_refill_below_ratio",
@@ -57,8 +57,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "%",
             d.refill,
             (0, 100),
-            "The next page is filled ahead once what is handed out is below this share of the \
-             window.",
+            "The next page is filled ahead when the dispatched latencies are below this share of \
+             the window.",
         ),
         tunable(
             "lat_model_latency_limit",
@@ -98,7 +98,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             d.target_read,
             any,
-            "Added to a read's start for its deadline. Writing it forgets the model of reads.",
+            "Added to a read's start time to give its deadline. Writing it resets the model of \
+             reads.",
         ),
         tunable(
             "lat_target_write",
@@ -106,7 +107,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns",
             "2000000000",
             any,
-            "The same for writes.",
+            "Added to a write's start time to give its deadline. Writing it resets the model of \
+             writes.",
         ),
         tunable(
             "lat_target_discard",
@@ -122,8 +124,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "ns, ns/KiB",
             "0 0",
             any,
-            "Learnt base (up to 4 KiB) and slope (each KiB more). May be written to spare a fresh \
-             device the learning; counts as one sample.",
+            "Learned base (up to 4 KiB) and slope (per further KiB). May be written to give a \
+             fresh device a known model; counts as one sample.",
         ),
         tunable(
             "lat_model_write",
@@ -147,7 +149,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "1000 samples",
             d.kreqs,
             (1, 100_000),
-            "Small samples after which older ones begin to be forgotten.",
+            "Number of small samples after which older ones lose weight.",
         ),
         tunable(
             "shrink_at_gbytes",
@@ -155,7 +157,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "GiB",
             d.gbytes,
             (1, 1000),
-            "Bytes of long samples after which older ones begin to be forgotten.",
+            "Bytes of long samples after which older ones lose weight.",
         ),
         tunable(
             "shrink_resist",
@@ -163,7 +165,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "shift",
             "2",
             (1, 3),
-            "Forgetting takes away 1/2^this of the sums.",
+            "Older samples then lose 1/2^this of their sums.",
         ),
         tunable(
             "read_priority",
@@ -171,8 +173,8 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "nice",
             d.priority,
             (-20, 19),
-            "How little a late write is charged with a read served before it: at 8 about six \
-             reads to a write of equal cost. Writing it restarts the account.",
+            "How little a late write is charged when a read is served before it: at 8 about six \
+             reads per write of equal cost. Writing it resets the balance.",
         ),
         tunable(
             "batch_actual_max",
@@ -188,7 +190,7 @@ const fn table(d: Defaults) -> [Tunable; 19] {
             "1",
             "",
             (1, 1),
-            "Write 1 to forget batch_actual_max.",
+            "Write 1 to reset batch_actual_max.",
         ),
         if d.compliance.is_empty() {
             RESET_MODEL
@@ -212,7 +214,7 @@ const RESET_MODEL: Tunable = tunable(
     "1 or six numbers",
     "",
     (0, 0),
-    "Write 1 to forget all models, or base and slope of reads, writes and discards to set them.",
+    "Write 1 to reset all models, or base and slope of reads, writes and discards to set them.",
 );
 const VERSION: Tunable = tunable(
     "adios_version",
@@ -220,7 +222,7 @@ const VERSION: Tunable = tunable(
     "text",
     "",
     (0, 0),
-    "Which release this is.",
+    "The release of ADIOS.",
 );
 const ORDER: Tunable = tunable(
     "batch_order",
@@ -228,7 +230,7 @@ const ORDER: Tunable = tunable(
     "0 type, 1 elevator",
     "0",
     (0, 1),
-    "How a page is served: by type, or by sector. 1 is taken on rotating devices only.",
+    "How a page is served: by type, or by sector. 1 is accepted on rotating devices only.",
 );
 
 const fn table_3(compliance: &'static str) -> [Tunable; 22] {

@@ -55,7 +55,7 @@ impl Anticipatory {
         let (c, key) = (Self::class(cx, rq), cx.rqs[rq].sector);
         while let Some(i) = self.nodes.find(&self.sorted[c], key) {
             cx.why_rq(rules::ALIAS_EVICTED, RqId(i), || {
-                "another one at its start sector sends it off".to_owned()
+                "another request with its start sector dispatches it".to_owned()
             });
             self.take(cx, RqId(i));
             self.stop(cx);
@@ -148,7 +148,7 @@ impl Anticipatory {
             if self.inflight > 0 {
                 let n = self.inflight;
                 cx.why_rq(rules::DRAIN_FIRST, rq, || {
-                    format!("{n} of the old batch are still under way")
+                    format!("{n} requests of the old batch are in flight")
                 });
                 return 0;
             }

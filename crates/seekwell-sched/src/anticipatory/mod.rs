@@ -38,11 +38,12 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     name: "anticipatory",
     layer: Layer::Legacy,
     versions: &[("2.6.24", Era::K2_6_24), ("2.6.18", Era::K2_6_18)],
-    summary: "timed read and write batches; idles a few ms for the process it just served",
+    summary: "timed read and write batches; waits a few ms for the process it has just served",
     history: "2.6.0 to 2.6.32, by Nick Piggin after Iyer and Druschel's anticipatory scheduling \
-              (SOSP 2001). The default until 2.6.17; removed in 2.6.33, when CFQ had learnt to idle.",
+              (SOSP 2001). The default until 2.6.17; removed in 2.6.33 in favour of CFQ, which \
+              also idles.",
     not_when: "Anything with command queueing, RAID or flash below it, or many random readers: it \
-               wants one head and one request at a time. On NCQ disks it starves writes.",
+               assumes one head and one request at a time. On NCQ disks it starves writes.",
     source: "behaviour of block/as-iosched.c, Linux 2.6.18 and 2.6.24",
     per_process: true,
     hash: hash_always,
@@ -255,7 +256,7 @@ impl Scheduler for Anticipatory {
                     self.batch_end_j = cx.jiffies() + self.batch_expire_j[SYNC];
                 }
                 cx.why_rq(rules::BATCH_CONTINUES, rq, || {
-                    format!("the {} batch goes on", CLASS[self.batch])
+                    format!("the {} batch continues", CLASS[self.batch])
                 });
                 self.serve(cx, rq, false)
             }

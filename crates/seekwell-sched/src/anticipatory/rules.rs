@@ -2,33 +2,34 @@
 
 seekwell_core::rules! {
     ALIAS_EVICTED: "alias-evicted", "as_add_rq_rb",
-        "A class holds one request for each start sector: a second one sends the first off at \
-         once.";
+        "A class holds one request per start sector: a second one dispatches the first at once.";
     ANTICIPATED_CAME: "anticipated-came", "as_can_break_anticipation",
-        "A request of the process waited for ends the waiting.";
+        "A request of the process that the disk waits for ends the wait.";
     WAITED_ENOUGH: "waited-enough", "as_can_break_anticipation",
-        "Once antic_expire has passed since its last completion, a process is waited for no more.";
+        "The wait for a process ends when antic_expire has passed since its last completion.";
     STILL_QUEUED: "still-queued", "as_can_break_anticipation",
-        "A process with requests queued or on the dispatch list needs no waiting for.";
+        "The disk does not wait for a process with requests queued or on the dispatch list.";
     CLOSE_REQUEST: "close-request", "as_close_req",
-        "A sync request near the head of any process ends the waiting.";
+        "A sync request near the head, from any process, ends the wait.";
     PROCESS_GONE: "process-gone", "as_can_break_anticipation",
-        "A process that has exited is not waited for if others seldom come to its place.";
+        "The disk does not wait for a process that has exited, if other processes seldom read at \
+         its position.";
     THINKS_TOO_LONG: "thinks-too-long", "as_can_break_anticipation",
-        "A process that usually thinks longer than antic_expire, or usually exits first, is not \
-         waited for.";
+        "The disk does not wait for a process that usually thinks longer than antic_expire or \
+         usually exits first.";
     IDLE_STARTS: "idle-starts", "as_can_anticipate",
-        "The disk is left idle for the process served last.";
+        "The disk stays idle for the process served last.";
     HEAD_EXPIRED: "head-expired", "as_fifo_expired",
-        "The oldest of the class goes if its deadline has passed; looked at once per expire time.";
+        "The oldest request of the class goes if its deadline has passed; checked once per expire \
+         time.";
     DRAIN_FIRST: "drain-first", "as_dispatch_request",
-        "A new batch begins once the requests of the old one are completed.";
+        "A new batch begins when the requests of the old one have completed.";
     SYNC_BATCH: "sync-batch", "as_dispatch_request",
-        "A batch of sync requests begins with the oldest of them.";
+        "A batch of sync requests begins with the oldest one.";
     ASYNC_BATCH: "async-batch", "as_dispatch_request",
-        "A batch of async requests begins; its length follows from how long the last ones took.";
+        "A batch of async requests begins; its length is adapted to the duration of earlier ones.";
     BATCH_CONTINUES: "batch-continues", "as_dispatch_request",
-        "The cheapest request of the class goes as long as the batch lasts.";
+        "While the batch lasts, the cheapest request of the class goes.";
     IDLE_IN_VAIN: "idle-in-vain", "as_antic_timeout",
-        "The awaited request did not come in time.";
+        "The awaited request did not arrive in time.";
 }

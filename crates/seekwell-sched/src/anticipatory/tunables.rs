@@ -21,20 +21,19 @@ pub(super) const TUNABLES: &[Tunable] = &[
     ms(
         "read_expire",
         "125",
-        "Deadline of a sync request, and how often at most the sync FIFO is looked at: the time \
-         slice between competing readers. Longer: more throughput, more unfairness.",
+        "Deadline of a sync request, and the minimum time between checks of the sync FIFO: the \
+         time slice between competing readers. Longer: more throughput, less fairness.",
     ),
     ms("write_expire", "250", "The same for async requests."),
     ms(
         "read_batch_expire",
         "500",
-        "How long a sync batch goes on once async requests compete.",
+        "How long a sync batch continues when async requests compete.",
     ),
     ms(
         "write_batch_expire",
         "125",
-        "How long an async batch is meant to last; the number of writes it may hold is adapted \
-         towards this.",
+        "Intended length of an async batch; the number of writes in it is adapted to this.",
     ),
     ms(
         "antic_expire",
@@ -49,8 +48,9 @@ pub(super) const TUNABLES: &[Tunable] = &[
         default: "",
         min: 0,
         max: 0,
-        help: "What it has learnt: how often new processes exit, alone or not, and how long they \
-               think (jiffies, though it says ms) and how far they seek.",
+        help: "Learned statistics: how often new processes exit, with or without a cooperating \
+               process, how long they think (in jiffies, although the text says ms), and how far \
+               they seek.",
     },
 ];
 

@@ -152,9 +152,10 @@ pub const INFO_SQ: SchedulerInfo = SchedulerInfo {
     versions: &[("v7r8", Era::K3_4), ("v7r5", Era::K3_4)],
     summary: "single-queue BFQ: budgets in sectors, idling, weights raised for interactive queues",
     history: "Out of tree, 2008 to 2016, by Paolo Valente and Arianna Avanzini from Fabio \
-              Checconi's code; v7r5 (May 2014) and v7r8 (2015, with early queue merge) were in \
-              many kernels for phones. Superseded by the in-tree multi-queue form.",
-    not_when: "Fast flash under many processes: idling and one queue in service cost throughput.",
+              Checconi's code; many phone kernels shipped v7r5 (May 2014) and v7r8 (2015, with \
+              early queue merge). Superseded by the in-tree multi-queue form.",
+    not_when: "Fast flash with many processes: idling and a single queue in service reduce \
+               throughput.",
     source: "behaviour of the BFQ-v7r8 (with early queue merge) and v7r5 patches for Linux 3.4",
     per_process: true,
     hash: hash_always,
@@ -190,12 +191,14 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
         ("6.18", Era::Mq6_18),
         ("6.1", Era::Mq6_1),
     ],
-    summary: "budgets in sectors by weights, idling, raised weights for interactive queues, injection",
+    summary: "budgets in sectors by weight, idling, injection, raised weights for interactive \
+              queues",
     history: "Since 4.12 (2017), by Paolo Valente; distributions choose it for slow and rotational \
               devices and for desktops. 5.12 and 5.13 brought injection for wakers and stable \
               merges of queues that start together.",
-    not_when: "Fast NVMe under high load: its per-request cost and its one queue in service cap the \
-               rate. Throughput alone counts: idling gives it away for shares and latency.",
+    not_when: "Fast NVMe under high load: its cost per request and its single queue in service \
+               limit the rate. Workloads where only throughput counts: idling trades throughput \
+               for shares and latency.",
     source: "behaviour of block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, Linux 6.1, 6.12, 6.18",
     per_process: true,
     hash: hash_always,

@@ -345,7 +345,8 @@ impl Scheduler for Cfq {
         if x.wait_request && !x.must_alloc_slice {
             x.must_alloc_slice = true;
             cx.why(rules::MUST_ALLOCATE, || {
-                About::ioc(ioc).says("{who} is waited for, and may allocate beyond the limit")
+                About::ioc(ioc)
+                    .says("the device waits for {who}, which may allocate beyond the limit")
             });
             return MayQueue::Must;
         }

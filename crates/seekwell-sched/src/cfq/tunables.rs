@@ -81,15 +81,15 @@ const QUEUED: Tunable = count(
     "requests",
     "8",
     1,
-    "Stored and never used by 2.6.18: allocation is left to nr_requests.",
+    "Stored but never used by 2.6.18: nr_requests limits allocation.",
 );
 const FIFO_EXPIRE_SYNC: Tunable = ms(
     "fifo_expire_sync",
     "125",
     1,
-    "Age at which the oldest sync request of a queue goes first; looked at once per slice, so it \
-     reorders the start of a slice and never chooses between queues. In 3.x also the latency above \
-     which a sync request throttles async dispatch.",
+    "Age at which the oldest sync request of a queue goes first. It is checked once per slice, so \
+     it reorders the start of a slice and never chooses between queues. In 3.x also the latency \
+     above which a sync request throttles async dispatch.",
 );
 const FIFO_EXPIRE_ASYNC: Tunable = ms(
     "fifo_expire_async",
@@ -102,7 +102,8 @@ const BACK_SEEK_MAX: Tunable = count(
     "KiB",
     "16384",
     0,
-    "How far behind the head a request may lie and still compete with those in front of it.",
+    "Largest distance behind the head at which a request still competes with those in front of the \
+     head.",
 );
 const BACK_SEEK_PENALTY: Tunable = count(
     "back_seek_penalty",
@@ -135,8 +136,9 @@ const SLICE_IDLE: Tunable = ms(
     "slice_idle",
     "8",
     0,
-    "How long the device waits idle for the next request of the active process. 0: no idling; in \
-     3.x also accounting by requests where the device queues. Set 0 on arrays and fast devices.",
+    "How long the device idles for the next request of the active process. 0: no idling; in 3.x \
+     CFQ then also counts requests instead of time where the device queues. Set 0 on arrays and \
+     fast devices.",
 );
 /// The tunable of 4.2 and later.
 const SLICE_IDLE_BY_DEVICE: Tunable = Tunable {
@@ -147,8 +149,7 @@ const GROUP_IDLE: Tunable = ms(
     "group_idle",
     "8",
     0,
-    "How long the device waits idle for the last queue of a cgroup, so that the group keeps its \
-     share.",
+    "How long the device idles for the last queue of a cgroup, so that the group keeps its share.",
 );
 const LOW_LATENCY: Tunable = Tunable {
     name: "low_latency",
@@ -164,8 +165,8 @@ const TARGET_LATENCY: Tunable = ms(
     "target_latency",
     "300",
     1,
-    "One round of all queues of a class should fit in here (with low_latency; also the measure of \
-     workload and group slices).",
+    "One round of all queues of a class should fit in this time (with low_latency); also the base \
+     of workload and group slices.",
 );
 
 const TUNABLES_2_6_18: &[Tunable] = &[

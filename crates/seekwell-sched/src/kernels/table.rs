@@ -106,9 +106,10 @@ const fn stands(
 /// Nobody has compared the rules of the release with those of the version.
 pub const UNREAD: &str = "not compared with that release";
 const BFQ_OLD: &str =
-    "bfq changed with most releases until 6.1, and its rules of that time are not known here";
-const BFQ_SINCE: &str = "what changed in bfq between 6.1 and 6.12, and when, is not known here";
-const CFQ_NEW: &str = "cfq was rewritten to nanoseconds in 4.8, and 4.15 changed who preempts whom";
+    "bfq changed in most releases until 6.1, and its earlier rules are not modelled";
+const BFQ_SINCE: &str = "the changes of bfq between 6.1 and 6.12 are not known here";
+const CFQ_NEW: &str = "cfq was rewritten to nanoseconds in 4.8, and 4.15 changed the preemption \
+                       rules";
 
 /// By scheduler, the oldest release first.
 pub(super) const STANDS: &[Stands] = &[
@@ -191,6 +192,6 @@ pub(super) const STANDS: &[Stands] = &[
         "zen",
         r26(33),
         "1.1",
-        "all that is known of the zen of 3.18 is its fifo_batch of 25 (`zen:fifo_batch=25`)",
+        "the only known difference of zen in 3.18 is its fifo_batch of 25 (`zen:fifo_batch=25`)",
     ),
 ];

@@ -35,7 +35,7 @@ const READ_EXPIRE: Tunable = Tunable {
     default: "500",
     min: 0,
     max: INT_MAX,
-    help: "Deadline given to a read when it is inserted, looked at only when a batch starts. 0: \
+    help: "Deadline given to a read when it is inserted; checked only when a batch starts. 0: \
            always expired, so every new batch starts at the oldest read.",
 };
 const WRITE_EXPIRE: Tunable = Tunable {
@@ -74,7 +74,7 @@ const ASYNC_DEPTH: Tunable = Tunable {
     min: 1,
     max: INT_MAX,
     help: "Scheduler tags that requests other than reads may hold; reset to nr_requests when that \
-           changes. Lower: a flood of writes leaves room for reads, at the price of shorter sweeps.",
+           changes. Lower: a flood of writes leaves tags for reads, but sweeps are shorter.",
 };
 const FIFO_BATCH: Tunable = Tunable {
     name: "fifo_batch",

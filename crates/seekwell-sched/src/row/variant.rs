@@ -84,18 +84,19 @@ const fn tunables(d: [&'static str; 9]) -> [Tunable; 11] {
         idle_ms(
             "rd_idle_data_freq",
             d[8],
-            "Two inserts into a read queue closer than this switch idling for it on. 1 leaves it on \
-             within the same millisecond; it cannot be switched off.",
+            "Two inserts into a read queue closer than this turn on idling for that queue. 1: only \
+             within the same millisecond; idling cannot be turned off.",
         ),
         limit(
             "reg_starv_limit",
             "5000",
-            "Real-time dispatches that waiting best effort requests put up with.",
+            "Number of real-time dispatches that may pass waiting best effort requests.",
         ),
         limit(
             "low_starv_limit",
             "10000",
-            "Real-time and best effort dispatches that waiting idle-class requests put up with.",
+            "Number of real-time and best effort dispatches that may pass waiting idle-class \
+             requests.",
         ),
     ]
 }

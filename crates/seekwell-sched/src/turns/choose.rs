@@ -95,7 +95,7 @@ impl Turns {
         self.async_went = false;
         cx.disarm(IDLE);
         let rivals = self.waiting.len();
-        cx.why(rule, || format!("of {} that wait", rivals + 1));
+        cx.why(rule, || format!("of {} waiting tasks", rivals + 1));
         i
     }
 
@@ -167,7 +167,7 @@ impl Turns {
         }
         if old {
             self.async_went = true;
-            cx.why_text(ASYNC_EXPIRED, "they have waited for long");
+            cx.why_text(ASYNC_EXPIRED, "they have waited too long");
             return Some(ASYNC);
         }
         if let Some(i) = first {
@@ -218,7 +218,7 @@ impl Turns {
             return Some((ASYNC_TURN, paid));
         }
         if self.others_come(cx) {
-            cx.why_text(ASYNC_WINDOW, "the device has enough of them");
+            cx.why_text(ASYNC_WINDOW, "the device has enough buffered writes");
             return None;
         }
         Some((OWN_WRITES, paid))

@@ -43,10 +43,10 @@ pub const INFO: SchedulerInfo = SchedulerInfo {
     layer: Layer::Mq,
     versions: &[("1", Era::Mq)],
     summary: "turns by measured device time, newcomers first, few buffered writes beside others",
-    history: "In no kernel: designed with `seekwell arena`; docs/ideas/turns.md tells on what, and \
-              where it stands on what was held out.",
-    not_when: "Bulk writes whose speed matters while others read, and services that must not stall while \
-               programs start: a newcomer's first 64 MiB go before them.",
+    history: "In no kernel: designed with `seekwell arena`; docs/ideas/turns.md gives the \
+              workloads and the held-out results.",
+    not_when: "Bulk writes whose speed matters while others read, and services that must not stall \
+               while programs start: the first 64 MiB of a new task go before them.",
     source: "docs/ideas/turns.md",
     per_process: true,
     hash: hash_always,

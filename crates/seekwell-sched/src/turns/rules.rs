@@ -4,21 +4,29 @@ seekwell_core::rules! {
     LEAST_SERVED: "least-served", "dispatch_request",
         "The task that has had the least device time is next; on a rotating disk its turn lasts slice_sync.";
     NEWCOMER: "newcomer", "dispatch_request",
-        "Before tasks that have had newcomer_kb go those that have not; a request counts at least 32 KiB.";
+        "Tasks that have had less than newcomer_kb go before the others; a request counts as at \
+         least 32 KiB.";
     WAITS: "waits", "dispatch_request",
-        "Who reads, and comes back within slice_idle_us, is waited for in its turn: a newcomer beside older tasks, and on a rotating disk who reads on.";
+        "The device waits for a reader that returns within slice_idle_us in its turn: for a new \
+         task next to older ones, and on a rotating disk for a sequential reader.";
     TURN_EXPIRED: "turn-expired", "dispatch_request",
-        "The task that has waited longest for a turn, for fifo_expire_sync at least, is next.";
+        "The task that has waited longest for a turn is next, if it has waited at least \
+         fifo_expire_sync.";
     ASYNC_EXPIRED: "async-expired", "dispatch_request",
-        "One buffered write goes, at most one after each turn, if the oldest is older than fifo_expire_async, or if for fifo_expire_sync none went.";
+        "One buffered write goes, at most one after each turn, if the oldest is older than \
+         fifo_expire_async or none has gone for fifo_expire_sync.";
     ASYNC_TURN: "async-turn", "dispatch_request",
         "Buffered writes go if they have paid, at async_cost, no more than the task that has paid least.";
     ASYNC_WINDOW: "async-window", "dispatch_request",
-        "While sync requests come of others than their own task, the device has no more buffered writes than it does in async_window_us.";
+        "While tasks other than the writer issue sync requests, the device gets no more buffered \
+         writes than it completes in async_window_us.";
     OWN_WRITES: "own-writes", "dispatch_request",
-        "Buffered writes go beyond async_window_us while no sync requests come but their own task's, which would sleep behind them and its reads with it.";
+        "Buffered writes exceed async_window_us while only their own task issues sync requests: \
+         otherwise the task would sleep until its writes complete, and its reads would wait too.";
     EXPIRED: "expired", "dispatch_request",
-        "On a rotating disk the oldest of the queue in its turn goes if it has waited for fifo_expire.";
+        "On a rotating disk the oldest request of the current queue goes if it has waited for \
+         fifo_expire.";
     SWEEP: "sweep", "dispatch_request",
-        "On a rotating disk the next at or above its last position goes, at the top the lowest.";
+        "On a rotating disk the next request at or above the last position goes; at the top the \
+         lowest one.";
 }

@@ -14,32 +14,36 @@ pub(super) const TUNABLES: &[Tunable] = &[
         "slice_idle_us",
         (Kind::Us, "us", 1_000_000),
         "4000",
-        "How long a task is waited for, and how quick it has to be. 0: nobody is.",
+        "How long the device waits for a task, and how quickly the task must return. 0: no \
+         waiting.",
     ),
     number(
         "newcomer_kb",
         (Kind::Count, "KiB", INT_MAX),
         "65536",
-        "What a task may read and write before those that have had as much. More: programs start \
-         sooner, others wait longer. 0: nobody is a newcomer.",
+        "Amount that a new task may read and write before tasks that have had as much. More: \
+         programs start sooner, others wait longer. 0: no task counts as new.",
     ),
     number(
         "async_cost",
         (Kind::Count, "times", 1000),
         "2",
-        "What buffered writes pay for device time that costs others 1. More: less of it beside others.",
+        "Price of device time for buffered writes; other requests pay 1. More: buffered writes get \
+         less of the device.",
     ),
     number(
         "async_window_us",
         (Kind::Us, "us", 10_000_000),
         "2000",
-        "Device time of the buffered writes that the device has while sync requests come. 0: one write.",
+        "Device time of the buffered writes in the device while sync requests arrive. 0: one \
+         write.",
     ),
     number(
         "fifo_expire_sync",
         (Kind::Ms, "ms", INT_MAX),
         "500",
-        "How long a task waits for its turn at most beside those with more right to it, and a request in it.",
+        "Longest wait of a task for its turn behind tasks with precedence, and of a request in the \
+         turn.",
     ),
     number(
         "fifo_expire_async",

@@ -189,7 +189,7 @@ mod tests {
                 "Kernel 6.3: modelled as 6.1; none, mq-deadline and kyber of 6.3 were not",
             ),
             ("5.4", "Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; "),
-            ("5.15", "bfq changed with most releases until 6.1"),
+            ("5.15", "bfq changed in most releases until 6.1"),
         ] {
             let told = told(all, Some(of));
             assert!(told.len() == 1 && told[0].contains(says), "{of}: {told:?}");

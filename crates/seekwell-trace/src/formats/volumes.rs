@@ -53,9 +53,7 @@ pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_
     let mut out = [&line[..0]; N];
     let mut words = line.split(|&c| c == b',');
     for slot in &mut out {
-        *slot = words
-            .next()
-            .ok_or(("as many fields as the format has", line))?;
+        *slot = words.next().ok_or(("all fields of the format", line))?;
     }
     match words.next() {
         None => Ok(out),

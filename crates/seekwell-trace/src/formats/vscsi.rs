@@ -118,7 +118,7 @@ impl VscsiReader {
                 let what = "is no vscsi trace of version 1 or 2: the records lack the version mark";
                 (ErrorKind::Unsupported, what)
             };
-            let remedy = "name its true format, or leave the format out to have it detected";
+            let remedy = "name the correct format, or omit it for automatic detection";
             return Err(input.error(kind, Place::File, what, remedy));
         };
         Ok(VscsiReader {

@@ -304,18 +304,18 @@ impl Sums {
         let p = &self.phases;
         let whole = p.q2c.mean_ns() * p.q2c.count() as f64;
         let next = match queued {
-            true => ("Q2Q", "from one asked for to the next", &p.q2q, false),
-            false => ("D2D", "from one sent to the next", &p.q2q, false),
+            true => ("Q2Q", "between consecutive queued bios", &p.q2q, false),
+            false => ("D2D", "between consecutive issued requests", &p.q2q, false),
         };
         let all = [
             next,
-            ("Q2G", "until a request is allocated", &p.q2g, true),
+            ("Q2G", "from queueing to request allocation", &p.q2g, true),
             ("G2I", "until it is in the scheduler", &p.g2i, true),
             ("Q2I", "until it is in the scheduler", &p.q2i, true),
             ("Q2M", "until it is merged into another", &p.q2m, true),
             ("I2D", "in the scheduler", &p.i2d, true),
             ("M2D", "in the scheduler, merged", &p.m2d, true),
-            ("G2D", "past the scheduler, to the driver", &p.g2d, true),
+            ("G2D", "directly to the driver", &p.g2d, true),
             ("Q2D", "until it goes to the driver", &p.q2d, true),
             ("D2C", "in driver and device", &p.d2c, queued),
             ("Q2C", "all of it", &p.q2c, false),

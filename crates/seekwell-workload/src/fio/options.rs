@@ -78,7 +78,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
     let block = |t: &str| -> Result<u32, String> {
         let n = parse_bytes(t).and_then(|n| u32::try_from(n).ok());
         n.filter(|n| (512..=1 << 30).contains(n))
-            .ok_or_else(|| format!("{key}={text}: a block is 512 bytes to 1 GiB"))
+            .ok_or_else(|| format!("{key}={text}: a block must have 512 bytes to 1 GiB"))
     };
     let number = |lo: u64, hi: u64| -> Result<u64, String> {
         let n = text.parse::<u64>().ok().filter(|n| (lo..=hi).contains(n));
@@ -142,7 +142,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
         "filename" => {
             job.raw = text.starts_with("/dev/");
             if job.raw && text.contains(':') {
-                return Err(format!("filename={text}: a run has one device"));
+                return Err(format!("filename={text}: a run has only one device"));
             }
             job.filenames = match job.raw {
                 true => vec![text.to_owned()],
@@ -209,9 +209,9 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
         "cgroup_weight" => job.cgroup_weight = Some(number(1, 1000)? as u32),
         "name" | "cgroup" => {}
         k if k.starts_with("verify") || k == "do_verify" => {
-            return Ok(Some(format!("{k}: nothing is read back to verify it")));
+            return Ok(Some(format!("{k}: data are not verified")));
         }
-        k if IGNORED.contains(&k) => return Ok(Some(format!("{k} changes nothing here"))),
+        k if IGNORED.contains(&k) => return Ok(Some(format!("{k} has no effect here"))),
         "read_iolog" | "replay_no_stall" | "replay_time_scale" => {
             return Err(format!(
                 "{key}: replay the log itself, `seekwell replay FILE --mode timed|depth:N`"
@@ -222,7 +222,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
                 "{key} is not supported: set ramp_time and runtime, and read the seconds in the record"
             ));
         }
-        _ => return Err(format!("the option `{key}` is not known here: remove it")),
+        _ => return Err(format!("the option `{key}` is not supported: remove it")),
     }
     Ok(None)
 }
@@ -241,12 +241,12 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
     if let Some(more) = more.filter(|_| random) {
         let n = more.parse().ok().filter(|n| (1..=1 << 20).contains(n));
         run = n.ok_or_else(|| {
-            format!("{key}={text}: behind the colon stands a number of calls, 1 to 1048576")
+            format!("{key}={text}: after the colon, give a number of calls, 1 to 1048576")
         })?;
     } else if let Some(more) = more {
         let n = parse_bytes(more).filter(|n| *n <= 1 << 40);
         hole = n.ok_or_else(|| {
-            format!("{key}={text}: behind the colon stands a number of bytes to leave out (as 8k)")
+            format!("{key}={text}: after the colon, give a number of bytes to skip (such as 8k)")
         })?;
     }
     let (reads, writes, trims) = match rest {
@@ -257,8 +257,8 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
         "trimwrite" => (false, true, true),
         _ => {
             return Err(format!(
-                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with rand before \
-                 and :CALLS (a random place for so many) or :BYTES (left out) behind"
+                "{key}={text}: one of read, write, rw, trim, trimwrite, each also with the prefix \
+                 rand and the suffix :CALLS (calls per random place) or :BYTES (bytes to skip)"
             ));
         }
     };
@@ -444,7 +444,8 @@ fn file_name(text: &str) -> Result<String, String> {
         || text == ".";
     if bad {
         return Err(format!(
-            "filename={text}: one plain name; files are made in the run's own directory"
+            "filename={text}: must be a plain name, because files are made in the run's own \
+             directory"
         ));
     }
     Ok(text.to_owned())

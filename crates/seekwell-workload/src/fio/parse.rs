@@ -107,7 +107,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         if let Some(rest) = l.strip_prefix('[') {
             let section = rest.strip_suffix(']').map(str::trim).unwrap_or_default();
             if section.is_empty() {
-                return Err(line.fail(format!("`{l}` is no section; write [NAME]")));
+                return Err(line.fail(format!("`{l}` is not a section; write [NAME]")));
             }
             in_section = true;
             given.clear();
@@ -124,7 +124,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         }
         if !in_section {
             return Err(line.fail(format!(
-                "`{l}` stands before the first section; write [global] or [NAME]"
+                "`{l}` is before the first section; write [global] or [NAME]"
             )));
         }
         let job = if in_global {
@@ -141,7 +141,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         };
         if let Some(before) = given.insert((line.file.clone(), usual(key)), line) {
             return Err(line.fail(format!(
-                "`{l}`: line {} of the same section says `{}`: leave one out",
+                "`{l}`: line {} of the same section has `{}`: remove one of them",
                 before.number, before.text
             )));
         }
@@ -161,7 +161,7 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
         return Err(FioError {
             file: name.to_owned(),
             line: text.lines().count().max(1),
-            what: "there is no job; write a section [NAME]".into(),
+            what: "the file has no job; add a section [NAME]".into(),
         });
     }
     let raw = jobs[0].0.raw;
@@ -226,10 +226,15 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     let used = [Dir::Read, Dir::Write, Dir::Trim].map(used);
     let largest = used.iter().flatten().map(|b| b.max()).max().unwrap_or(0);
     if job.raw != raw {
-        return Err("filename=/dev/NAME here and files in another job: one or the other".into());
+        return Err(
+            "this job uses filename=/dev/NAME and another job uses files: use only one of these"
+                .into(),
+        );
     }
     if job.pattern.trims && !job.raw {
-        return Err("a file cannot be trimmed: write filename=/dev/NAME, the run's device".into());
+        return Err(
+            "a file cannot be trimmed: use filename=/dev/NAME, which means the run's device".into(),
+        );
     }
     if job.size == 0 {
         job.size = job
@@ -243,7 +248,7 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     }
     if job.size > 0 && job.each() < u64::from(largest) {
         return Err(format!(
-            "size={} holds no block of {largest} in each file",
+            "size={} is less than one block of {largest} per file",
             job.size
         ));
     }
@@ -266,7 +271,7 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
         return Err("with direct=1 blocks and offset must be multiples of 4096".into());
     }
     if job.direct && !job.pattern.hole.is_multiple_of(4096) {
-        return Err("with direct=1 what is left out must be a multiple of 4096".into());
+        return Err("with direct=1 the skipped bytes must be a multiple of 4096".into());
     }
     if job.engine == Engine::Sync && job.depth > 1 {
         warnings.push(format!(
@@ -277,7 +282,7 @@ fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), St
     }
     if job.batch > job.depth || job.batch_complete > job.depth {
         warnings.push(format!(
-            "job {}: a batch is not larger than iodepth, {}",
+            "job {}: a batch cannot be larger than iodepth, {}",
             job.name, job.depth
         ));
         job.batch = job.batch.min(job.depth);

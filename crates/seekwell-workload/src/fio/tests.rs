@@ -134,27 +134,24 @@ fn what_is_wrong_is_named_with_its_line() {
     for (text, words) in [
         (
             "[a]\nsize=1m\nfrobnicate=3\n",
-            "a/test.fio, line 3: the option `frobnicate` is not known here",
+            "a/test.fio, line 3: the option `frobnicate` is not supported",
         ),
-        (
-            "rw=read\n",
-            "line 1: `rw=read` stands before the first section",
-        ),
+        ("rw=read\n", "line 1: `rw=read` is before the first section"),
         (
             "[a]\nrw=trimread\nsize=1m\n",
             "line 2: rw=trimread: one of read",
         ),
         (
             "[a]\nrw=randread:0\nsize=1m\n",
-            "behind the colon stands a number of calls",
+            "after the colon, give a number of calls",
         ),
         (
             "[a]\nrw=read:many\nsize=1m\n",
-            "behind the colon stands a number of bytes",
+            "after the colon, give a number of bytes",
         ),
         (
             "[a]\nrw=read:1k\nsize=1m\ndirect=1\n",
-            "what is left out must be a multiple of 4096",
+            "the skipped bytes must be a multiple of 4096",
         ),
         (
             "[a]\nrw=randread:8\nsize=1m\nrw_sequencer=backwards\n",
@@ -166,9 +163,9 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (
             "[a]\nfilename=/dev/x\n[b]\nsize=1m\n",
-            "line 3: job b: filename=/dev/NAME here and files in another job",
+            "line 3: job b: this job uses filename=/dev/NAME and another job uses files",
         ),
-        ("[a]\nfilename=/dev/x:/dev/y\n", "a run has one device"),
+        ("[a]\nfilename=/dev/x:/dev/y\n", "a run has only one device"),
         ("[a]\nsize=1m\nbssplit=4k/60:8k/50\n", "together 100"),
         ("[a]\nsize=1m\nbssplit=4k/60:8k/30\n", "together 100"),
         ("[a]\nsize=1m\nbs=4k,4k,4k,4k\n", "at most three lists"),
@@ -200,14 +197,20 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         ("[a]\nsize=1m\niodepth_batch=0\n", "not a number of 1..4096"),
         ("[a]\nrw=read\n", "line 1: job a: size is missing"),
-        ("[a]\nbs=3\nsize=1m\n", "a block is 512 bytes to 1 GiB"),
-        ("[a]\nsize=1m\nfilename=/etc/passwd\n", "one plain name"),
-        ("[a]\nsize=1m\nfilename=..\n", "one plain name"),
+        (
+            "[a]\nbs=3\nsize=1m\n",
+            "a block must have 512 bytes to 1 GiB",
+        ),
+        (
+            "[a]\nsize=1m\nfilename=/etc/passwd\n",
+            "must be a plain name",
+        ),
+        ("[a]\nsize=1m\nfilename=..\n", "must be a plain name"),
         ("[a]\nsize=${NOPE}\n", "the variable NOPE is not set"),
         ("[a]\nsize=1m\ntime_based\n", "time_based needs runtime"),
         ("[a]\nsize=1m\ndirect=1\nbs=1000\n", "multiples of 4096"),
-        ("[a\n", "is no section"),
-        ("", "there is no job"),
+        ("[a\n", "is not a section"),
+        ("", "the file has no job"),
         (
             "[a]\nsize=1m\nread_iolog=x\n",
             "seekwell replay FILE --mode",
@@ -217,7 +220,7 @@ fn what_is_wrong_is_named_with_its_line() {
             "line 2: include b.fio: put the text of b.fio here",
         ),
         ("[a]\nsize=99999999999t\n", "not a size"),
-        ("[a]\nsize=1k\n", "holds no block of 4096"),
+        ("[a]\nsize=1k\n", "is less than one block of 4096"),
     ] {
         let e = refused(text);
         assert!(e.contains(words), "{text:?}: {e}");

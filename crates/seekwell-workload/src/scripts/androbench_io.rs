@@ -18,21 +18,16 @@ use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 pub const WORKLOAD: Workload = Workload {
     name: "androbench-io",
     summary: "sequential and random read and write of a phone benchmark, direct",
-    metric: "MB/s (sequential; of 1048576 bytes, as its sizes are), IOPS (random), higher is better",
-    stresses: "the device, one request of each thread at a time",
+    metric: "MB/s (sequential; 1 MB is 1048576 bytes), IOPS (random), higher is better",
+    stresses: "the device, with one request per thread at a time",
     source: "AndroBench 3.4 (Kim and Kim, 2012), default settings",
     params: &[
-        param(
-            "size",
-            Kind::Bytes(4096, 1 << 44),
-            "32MiB",
-            "bytes that are read",
-        ),
+        param("size", Kind::Bytes(4096, 1 << 44), "32MiB", "bytes to read"),
         param(
             "write_size",
             Kind::Bytes(4096, 1 << 44),
             "32MiB",
-            "bytes that are written, from the front of the same file",
+            "bytes to write, from the start of the same file",
         ),
         param(
             "sequential",
@@ -50,13 +45,13 @@ pub const WORKLOAD: Workload = Workload {
             "calls",
             Kind::Count(0, 1_000_000_000),
             "0",
-            "random calls of a phase; 0: as many as fill the size",
+            "random calls per phase; 0: as many as the size needs",
         ),
         param(
             "write",
             Kind::Choice(&["direct", "dsync", "sync"]),
             "direct",
-            "how the file is opened for writing: past the cache, or also O_DSYNC or O_SYNC",
+            "open flags for writing: O_DIRECT, or also O_DSYNC or O_SYNC",
         ),
         param(
             "threads",
@@ -83,12 +78,12 @@ pub const WORKLOAD: Workload = Workload {
         ),
         profile(
             "v5-threads",
-            "the same with the eight threads one can choose",
+            "as v5, with the eight threads that can be selected",
             V5_THREADS,
         ),
         profile(
             "anandtech",
-            "100 MB files: the defaults were found too small to be repeatable",
+            "100 MB files, because the defaults are too small for repeatable results",
             &[("size", "100m"), ("write_size", "100m")],
         ),
     ],

@@ -19,8 +19,9 @@ use seekwell_core::{Access, NSEC_PER_SEC, Nanos, OpenFlags};
 pub const WORKLOAD: Workload = Workload {
     name: "app-start",
     summary: "start an application while other tasks read and write",
-    metric: "seconds of a start, mean, lower is better",
-    stresses: "a chain of small dependent reads against bulk load: idling, read preference, raising",
+    metric: "mean seconds per start, lower is better",
+    stresses: "a chain of small dependent reads against bulk load: idling, read preference, weight \
+               raising",
     source: "after the start-up tests published with BFQ (file list and sizes are estimates)",
     params: &[
         param("starts", Kind::Count(1, 10_000), "5", "starts, each cold"),
@@ -35,13 +36,13 @@ pub const WORKLOAD: Workload = Workload {
             "readers",
             Kind::Count(0, 1024),
             "2",
-            "sequential readers beside it",
+            "sequential readers at the same time",
         ),
         param(
             "writers",
             Kind::Count(0, 1024),
             "2",
-            "sequential writers beside it",
+            "sequential writers at the same time",
         ),
         param(
             "bulk",
@@ -69,7 +70,7 @@ pub const WORKLOAD: Workload = Workload {
         ),
         profile(
             "idle",
-            "nothing beside it",
+            "no other load",
             &[("readers", "0"), ("writers", "0")],
         ),
     ],

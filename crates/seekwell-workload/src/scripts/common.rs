@@ -53,7 +53,7 @@ pub async fn hold<M: Machine>(m: &mut M, bytes: u64, name: &str) -> Outcome {
     m.hold_memory(bytes).await.doing(|| {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(
-            "hold {} MiB for {name} of the {} MiB that the machine has for programs and caches",
+            "reserve {} MiB for {name} of the {} MiB that the machine has for programs and caches",
             mib(bytes),
             mib(cache)
         )

@@ -18,7 +18,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "compile",
     summary: "a timed build (Linux kernel, PHP)",
     metric: "seconds, lower is better",
-    stresses: "CPU; the disk sees 2 to 4 MB/s of writeback (a null test unless cold)",
+    stresses: "CPU; the disk has 2 to 4 MB/s of writeback (no effect expected unless cold)",
     source: "Linux 3.1 defconfig and PHP 5.2.9, make -j; pts/build-linux-kernel-1.3.0, pts/build-php-1.3.0",
     params: &[
         param(
@@ -37,13 +37,14 @@ pub const WORKLOAD: Workload = Workload {
             "cpu",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
             "300ms",
-            "CPU time of a file, mean of a lognormal law; as 2 cores took 329 s for the kernel",
+            "CPU time per file, mean of a lognormal distribution; from 329 s for the kernel on 2 \
+             cores",
         ),
         param(
             "headers",
             Kind::Count(0, 1_000_000),
             "2000",
-            "headers of the project; a file reads 50 to 200",
+            "headers of the project; each file reads 50 to 200 of them",
         ),
         param("cold", Kind::Flag, "no", "drop the caches first"),
     ],

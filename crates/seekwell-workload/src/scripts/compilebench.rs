@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "compilebench",
-    summary: "create kernel trees, compile them, read and remove them",
+    summary: "create, compile, read and remove kernel trees",
     metric: "MB/s (MiB) of creating, compiling and reading, seconds of removing; means over trees",
     stresses: "throttled writers of many small files; metadata reads against writeback; cold trees",
     source: "compilebench 0.6 -i 10 --makej; pts/compilebench-1.0.0",
@@ -69,7 +69,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "60us",
-            "CPU time of a file beyond its system calls",
+            "CPU time per file in addition to its system calls",
         ),
         param(
             "sync",
@@ -81,8 +81,8 @@ pub const WORKLOAD: Workload = Workload {
             "between",
             Kind::Choice(&["sync", "drop", "nothing"]),
             "sync",
-            "between phases, untimed: sync; after compiling also drop caches, as root's does; \
-             nothing (-n)",
+            "untimed work between phases: sync; also drop caches after compiling, as the original \
+             does as root; or nothing (-n)",
         ),
     ],
     profiles: &[],

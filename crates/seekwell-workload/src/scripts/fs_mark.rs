@@ -62,7 +62,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "0",
-            "CPU time of a file beyond its system calls",
+            "CPU time per file in addition to its system calls",
         ),
     ],
     profiles: &[
@@ -90,7 +90,7 @@ pub const WORKLOAD: Workload = Workload {
     },
     check: |p| {
         if p.int("dirs") == 1 {
-            return Err("dirs must be at least 2, as -D must, or 0 for none".into());
+            return Err("dirs must be at least 2 (as for -D), or 0 for none".into());
         }
         Ok(())
     },

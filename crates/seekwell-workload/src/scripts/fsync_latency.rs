@@ -15,10 +15,10 @@ use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 /// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "fsync-latency",
-    summary: "append and fsync while others fill the page cache",
-    metric: "ms of an fsync, mean, lower is better; 99th percentile and writers' MB/s beside it",
-    stresses: "sync writes, journal and flushes behind writeback",
-    source: "the case of the complaints about ext3 and ext4 under load",
+    summary: "append and fsync while other tasks fill the page cache",
+    metric: "mean ms per fsync, lower is better; also 99th percentile and writers' MB/s",
+    stresses: "sync writes, journal and flushes that wait for writeback",
+    source: "a common complaint about ext3 and ext4 under load",
     params: &[
         param(
             "seconds",

@@ -28,7 +28,12 @@ pub const WORKLOAD: Workload = Workload {
             "3s",
             "how long",
         ),
-        param("direct", Kind::Flag, "no", "past the page cache (--direct)"),
+        param(
+            "direct",
+            Kind::Flag,
+            "no",
+            "without the page cache (--direct)",
+        ),
         param(
             "settle",
             Kind::Time(0, 60 * NSEC_PER_SEC),
@@ -85,7 +90,7 @@ async fn read<M: Machine>(m: &mut M, p: &Params, fd: Fd, size: u64, off: &mut u6
         let n = n.doing(|| format!("read {CALL} bytes at {off} of the device"))?;
         if n < CALL {
             return Err(Fail {
-                what: format!("read {CALL} bytes at {off} of the device: it ends there"),
+                what: format!("read {CALL} bytes at {off} of the device: the device ends there"),
                 errno: Errno::EIO,
             });
         }

@@ -15,10 +15,10 @@ use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 /// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "interactive",
-    summary: "a thinking reader against bulk writers",
-    metric: "ms of a read, mean, lower is better; 99th percentile and writers' MB/s beside it",
-    stresses: "a lone synchronous read behind a full queue of writeback",
-    source: "the case that asynchronous limits, read expiry and idling were made for",
+    summary: "an interactive reader against bulk writers",
+    metric: "mean ms per read, lower is better; also 99th percentile and writers' MB/s",
+    stresses: "a single synchronous read that waits for a full queue of writeback",
+    source: "the situation for which asynchronous limits, read expiry and idling were designed",
     params: &[
         param(
             "seconds",
@@ -54,7 +54,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[profile(
         "alone",
-        "no writer: the device's own latency",
+        "no writers: the latency of the device alone",
         &[("writers", "0")],
     )],
     needs: Needs::Directory,

@@ -38,7 +38,7 @@ pub const WORKLOAD: Workload = Workload {
             "test",
             Kind::Choice(&["write", "read"]),
             "write",
-            "what the metric is of: -i0, or -i0 -i1",
+            "test that gives the metric: -i0, or -i0 -i1",
         ),
         param(
             "flush",
@@ -151,7 +151,7 @@ impl Job {
             m.op_end(op, u64::from(n));
             if n == 0 {
                 // The file was truncated by another program.
-                let what = format!("read {record} bytes at {off} of {path}: it ends there");
+                let what = format!("read {record} bytes at {off} of {path}: the file ends there");
                 return Err(Fail {
                     what,
                     errno: Errno::EIO,

@@ -24,7 +24,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "mysql-scan",
     summary: "count the rows of a 13 GB partition, cold",
     metric: "MiB/s, higher is better",
-    stresses: "a sequential reader that is interrupted: idling, anticipation",
+    stresses: "an interrupted sequential reader: idling, anticipation",
     source: "a published scan of 2008 (MySQL 5.1, SATA disk)",
     params: &[
         param(
@@ -43,7 +43,7 @@ pub const WORKLOAD: Workload = Workload {
             "order",
             Kind::Choice(&["sequential", "pieces"]),
             "pieces",
-            "how the table lies in its file",
+            "fragmentation of the table in its file",
         ),
         param(
             "piece",
@@ -55,19 +55,20 @@ pub const WORKLOAD: Workload = Workload {
             "intruder",
             Kind::Count(0, 10_000),
             "22",
-            "small reads a second of another context; 0: none",
+            "small reads per second by another context; 0: none",
         ),
         param(
             "thinks",
             Kind::Flag,
             "no",
-            "the intruder waits that long after each read, as one thread does; else it keeps its rate",
+            "the intruder pauses after each read, like a single thread; otherwise it keeps its \
+             rate",
         ),
         param(
             "direct",
             Kind::Flag,
             "no",
-            "past the page cache (innodb_flush_method=O_DIRECT)",
+            "without the page cache (innodb_flush_method=O_DIRECT)",
         ),
         param(
             "cpu",
@@ -79,7 +80,7 @@ pub const WORKLOAD: Workload = Workload {
     profiles: &[
         profile(
             "published",
-            "pieces and an intruder, as the figures suggest",
+            "pieces and an intruder, as the published figures suggest",
             &[],
         ),
         profile("single", "one stream: no scheduler can matter", SINGLE),

@@ -23,7 +23,8 @@ pub const WORKLOAD: Workload = Workload {
     name: "postmark",
     summary: "small-file transactions of a mail server",
     metric: "transactions/s over whole seconds, higher is better",
-    stresses: "CPU and page cache; the disk sees journal commits only (a null test) unless synced",
+    stresses: "CPU and page cache; the disk has only journal commits (no effect expected) unless \
+               synced",
     source: "PostMark 1.51; pts/postmark-1.0.0",
     params: &[
         param(
@@ -48,25 +49,26 @@ pub const WORKLOAD: Workload = Workload {
             "high",
             Kind::Bytes(2, 1 << 40),
             "524288",
-            "size no file reaches (set size)",
+            "upper bound of file sizes, exclusive (set size)",
         ),
         param(
             "seed",
             Kind::Count(0, u64::MAX),
             "42",
-            "of the sequence of operations (set seed)",
+            "seed of the sequence of operations (set seed)",
         ),
         param(
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "50us",
-            "CPU time of a transaction beyond its system calls",
+            "CPU time per transaction in addition to its system calls",
         ),
         param(
             "sync",
             Kind::Count(0, 100_000_000),
             "0",
-            "sync after so many transactions, within the time, and before it; 0: never, as the original",
+            "sync before the measured time and after this many transactions; 0: never, as in the \
+             original",
         ),
     ],
     profiles: &[profile(

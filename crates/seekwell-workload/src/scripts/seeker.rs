@@ -18,8 +18,8 @@ use seekwell_core::{NSEC_PER_SEC, Nanos};
 pub const WORKLOAD: Workload = Workload {
     name: "seeker",
     summary: "random 512-byte reads of the raw device, one at a time",
-    metric: "seeks/s, whole, higher is better; ms of a seek beside it",
-    stresses: "a lone synchronous reader: device latency, CPU per request, idling",
+    metric: "whole seeks/s, higher is better; also ms per seek",
+    stresses: "a single synchronous reader: device latency, CPU per request, idling",
     source: "seeker 2.0 (linuxinsight.com, 2007); threads as in 3.0",
     params: &[
         param(
@@ -33,7 +33,7 @@ pub const WORKLOAD: Workload = Workload {
             "direct",
             Kind::Flag,
             "no",
-            "4 KiB past the page cache instead",
+            "read 4 KiB with O_DIRECT instead",
         ),
         param(
             "think",

@@ -18,9 +18,9 @@ use seekwell_core::{Instant, IoPrio, NSEC_PER_SEC, Nanos, OpenFlags};
 pub const WORKLOAD: Workload = Workload {
     name: "streams",
     summary: "N sequential streams at once",
-    metric: "MB/s (MiB) of all, higher is better; Jain's fairness index beside it",
+    metric: "total MB/s (MiB), higher is better; also Jain's fairness index",
     stresses: "seeks between streams: idling and slices against strict order; shares by priority",
-    source: "the case slices were made for (CFQ, BFQ, anticipatory)",
+    source: "the situation for which time slices were designed (CFQ, BFQ, anticipatory)",
     params: &[
         param("streams", Kind::Count(1, 1024), "4", "tasks, one file each"),
         param(
@@ -41,7 +41,7 @@ pub const WORKLOAD: Workload = Workload {
             "64KiB",
             "bytes of a call",
         ),
-        param("direct", Kind::Flag, "no", "past the page cache"),
+        param("direct", Kind::Flag, "no", "without the page cache"),
         param(
             "think",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
@@ -63,7 +63,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[profile(
         "one",
-        "a lone stream: no scheduler can matter",
+        "a single stream: the scheduler should have no effect",
         &[("streams", "1")],
     )],
     needs: Needs::Directory,

@@ -18,7 +18,8 @@ use seekwell_core::{Instant, OpenFlags};
 pub const WORKLOAD: Workload = Workload {
     name: "tiobench",
     summary: "random writes by threads, one file each, synced at the end",
-    metric: "MB/s (MiB) of the random writes, higher is better; that of laying out beside it",
+    metric: "MB/s (MiB) of the random writes, higher is better; also of the sequential writes \
+             before",
     stresses: "sorting across submitters: concurrent fsyncs, each a sparse sweep over its file",
     source: "tiobench 0.3.3 (tiotest -k3 -k2); pts/tiobench-1.1.0",
     params: &[

@@ -19,7 +19,7 @@ pub const WORKLOAD: Workload = Workload {
     name: "web",
     summary: "serve a static page (apache, nginx)",
     metric: "requests/s, higher is better",
-    stresses: "CPU; the disk sees a log of a few hundred kB/s (a null test)",
+    stresses: "CPU; the disk has only a log of a few hundred kB/s (no effect expected)",
     source: "apache 2.2.21 and nginx 1.0.11 under ab -c 100; pts/apache-1.4.0, pts/nginx-1.1.0",
     params: &[
         param(
@@ -38,19 +38,19 @@ pub const WORKLOAD: Workload = Workload {
             "cpu",
             Kind::Time(0, NSEC_PER_SEC),
             "102us",
-            "CPU time of the server for a request beyond its five system calls",
+            "CPU time of the server per request in addition to its five system calls",
         ),
         param(
             "connections",
             Kind::Count(1, 4096),
             "100",
-            "requests under way (ab -c)",
+            "concurrent requests (ab -c)",
         ),
         param(
             "client",
             Kind::Time(0, NSEC_PER_SEC),
             "70us",
-            "CPU time of ab for a request; it is one thread, whatever is under way",
+            "CPU time of ab per request; ab has one thread for all connections",
         ),
         param("page", Kind::Bytes(1, 1 << 30), "3064", "bytes of the page"),
         param("line", Kind::Bytes(1, 1 << 20), "85", "bytes of a log line"),
@@ -58,12 +58,12 @@ pub const WORKLOAD: Workload = Workload {
     profiles: &[
         profile(
             "apache",
-            "prefork; with the client 88 us of 2 cores a request, 11300/s",
+            "prefork; with the client 88 us of 2 cores per request, 11300/s",
             &[],
         ),
         profile(
             "nginx",
-            "one worker; with its calls 70 us a request, as long as the client takes",
+            "one worker; with its calls 70 us per request, as long as the client takes",
             NGINX,
         ),
     ],

@@ -2,8 +2,8 @@
 
 seekwell_core::rules! {
     HELD: "over-io-latency-depth", "__blkcg_iolatency_throttle",
-        "A task sleeps while its cgroup has as many bios under way as are left to it for the sake \
-         of a sibling that misses its target.";
+        "A task sleeps while its cgroup has as many bios in progress as its depth allows; the \
+         depth was reduced for a sibling that misses its target.";
     LET_GO: "io-latency-depth-goes", "iolat_acquire_inflight",
-        "Those that sleep go, in their order, when bios of their cgroup complete or its depth rises.";
+        "Sleepers continue, in their order, when bios of their cgroup complete or its depth rises.";
 }

@@ -2,9 +2,9 @@
 
 seekwell_core::rules! {
     OVER: "over-io-max", "tg_may_dispatch",
-        "A bio that its cgroup's limit does not let through in this slice of 100 ms is put aside; \
-         its submitter goes on.";
+        "A bio that exceeds its cgroup's limit in this slice of 100 ms is held; its submitter \
+         continues.";
     SENT_UP: "within-io-max", "throtl_pending_timer_fn",
-        "When time has let enough through again, up to six reads and then two writes of a cgroup \
-         go, in their order, from a worker.";
+        "When the limit allows it, a worker issues up to six reads and then two writes of a \
+         cgroup, in their order.";
 }

@@ -78,7 +78,7 @@ impl<B: BioSink> Parity<B> {
             return Err(ParamError::new(
                 "members",
                 format!("parity covers at most 64 members, not {n}"),
-                "stripe over several arrays",
+                "use several smaller arrays and stripe over them",
             ));
         }
         let flags = super::failures(failed, n)?;
@@ -87,21 +87,18 @@ impl<B: BioSink> Parity<B> {
             return Err(ParamError::new(
                 "failed",
                 format!(
-                    "{} outlives {} failures, not {}",
+                    "{} survives {} failures, not {}",
                     level.text(),
                     level.parities(),
                     Set::count_ones(failed)
                 ),
-                "let fewer fail",
+                "let fewer members fail",
             ));
         }
         if options.stripe_cache < 16 {
             return Err(ParamError::new(
                 "stripe_cache",
-                format!(
-                    "{} stripe heads are too few to work with",
-                    options.stripe_cache
-                ),
+                format!("{} stripe heads are not enough", options.stripe_cache),
                 "give stripe_cache=17 or more, as md does",
             ));
         }

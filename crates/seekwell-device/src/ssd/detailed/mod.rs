@@ -199,7 +199,7 @@ pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     if q.pages < u64::from(p.units) * u64::from(q.block) {
         return Err(ParamError::new(
             "scale",
-            format!("1/{scale} of the capacity is less than one block a unit"),
+            format!("1/{scale} of the capacity is less than one block per unit"),
             "give a smaller scale",
         ));
     }
@@ -479,7 +479,10 @@ impl Device for DetailedSsd {
             self.wear.suspensions,
         );
         if self.scale > 1 && u64::from(self.map.blocks) < UNIT_BLOCKS / 2 {
-            let _ = write!(out, "; so few that write amplification is too low");
+            let _ = write!(
+                out,
+                "; these are so few that write amplification is too low"
+            );
         }
         if self.slc_limit > 0 {
             let _ = write!(

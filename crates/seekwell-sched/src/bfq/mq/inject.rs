@@ -124,7 +124,7 @@ impl Bfq {
         let limit = x.inject_limit;
         cx.why(rules::INJECT_LIMIT, || {
             self.core.of(q).says(format!(
-                "served in {} us: {{who}} bears {limit} injected",
+                "served in {} us: {{who}} tolerates {limit} injected",
                 t / 1000
             ))
         });

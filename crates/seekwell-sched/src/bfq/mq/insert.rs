@@ -78,7 +78,9 @@ impl Bfq {
         if softrt && self.totally_seeky(q) {
             if self.queue(q).wr_switch_j + self.wr_duration_j() < cx.jiffies() {
                 cx.why(rules::SEEKY_LOWERED, || {
-                    self.core.of(q).says("{who} seeks, and is raised no more")
+                    self.core
+                        .of(q)
+                        .says("{who} only seeks: its weight is not raised any longer")
                 });
                 self.end_wr(cx, q);
             } else {

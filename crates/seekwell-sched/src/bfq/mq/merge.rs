@@ -132,7 +132,7 @@ impl Bfq {
             self.core
                 .of(q)
                 .and(self.core.of(into).task)
-                .says("{who} joins {other} for good")
+                .says("{who} joins {other} permanently")
         });
         self.mark_stable(ioc, into);
         self.queue_mut(q).owner = Some(ioc);

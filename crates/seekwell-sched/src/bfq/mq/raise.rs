@@ -58,7 +58,9 @@ impl Bfq {
             self.queue_mut(q).wr_max_j = duration;
         } else if in_burst {
             cx.why(rules::RAISING_REVOKED, || {
-                self.core.of(q).says("{who} of a burst is raised no more")
+                self.core
+                    .of(q)
+                    .says("{who} is part of a burst: its weight is not raised any longer")
             });
             self.core.set_coeff(q, 1);
         } else if soft_rt {
@@ -118,7 +120,7 @@ impl Bfq {
             let x = self.queue(q);
             if self.core.raised(q) && x.wr_max_j != rt && x.own.service_from_wr > WR_SERVICE {
                 cx.why(rules::ENOUGH_SERVICE, || {
-                    self.core.of(q).says("{who} had enough raised service")
+                    self.core.of(q).says("{who} has used its raised service")
                 });
                 self.end_wr(cx, q);
             }

@@ -48,7 +48,8 @@ pub const TUNABLES: &[Tunable] = &[
         "KiB",
         "16384",
         (0, INT_MAX),
-        "How far behind the head a request still counts as near (twice this, in sectors).",
+        "Largest distance behind the head at which a request still counts as near (twice this, in \
+         sectors).",
     ),
     tunable(
         "back_seek_penalty",
@@ -64,7 +65,7 @@ pub const TUNABLES: &[Tunable] = &[
         "ms",
         "8",
         (0, INT_MAX),
-        "How long the device is kept idle for a queue that will soon send more. 0: never (but for \
+        "How long the device idles for a queue that will soon send more. 0: never (except with \
          strict_guarantees); less fairness, better use of fast devices.",
     ),
     tunable(
@@ -81,8 +82,8 @@ pub const TUNABLES: &[Tunable] = &[
         "sectors",
         "0",
         (0, INT_MAX),
-        "Most sectors of a slot; 0: from the measured peak rate. Larger: throughput; smaller: \
-         latency.",
+        "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
+         throughput; smaller: latency.",
     ),
     tunable(
         "timeout_sync",

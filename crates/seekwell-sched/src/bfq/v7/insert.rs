@@ -137,7 +137,9 @@ impl BfqSq {
             self.queue_mut(q).wr_max_j = self.wr_duration_j();
         } else if excluded || (self.queue(q).wr_max_j == rt && !soft_rt) {
             cx.why(rules::RAISING_REVOKED, || {
-                self.core.of(q).says("{who} is raised no more")
+                self.core
+                    .of(q)
+                    .says("the weight of {who} is not raised any longer")
             });
             self.core.set_coeff(q, 1);
         } else if self.queue(q).last_wr_j + self.queue(q).wr_max_j < j + rt && soft_rt {

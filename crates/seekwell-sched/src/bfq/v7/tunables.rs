@@ -50,7 +50,8 @@ const COMMON: [Tunable; 18] = [
         "KiB",
         "16384",
         0,
-        "How far behind the head a request still counts as near (twice this, in sectors).",
+        "Largest distance behind the head at which a request still counts as near (twice this, in \
+         sectors).",
     ),
     tunable(
         "back_seek_penalty",
@@ -66,8 +67,8 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "8",
         0,
-        "How long the device is kept idle for a queue that will soon send more. 0: never; less \
-         fairness, better use of fast devices.",
+        "How long the device idles for a queue that will soon send more. 0: never; less fairness, \
+         better use of fast devices.",
     ),
     tunable(
         "max_budget",
@@ -75,8 +76,8 @@ const COMMON: [Tunable; 18] = [
         "sectors",
         "0",
         0,
-        "Most sectors of a slot; 0: from the measured peak rate. Larger: throughput; smaller: \
-         latency.",
+        "Largest number of sectors in a slot; 0: computed from the measured peak rate. Larger: \
+         throughput; smaller: latency.",
     ),
     tunable(
         "max_budget_async_rq",
@@ -124,7 +125,8 @@ const COMMON: [Tunable; 18] = [
         "ms",
         "0 (computed)",
         0,
-        "Longest raising; 0: computed from the device's speed. Reads back what is in force.",
+        "Longest raising period; 0: computed from the device's speed. Reading it gives the value \
+         in force.",
     ),
     tunable(
         "wr_rt_max_time",

@@ -89,7 +89,7 @@ impl Cfq18 {
             .find(&self.flat.queue(q).held.sorted, start)
         {
             cx.why(rules::ALIAS_EVICTED, || {
-                About::rq(RqId(alias)).says("a second request at its start sector sends it off")
+                About::rq(RqId(alias)).says("a second request with its start sector dispatches it")
             });
             self.move_request(cx, RqId(alias));
         }
@@ -180,7 +180,7 @@ impl Scheduler for Cfq18 {
                 && cx.armed(IDLE_TIMER)
             {
                 cx.why(rules::AWAITED_WRITES, || {
-                    About::rq(rq).says("{who}, who was waited for, writes: no more idling")
+                    About::rq(rq).says("{who}, the awaited process, writes: the idle wait ends")
                 });
                 cx.disarm(IDLE_TIMER);
                 self.expire(cx, a, false);

@@ -115,7 +115,7 @@ impl Cfq24 {
             .find(&self.flat.queue(q).held.sorted, start)
         {
             cx.why(rules::ALIAS_EVICTED, || {
-                About::rq(RqId(alias)).says("a second request at its start sector sends it off")
+                About::rq(RqId(alias)).says("a second request with its start sector dispatches it")
             });
             self.move_request(cx, RqId(alias));
         }

@@ -113,7 +113,7 @@ fn note_missing(inputs: &[Input], notes: &mut Notes) {
         && beside.len() > 1
     {
         notes.say(format!(
-            "{}: what CPU {cpu} recorded, of {} CPUs: {base} names all of them",
+            "{}: only the records of CPU {cpu} of {} CPUs; use {base} for all of them",
             first.name(),
             beside.len()
         ));
@@ -125,7 +125,7 @@ fn note_missing(inputs: &[Input], notes: &mut Notes) {
         let shown = missing.iter().take(LISTED).cloned().collect::<Vec<_>>();
         let more = if missing.len() > LISTED { ", ..." } else { "" };
         notes.say(format!(
-            "{base}: no file of CPU {}{more} of 0 to {last}: what was recorded there is missing",
+            "{base}: no file of CPU {}{more} of 0 to {last}: the records of these CPUs are missing",
             shown.join(", ")
         ));
     }
@@ -154,7 +154,7 @@ impl Stream {
                 ErrorKind::Broken,
                 place,
                 "does not begin with blktrace's magic number",
-                "name its true format, or leave the format out to have it detected",
+                "name the correct format, or omit it for automatic detection",
             ));
         };
         if version != VERSION {

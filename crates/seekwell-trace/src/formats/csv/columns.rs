@@ -154,7 +154,7 @@ impl Columns {
                 ));
             };
             if columns.iter().any(|c| c.twin() == column.twin()) {
-                let what = format!("the column {name} says what another one says");
+                let what = format!("the column {name} has the same content as another column");
                 return Err((what, "remove one of them".to_owned()));
             }
             columns.push(column);

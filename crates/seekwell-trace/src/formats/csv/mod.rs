@@ -27,7 +27,7 @@ pub const HELP: &str = "A line of column names, then one record a line. Time: t_
 /// The entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "csv",
-    summary: "CSV with a header: Seekwell's own interchange, and lists written by hand",
+    summary: "CSV with a header: Seekwell's own exchange format, and hand-written lists",
     extensions: &["csv"],
     help: HELP,
     carries: Carries {

@@ -8,8 +8,8 @@ use crate::options::ReadOptions;
 use crate::reader::{NOTE_UNALIGNED, Source};
 use crate::record::Record;
 
-const CONTROLS: &str = "controls (exits, priorities, plugs ...), which only explain heeds, passed \
-                        over";
+const CONTROLS: &str = "control rows (exits, priorities, plugs ...) skipped; only `explain` uses \
+                        them";
 
 pub(super) struct CsvReader {
     input: Input,

@@ -136,7 +136,7 @@ impl IologReader {
                 ),
                 None => (
                     ErrorKind::UnknownFormat,
-                    format!("is no fio iolog: it begins with {text}"),
+                    format!("is not a fio iolog: it begins with {text}"),
                     format!("the first line should read \"fio version {version} iolog\""),
                 ),
             };
@@ -197,8 +197,8 @@ impl IologReader {
                 }
             }
             notes.say(format!(
-                "several files in a stream that cannot be looked through first: each gets {span} \
-                 sectors of address range, in order of appearance"
+                "several files in a stream that cannot be read twice: each gets an address range \
+                 of {span} sectors, in order of appearance"
             ));
         }
         let top = self
@@ -211,7 +211,8 @@ impl IologReader {
             span,
         };
         if range.base.saturating_add(span) > SECTOR_END_MAX {
-            let remedy = "save the trace to a file and name it: files are then measured first";
+            let remedy = "save the trace to a file and use that: the sizes of its files are then \
+                          known";
             return Err(self
                 .input
                 .error(ErrorKind::Range, place, "too many files", remedy));
@@ -250,7 +251,7 @@ impl IologReader {
             base = base.saturating_add(span);
             if base > SECTOR_END_MAX {
                 let remedy = "no device is that large: replay the files one by one";
-                let what = "the files laid one behind the other leave any device";
+                let what = "the files together exceed any device";
                 return Err(self
                     .input
                     .error(ErrorKind::Range, Place::File, what, remedy));
@@ -286,7 +287,8 @@ impl IologReader {
                 "offset {offset} lies beyond the file's {} sectors",
                 range.span
             );
-            let remedy = "save the trace to a file and name it: files are then measured first";
+            let remedy = "save the trace to a file and use that: the sizes of its files are then \
+                known";
             return Err(self.input.error(ErrorKind::Range, place, what, remedy));
         }
         if offset % SECTOR_BYTES != 0 || length % SECTOR_BYTES != 0 {
@@ -298,7 +300,7 @@ impl IologReader {
 
     fn too_late(&self) -> TraceError {
         let place = Place::Line(self.line);
-        let what = "the time lies beyond 584 years";
+        let what = "the time is above 584 years";
         self.input
             .error(ErrorKind::Range, place, what, "times are in microseconds")
     }

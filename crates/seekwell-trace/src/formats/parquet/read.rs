@@ -58,14 +58,15 @@ impl From<String> for Refused {
     fn from(what: String) -> Self {
         Refused {
             what,
-            remedy: "fetch or write the file again; one that was cut off holds nothing",
+            remedy: "fetch or write the file again; a truncated file contains no readable data",
         }
     }
 }
 
 /// Converts a panic of the library, which malicious files can cause, into an error.
 fn guarded<T, E: From<String>>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-    seekwell_files::guarded(read).unwrap_or_else(|| Err("it contradicts itself".to_owned().into()))
+    seekwell_files::guarded(read)
+        .unwrap_or_else(|| Err("the file is inconsistent".to_owned().into()))
 }
 
 /// The file itself if it is uncompressed; otherwise a copy of the data, because the table of
@@ -255,7 +256,7 @@ fn put(line: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<(), String> 
             line.extend_from_slice(text.as_bytes());
             Ok(())
         }
-        other => return Err(format!("{other} is neither number nor text")),
+        other => return Err(format!("{other} is neither a number nor a text")),
     };
     written.map_err(|e| e.to_string())
 }
@@ -271,7 +272,7 @@ impl Source for ParquetReader {
                 Err(what) => return Err(broken(&self.input, place, what.into())),
             }
             let row = self.columns.row(&self.line).map_err(|what| {
-                let remedy = "columns are as `seekwell formats csv` tells";
+                let remedy = "see `seekwell formats csv` for the columns";
                 self.input.error(ErrorKind::Broken, place, what, remedy)
             })?;
             notes.device(row.record.device);

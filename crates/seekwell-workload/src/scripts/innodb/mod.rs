@@ -72,19 +72,19 @@ pub const WORKLOAD: Workload = Workload {
             "record",
             Kind::Bytes(16, 64 << 10),
             "250",
-            "log of a change",
+            "log bytes per change",
         ),
         param(
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "500us",
-            "CPU time of a transaction beyond its system calls",
+            "CPU time per transaction in addition to its system calls",
         ),
         param(
             "innodb_buffer_pool_size",
             Kind::Bytes(1 << 20, 1 << 40),
             "128MiB",
-            "pages in memory, which the page cache has not; full at the start",
+            "buffer pool, which reduces the page cache; full at the start",
         ),
         param(
             "innodb_flush_log_at_trx_commit",
@@ -120,7 +120,7 @@ pub const WORKLOAD: Workload = Workload {
             "innodb_io_capacity",
             Kind::Count(100, 1_000_000),
             "200",
-            "pages a second that the cleaner writes where all are dirty",
+            "pages per second that the cleaner writes if all are dirty",
         ),
         param(
             "innodb_io_capacity_max",

@@ -42,7 +42,7 @@ use wal::Wal;
 /// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "pgbench",
-    summary: "TPC-B-like transactions on PostgreSQL, log, checkpoints and all",
+    summary: "TPC-B-like transactions on PostgreSQL, with log and checkpoints",
     metric: "transactions/s without connecting (tps excluding connections establishing), higher is better",
     stresses: "log flushes and random reads of many clients against bursts of page writes",
     source: "pgbench and PostgreSQL 8.4 to 9.5; pts/pgbench-1.4.0 and a published series on a DC S3700",
@@ -51,32 +51,32 @@ pub const WORKLOAD: Workload = Workload {
             "scale",
             Kind::Count(1, 100_000),
             "4",
-            "100000 accounts, about 15 MiB, each (-s)",
+            "scale factor: 100000 accounts, about 15 MiB, per unit (-s)",
         ),
         param("clients", Kind::Count(1, 1024), "2", "clients (-c)"),
         param(
             "transactions",
             Kind::Count(0, 1_000_000_000),
             "30000",
-            "of each client (-t); 0: by time",
+            "transactions per client (-t); 0: run for a time",
         ),
         param(
             "seconds",
             Kind::Time(0, 24 * 3600 * NSEC_PER_SEC),
             "0",
-            "how long (-T); 0: by transactions",
+            "duration (-T); 0: run a number of transactions",
         ),
         param(
             "mode",
             Kind::Choice(&["tpcb", "select"]),
             "tpcb",
-            "read-write, or the select alone (-S)",
+            "read-write transactions, or only the SELECT (-S)",
         ),
         param(
             "shared_buffers",
             Kind::Bytes(128 << 10, 1 << 40),
             "24MiB",
-            "buffers of the server: memory that the page cache has not",
+            "shared buffers of the server, which reduce the page cache",
         ),
         param(
             "wal_buffers",
@@ -88,7 +88,7 @@ pub const WORKLOAD: Workload = Workload {
             "segments",
             Kind::Count(1, 10_000),
             "8",
-            "16 MiB of log to a checkpoint (checkpoint_segments)",
+            "log segments of 16 MiB between checkpoints (checkpoint_segments)",
         ),
         param(
             "checkpoint_timeout",
@@ -106,13 +106,13 @@ pub const WORKLOAD: Workload = Workload {
             "full_page_writes",
             Kind::Flag,
             "yes",
-            "log a page whole at its first change after a checkpoint",
+            "log the whole page at its first change after a checkpoint",
         ),
         param(
             "record",
             Kind::Bytes(64, 1 << 20),
             "700",
-            "log of a transaction beside whole pages",
+            "log bytes per transaction, without whole pages",
         ),
         param(
             "jobs",
@@ -124,7 +124,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "45us",
-            "CPU time of a statement in the server beyond its system calls",
+            "CPU time per statement in the server, in addition to its system calls",
         ),
         param(
             "client_think",

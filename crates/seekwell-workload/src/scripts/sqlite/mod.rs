@@ -24,10 +24,10 @@ use tree::Table;
 /// The entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "sqlite",
-    summary: "SQLite insert, update and delete, one row a transaction",
+    summary: "SQLite insert, update and delete, one row per transaction",
     metric: "transactions/s of each kind, higher is better",
     stresses: "chains of syncs by one task: journal file, directory, database, with jbd2 in between",
-    source: "AndroBench 3.4 (Kim and Kim, 2012); calls as seen of SQLite 3.40.1",
+    source: "AndroBench 3.4 (Kim and Kim, 2012); calls as observed with SQLite 3.40.1",
     params: &[
         param(
             "transactions",
@@ -45,7 +45,7 @@ pub const WORKLOAD: Workload = Workload {
             "kinds",
             Kind::Choice(&["all", "insert", "update", "delete"]),
             "all",
-            "which kinds; rows that others would have made are made before",
+            "kinds of transactions; rows that they need are made beforehand",
         ),
         param("row", Kind::Bytes(8, 1000), "100", "bytes of text in a row"),
         param(
@@ -58,7 +58,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "1ms",
-            "CPU time of a transaction beyond its system calls",
+            "CPU time per transaction in addition to its system calls",
         ),
         param(
             "pause",
@@ -70,14 +70,14 @@ pub const WORKLOAD: Workload = Workload {
             "pause_before",
             Kind::Choice(&["each", "prepared"]),
             "each",
-            "which kinds: each, or those whose rows are there already (update, delete)",
+            "kinds before which to sleep: each, or only those on existing rows (update, delete)",
         ),
         param(
             "file_writes",
             Kind::Count(0, 10_000_000),
             "0",
-            "synchronous direct writes of 4 KiB to random places of a file, by the same task right \
-             before, as AndroBench's file test is",
+            "synchronous direct 4 KiB writes at random places of a file, made by the same task \
+             directly before, like AndroBench's file test",
         ),
         param(
             "services",
