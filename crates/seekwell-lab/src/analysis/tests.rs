@@ -400,7 +400,7 @@ fn the_printed_interval_is_the_one_that_decides() {
         .map(|(i, times)| {
             column(
                 *times,
-                0.03 * (i as f64 + 1.0) * if i % 2 == 0 { 1.0 } else { -1.0 },
+                0.015 * (i as f64 + 1.0) * if i % 2 == 0 { 1.0 } else { -1.0 },
             )
         })
         .collect();
