@@ -99,7 +99,6 @@ const FLOORS: &[(&str, u32)] = &[
     ("seekwell-host", 30),
     ("seekwell", 35),
     ("seekwell-lab", 40),
-    ("seekwell-lab", 40),
     ("seekwell-report", 50),
     ("seekwell-cli", 60),
     ("seekwell-python", 60),
@@ -118,6 +117,114 @@ fn dependencies_point_down_only() {
                 );
             }
         }
+    }
+}
+
+/// The table of crates: floor, name and the description of the manifest, the highest floor first.
+fn table_of_crates() -> String {
+    let manifest = |name: &str| {
+        let dir = match name {
+            "seekwell-python" => "python".to_owned(),
+            name => format!("crates/{name}"),
+        };
+        std::fs::read_to_string(root().join(dir).join("Cargo.toml")).expect(name)
+    };
+    let mut rows: Vec<&(&str, u32)> = FLOORS.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+    let mut out = "| floor | crate | content |\n|---|---|---|\n".to_owned();
+    for (name, floor) in rows {
+        let text = manifest(name);
+        let description = text
+            .lines()
+            .find_map(|l| l.strip_prefix("description = \""));
+        let description = description.expect(name).trim_end_matches('"');
+        out += &format!("| {floor} | `{name}` | {description} |\n");
+    }
+    out
+}
+
+/// `SEEKWELL_BLESS=1` writes the table into the page.
+#[test]
+fn contributing_lists_every_crate_with_its_floor() {
+    let path = root().join("CONTRIBUTING.md");
+    let page = std::fs::read_to_string(&path).expect("CONTRIBUTING.md");
+    let start = page.find("| floor | crate |").expect("a table of crates");
+    let end = start + page[start..].find("\n\n").expect("an end") + 1;
+    let table = table_of_crates();
+    if std::env::var_os("SEEKWELL_BLESS").is_some() {
+        let text = format!("{}{table}{}", &page[..start], &page[end..]);
+        std::fs::write(&path, text).expect("written");
+        return;
+    }
+    assert_eq!(&page[start..end], table, "run with SEEKWELL_BLESS=1");
+    let members = std::fs::read_dir(root().join("crates")).expect("crates");
+    let names = members
+        .flatten()
+        .map(|e| e.file_name().to_string_lossy().into_owned());
+    for name in names.filter(|n| n != "seekwell-bench") {
+        assert!(table.contains(&format!("`{name}`")), "{name} has no floor");
+    }
+}
+
+/// Private words, and the term of docs/glossary.md or the plain words that replace each.
+const PRIVATE: &[(&str, &str)] = &[
+    ("knows nothing", "null model"),
+    ("know nothing", "null model"),
+    ("andwriting", "the same requests under each scheduler"),
+    ("a sitting", "session"),
+    ("sittings of", "sessions"),
+    ("made anew", "made again"),
+    (" anew", "again"),
+    (" of late ", "recently"),
+    (" of late.", "recently"),
+    (" of late,", "recently"),
+    ("told of", "shown"),
+    ("who asks for", "the submitter"),
+    ("heeded", "applied"),
+    ("a page a ", "one page per"),
+    ("a row a ", "one row per"),
+    ("a line a ", "one line per"),
+    ("a section a ", "one section per"),
+];
+
+/// The glossary's terms are used in everything that people read: pages, help, messages, comments.
+#[test]
+fn private_words_are_not_used() {
+    let read = |name: &str| {
+        let rust = name.ends_with(".rs") && name.contains("/src/");
+        let page = name.ends_with(".md") || name.contains("/page/src/") || name.ends_with(".html");
+        rust || page
+    };
+    let mut bad = Vec::new();
+    let mut seen = 0;
+    for (name, text) in texts().iter().filter(|f| read(&f.0)) {
+        seen += 1;
+        for (i, line) in text.lines().enumerate() {
+            let found = PRIVATE.iter().filter(|p| line.contains(p.0));
+            bad.extend(found.map(|p| format!("{name}:{}: `{}`: write {}", i + 1, p.0, p.1)));
+        }
+    }
+    assert!(seen > 500, "the walk found the pages and sources");
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// The glossary defines the terms that replace private words.
+#[test]
+fn the_glossary_has_the_terms() {
+    let page = std::fs::read_to_string(root().join("docs/glossary.md")).expect("the glossary");
+    for term in [
+        "baseline",
+        "null model",
+        "confidence interval",
+        "effect size",
+        "held-out",
+        "sensitivity analysis",
+        "profile-guided optimisation",
+        "starvation",
+        "session",
+        "snapshot",
+    ] {
+        assert!(page.contains(&format!("*{term}*")), "{term}");
     }
 }
 

@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(all[KEPT - 1].again, Some(again));
         keeper.add(&mut all, vec![step(1000, Action::Why, "waits for another")]);
         keeper.add(&mut all, vec![step(1001, Action::Why, "waits")]);
-        assert_eq!(all.len(), KEPT + 2, "a row begins anew");
+        assert_eq!(all.len(), KEPT + 2, "a new row begins");
         // Events that are not reasons are all kept.
         for i in 0..10 {
             keeper.add(&mut all, vec![step(2000 + i, Action::Timer, "")]);

@@ -2,7 +2,7 @@
 //!
 //! Each scheduler is one file or folder, named as the kernel names the scheduler, and has an entry
 //! in [`registry`]. A scheduler has no clock, no thread and no I/O: all input comes through [`Cx`].
-//! A scheduler knows nothing about device models.
+//! Schedulers are independent of device models.
 
 pub mod admit;
 pub mod contract;

@@ -1,4 +1,4 @@
-//! Null models: the agreement of a policy that knows nothing about the scheduler.
+//! Null models: the agreement of a policy that is independent of the scheduler.
 
 use seekwell_core::{Nodes, RqId, Sector, Tree};
 use seekwell_sched::{Cx, Emit, Insert, Scheduler};

@@ -32,7 +32,7 @@ export interface Chart {
 }
 
 const drawn: [HTMLElement, () => void][] = [];
-/** All charts anew: the theme changed. */
+/** Draws all charts again after a change of theme. */
 export function redraw() {
   for (const [el, f] of drawn) if (el.isConnected) f();
   dispatchEvent(new Event('retheme'));

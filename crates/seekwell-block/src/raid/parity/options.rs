@@ -8,7 +8,7 @@ use seekwell_core::{Nanos, TaskId};
 pub struct ParityOptions {
     /// stripe_cache_size: number of heads, each with 4 KiB per member.
     pub stripe_cache: u32,
-    /// preread_bypass_threshold: how many times in a row a head without reads may pass one that
+    /// preread_bypass_threshold: how many times one after another a head without reads may pass one that
     /// needs reads.
     pub preread_bypass: u32,
     /// Use read-modify-write if reconstruction costs the same number of operations.

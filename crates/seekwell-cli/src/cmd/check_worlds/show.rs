@@ -37,7 +37,7 @@ pub fn text(c: &Checked) -> String {
         ("differ by", Align::Right),
         ("limit", Align::Right),
         ("", Align::Left),
-        ("knows nothing", Align::Right),
+        ("null model", Align::Right),
     ]);
     for row in &v.rows {
         let verdict = match row.agrees() {

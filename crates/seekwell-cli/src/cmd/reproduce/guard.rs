@@ -26,7 +26,7 @@ use std::path::PathBuf;
 
 /// Measured on a machine with two cores and other load, with an optimised build.
 const COST: &str = "What guards run is kept and carried (`make guards`), and counts only while the runs are \
-    those of today. Made anew it takes a processor 20 minutes for the fifty draws, 15 for each \
+    those of today. Running them again takes a processor 20 minutes for the fifty draws, 15 for each \
     constant alone, two for the order of the columns and one for the causes.";
 
 /// The result of a robustness check: as text and as data.

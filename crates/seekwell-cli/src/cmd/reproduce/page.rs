@@ -17,7 +17,7 @@ const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated wit
     one of these publications are fitted to a level, marked so, and scored apart. One of them is \
     not the same in both forms: what a file of blogbench costs a processor, fitted to one figure (noop, \
     Sandy Bridge), is 0.15 ms in the full form and 0.85 ms in the quick one. Every figure is \
-    here, good or bad. Beside ours stands what models score that know nothing.";
+    here, good or bad. The scores of null models stand beside ours.";
 
 const PLACED: &str = "Nobody published where files lay or when programs began. Files lie where first fit \
     puts them on a fresh file system, in the first group behind the root's, in every run \

@@ -118,7 +118,7 @@ pub fn at_boot(m: &Machine, d: &Device, planned: &[Kept]) -> Vec<Setter> {
         .into_iter()
         .filter(|s| !all.iter().any(|a| (&a.path, a.line) == (&s.path, s.line)))
         .map(|s| Setter {
-            only_if: Some(format!("udev is told of \"{later}\" for the disk")),
+            only_if: Some(format!("udev gets the event \"{later}\" for the disk")),
             ..s
         })
         .collect();

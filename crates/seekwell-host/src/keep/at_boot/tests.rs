@@ -195,7 +195,7 @@ fn a_planned_rule_is_seen_in_its_place() {
     let both = with(&t, &[kept("62-s.rules")]);
     assert_eq!(both[0], "/etc/udev/rules.d/62-s.rules:1 sets none");
     assert!(
-        both[1].contains("may set kyber (if udev is told of \"change\""),
+        both[1].contains("may set kyber (if udev gets the event \"change\""),
         "{both:?}"
     );
     // A program that a rule runs comes after all rules, whatever the file's name.
