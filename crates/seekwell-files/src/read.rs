@@ -62,7 +62,7 @@ pub enum ReadError {
     #[error("is {0}, not a file")]
     Kind(Kind),
     /// Larger than any valid file of its type; the limit in bytes.
-    #[error("holds more than {} KiB: it is something else", .0 / 1024)]
+    #[error("is larger than {} KiB: it is probably another kind of file", .0 / 1024)]
     Long(u64),
     /// Not UTF-8; the number of the first invalid line, from 1.
     #[error("line {0} is not text")]
@@ -127,7 +127,7 @@ mod tests {
         let words = |path: &Path, max| read_text(path, max).expect_err("refused").to_string();
         assert_eq!(
             words(&at("good"), 7),
-            "holds more than 0 KiB: it is something else"
+            "is larger than 0 KiB: it is probably another kind of file"
         );
         std::fs::write(at("bytes"), b"one\n\xff\n").expect("written");
         assert_eq!(words(&at("bytes"), 99), "line 2 is not text");

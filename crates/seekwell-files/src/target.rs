@@ -38,7 +38,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
         Err(_) if path.as_os_str().as_bytes().ends_with(b"/") => {
             return Err(refused(
                 io::ErrorKind::IsADirectory,
-                "a name that ends in `/` is a directory's",
+                "a name that ends in `/` is a directory",
             ));
         }
         _ => {}
@@ -62,7 +62,7 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
                 Kind::Directory => Err(io::ErrorKind::IsADirectory.into()),
                 Kind::BlockDevice => Err(refused(
                     io::ErrorKind::InvalidInput,
-                    "it is a block device, and what is on it would be lost; name a file",
+                    "it is a block device, whose contents would be lost; name a file",
                 )),
                 Kind::Socket => Err(refused(
                     io::ErrorKind::InvalidInput,

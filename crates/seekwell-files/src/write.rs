@@ -155,7 +155,9 @@ fn in_place(real: &Path) -> io::Result<File> {
         .open(real)?;
     match Kind::of(&file.metadata()?) {
         Kind::File => Ok(file),
-        kind => Err(io::Error::other(format!("it has become {kind} meanwhile"))),
+        kind => Err(io::Error::other(format!(
+            "it has changed to {kind} meanwhile"
+        ))),
     }
 }
 

@@ -209,7 +209,7 @@ fn a_scheduler_that_the_device_names_is_told() {
     };
     let r = run("raid0:members=2,scheduler=deadline");
     assert!(
-        r.warnings[0].contains("cfq has no queue here"),
+        r.warnings[0].contains("cfq is not used"),
         "{:?}",
         r.warnings
     );

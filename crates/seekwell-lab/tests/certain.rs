@@ -98,8 +98,8 @@ fn no_spread_in_a_few_blocks_is_no_certainty() {
     let cell = &told.cells[0];
     assert_eq!(cell.comparisons[0].verdict, Verdict::CannotTell);
     let words = &cell.comparisons[0].words;
-    assert_eq!(words, "20 % ahead in all 10 blocks; 20 would tell");
-    let said = "not decided, s1 leads: the same in all 10 blocks; about 20 would tell";
+    assert_eq!(words, "20 % ahead in all 10 blocks; 20 blocks would decide");
+    let said = "not decided, s1 leads: the same in all 10 blocks; about 20 blocks would decide";
     assert_eq!(cell.sentence, said);
     assert_eq!(told.groups[0].decision, "cannot_tell");
     assert_eq!(told.groups[0].at_most(), None, "nothing bounds it");

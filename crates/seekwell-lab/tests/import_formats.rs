@@ -88,7 +88,7 @@ fn composite_xml_gives_runs_of_machines_and_schedulers() {
     for said in [
         "order unknown",
         "not a number (nan)",
-        "MB/s says no direction",
+        "MB/s does not state a direction",
         "a series",
     ] {
         assert!(notes.contains(said), "{said}: {notes}");
@@ -371,7 +371,7 @@ fn errors_name_file_place_and_remedy() {
     let deep = "<a>".repeat(40);
     for (text, said) in [
         ("", "x: is empty"),
-        ("hello", "looks like none of the formats"),
+        ("hello", "matches none of the formats"),
         (
             "<!DOCTYPE x [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;\">]><PhoronixTestSuite>&b;\
              </PhoronixTestSuite>",
@@ -385,7 +385,7 @@ fn errors_name_file_place_and_remedy() {
         (&xml("<Result><Title>"), "x, line 1: is not well-formed"),
         (
             "<PhoronixTestSuite><Result>",
-            "ends inside <Result>: the file was cut off",
+            "ends inside <Result>: the file was truncated",
         ),
         (
             "<?xml version=\"1.0\" encoding=\"UTF-16\"?><PhoronixTestSuite></PhoronixTestSuite>",
@@ -398,7 +398,7 @@ fn errors_name_file_place_and_remedy() {
         ),
         (
             "{\"fio version\": \"fio-3\", \"jobs\": [",
-            "the file was cut off",
+            "the file was truncated",
         ),
         (
             "{\"fio version\": \"fio-3\"}",
@@ -431,7 +431,7 @@ fn errors_name_file_place_and_remedy() {
         ),
         (
             "scheduler,workload,run,value\nbfq,db,1,2\nbfq,db,1,3\n",
-            "line 3: run 1 of db is there twice",
+            "line 3: run 1 of db occurs twice",
         ),
         (
             "scheduler,workload,value,se,n\nbfq,db,1,-2,3\n",

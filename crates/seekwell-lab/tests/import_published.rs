@@ -230,7 +230,7 @@ fn whole_seconds_resolve_nothing() {
         assert_eq!(c.verdict, Verdict::CannotTell);
         let said = &c.words;
         assert!(
-            said.starts_with("cannot tell: it comes in steps of"),
+            said.starts_with("cannot tell: the metric has steps of"),
             "{said}"
         );
     }

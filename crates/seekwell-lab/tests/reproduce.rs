@@ -352,7 +352,7 @@ fn a_cause_is_claimed_only_where_the_prediction_of_the_test_has_the_difference()
     let group = |j: &&Judgement| j.pair.holds() && far.cells[j.cell].published.group == "A";
     for j in far.judgements.iter().filter(group) {
         assert_eq!(j.doing, Doing::Unknown);
-        assert!(j.evidence[1].contains("it shows in its demo"), "{j:?}");
+        assert!(j.evidence[1].contains("its demo shows the effect"), "{j:?}");
     }
 }
 

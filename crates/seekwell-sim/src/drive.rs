@@ -64,8 +64,8 @@ pub enum RunError {
     },
     /// A read or write is longer than any bio can be.
     #[error(
-        "record {record}: {sectors} sectors in one request are more than the 4 GiB that a kernel's \
-         can have; is this the right format?"
+        "record {record}: a request of {sectors} sectors exceeds the kernel's limit of 4 GiB; is \
+         this the right format?"
     )]
     Long {
         /// Record number, from 1.
@@ -75,8 +75,8 @@ pub enum RunError {
     },
     /// A stretched record is due after the largest representable time.
     #[error(
-        "record {record} would be due {due_s} s after the start, and times reach 285 years; \
-         stretch the trace less"
+        "record {record} would be due {due_s} s after the start, but times are limited to 285 \
+         years; stretch the trace less"
     )]
     Late {
         /// Record number, from 1.
@@ -85,7 +85,7 @@ pub enum RunError {
         due_s: u64,
     },
     /// Requests wait and no event is pending: a scheduler broke the liveness rule.
-    #[error("{scheduler}: {waiting} bios wait and nothing is armed, in flight or kicked")]
+    #[error("{scheduler}: {waiting} bios wait, but no timer, request or queue run is pending")]
     Stuck {
         /// The scheduler.
         scheduler: String,

@@ -122,7 +122,7 @@ impl<W: Store> Recording<W> {
     pub fn finish(self, early: Option<&str>) -> io::Result<(W, End)> {
         let inner = Rc::try_unwrap(self.0);
         let mut i = inner
-            .unwrap_or_else(|_| panic!("the run has let go of its listener"))
+            .unwrap_or_else(|_| panic!("the run has dropped its listener"))
             .into_inner();
         if !i.begun {
             // The window starts after the end of the run.

@@ -403,12 +403,12 @@ pub fn replay_watched(
     }
     if folded > 0 {
         warnings.push(format!(
-            "{folded} records lay behind the end of the device and were folded"
+            "{folded} records were beyond the end of the device and were folded"
         ));
     }
     if setup.per_process() && !named {
         r.warnings.push(format!(
-            "{} tells processes apart, but this {format} trace names none: all I/O counts as one \
+            "{} distinguishes processes, but this {format} trace names none: all I/O counts as one \
              process",
             setup.scheduler
         ));
@@ -455,8 +455,8 @@ fn overload_warning(r: &mut RunRecord, mode: ReplayMode, last_ns: u64) {
     let behind = r.duration_ns.saturating_sub(scaled);
     if behind > scaled / 20 + 100_000_000 {
         r.warnings.push(format!(
-            "the device fell {:.1} s behind the recorded times: latencies tell the length of the \
-             queue rather than the scheduler; try --mode depth:N",
+            "the device fell {:.1} s behind the recorded times: latencies show the length of the \
+             queue instead of the scheduler; try --mode depth:N",
             behind as f64 / 1e9
         ));
     }

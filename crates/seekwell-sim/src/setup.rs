@@ -158,10 +158,10 @@ impl Setup {
         if then_era.is_mq() || !other_time {
             return None;
         }
-        let today = if era.is_mq() { ", that of today" } else { "" };
+        let today = if era.is_mq() { ", the current one" } else { "" };
         let note = format!(
-            "{} is of {year}, but {} means version {version}{today}; the version of the device's \
-             time is {then} (--schedulers {then})",
+            "{} dates from {year}, but {} means version {version}{today}; the version of that time \
+             is {then} (--schedulers {then})",
             self.device,
             seekwell_core::prose::in_prose(info.name)
         );
@@ -412,8 +412,8 @@ impl Queue {
             Kind::Array(a) => return a.node.first()?.ignored(),
         }?;
         Some(format!(
-            "wbt_lat_usec {usec} changed nothing: the scheduler keeps throttling off, and the kernel \
-             takes the value that it remembers for no change; write {}",
+            "wbt_lat_usec {usec} has no effect: the scheduler disables throttling, and the kernel \
+             ignores a write of the value that it already stores; write {}",
             usec + 1
         ))
     }
@@ -446,7 +446,7 @@ impl Queue {
             && let Some(named) = &a.named
         {
             r.warnings.push(format!(
-                "the members of {} run {named}, as the device says: {} has no queue here",
+                "the members of {} use {named}, as the device specifies: {} is not used",
                 f_name, r.scheduler.spec
             ));
         }

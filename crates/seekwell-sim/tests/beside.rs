@@ -147,7 +147,7 @@ fn a_neighbour_that_ends_earlier_had_its_time_and_is_told() {
     assert!(
         r.warnings[0].starts_with("beside/streams ended after 3.")
             && r.warnings[0].contains("of 5.")
-            && r.warnings[0].ends_with("(loop:streams begins it again)"),
+            && r.warnings[0].ends_with("(loop:streams restarts it)"),
         "{:?}",
         r.warnings
     );
@@ -346,7 +346,7 @@ fn what_cannot_run_beside_is_refused_with_its_place() {
     s.workload = trace;
     (s.machine, s.beside) = (None, vec![own("idler")]);
     let e = checked(&s).expect_err("a trace is measured").to_string();
-    assert!(e.contains("no program runs beside it"), "{e}");
+    assert!(e.contains("it cannot have background programs"), "{e}");
     let fio = "[flood]\nrw=write\nsize=64m\nbs=64k\n";
     let job = WorkloadSpec::Fio {
         file: "flood.fio".into(),

@@ -28,8 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     let (mut whole, plan) = checked(spec)?;
     if hooks.events.is_some() || hooks.trace.is_some() {
-        let why =
-            "a run for real gives no events here: `seekwell record` takes them from the kernel";
+        let why = "a real run has no events here: `seekwell record` takes them from the kernel";
         return Err(Error::Run(why.to_owned()));
     }
     if hooks.cancel.is_some_and(Cancel::is_set) {
@@ -92,12 +91,12 @@ fn options(spec: &RunSpec, plan: &Plan) -> Options {
 /// Checks that the named scheduler is active.
 fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
     let (wanted, place) = (spec.scheduler.name.as_str(), &spec.device.spec);
-    let found = found.unwrap_or("no scheduler in sight");
+    let found = found.unwrap_or("no scheduler");
     if wanted == IN_FORCE || wanted == found {
         return Ok(());
     }
     let what = format!(
-        "{found} is in force at {place}, not {wanted}: set it first (`seekwell switch`), or ask for \
+        "{found} is active at {place}, not {wanted}: set it first (`seekwell switch`), or use \
          `{IN_FORCE}`"
     );
     Err(SpecErrors::one("scheduler.name", what))
@@ -117,18 +116,18 @@ fn checked(spec: &RunSpec) -> Result<(RunSpec, Plan), SpecErrors> {
         errors.push("device.spec", what);
     }
     if spec.scheduler.version.is_some() || !spec.scheduler.tunables.is_empty() {
-        let what = "a run for real sets nothing: `seekwell switch` sets schedulers and tunables";
+        let what = "a real run sets nothing: `seekwell switch` sets schedulers and tunables";
         errors.push("scheduler", what);
     }
     if spec.queue != QueueSpec::default() {
-        let what = "a run for real sets nothing: `seekwell switch` sets the queue";
+        let what = "a real run sets nothing: `seekwell switch` sets the queue";
         errors.push("queue", what);
     }
     if spec.machine.is_some() {
-        errors.push("machine", "that of a run for real is what it is");
+        errors.push("machine", "a real run uses the host's machine");
     }
     if !spec.beside.is_empty() {
-        let what = "nothing runs beside it here: `seekwell compare --host` does that";
+        let what = "background programs are not supported here: use `seekwell compare --host`";
         errors.push("beside", what);
     }
     if matches!(spec.workload, WorkloadSpec::Trace { .. }) {

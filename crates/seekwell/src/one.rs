@@ -24,10 +24,10 @@ pub enum Error {
     #[error("{0}")]
     Run(String),
     /// A bug in the program, or in an external scheduler, device or workload.
-    #[error("a fault in the program: {0}; please report it with the specification of the run")]
+    #[error("internal error: {0}; please report it with the specification of the run")]
     Panicked(String),
     /// It was cancelled before it started.
-    #[error("not begun: cancelled")]
+    #[error("not started: cancelled")]
     NotBegun,
 }
 
@@ -111,8 +111,8 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),
         Substrate::Host => crate::host::run(spec, hooks),
         Substrate::Serve => {
-            let what = "`serve` puts a modelled disk under programs that somebody else runs \
-                        (`seekwell serve`): such a run has no end of its own";
+            let what = "`serve` provides a modelled disk to other programs (`seekwell serve`): \
+                        such a run does not end by itself";
             Err(SpecErrors::one("substrate", what).into())
         }
     }

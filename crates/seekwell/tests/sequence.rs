@@ -174,19 +174,12 @@ fn what_cannot_be_carried_is_refused() {
         ("ran", "ran"),
         "{said:?}"
     );
-    assert!(
-        said[1].contains("the sequence goes on on ssd:x25m"),
-        "{said:?}"
-    );
+    assert!(said[1].contains("the sequence uses ssd:x25m"), "{said:?}");
     assert!(said[3].contains("is an array"), "{said:?}");
-    assert!(said[4].contains("not begun"), "{said:?}");
+    assert!(said[4].contains("not started"), "{said:?}");
     // A real run uses the machine and its queue as they are.
     for (substrate, field, words) in [
-        (
-            Substrate::Host,
-            "scheduler: ",
-            "a run for real sets nothing",
-        ),
+        (Substrate::Host, "scheduler: ", "a real run sets nothing"),
         (Substrate::Serve, "substrate: ", "seekwell serve"),
     ] {
         let mut s = quick.clone();

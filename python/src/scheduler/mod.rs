@@ -257,10 +257,7 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     match (done, watch::take()) {
         (Ok(done), None) => Ok(done),
         (_, Some(raised)) => Err(watch::as_error(raised)),
-        (Err(panic), None) => Err(fault::run(&format!(
-            "a fault in the program: {}",
-            said(&*panic)
-        ))),
+        (Err(panic), None) => Err(fault::run(&format!("internal error: {}", said(&*panic)))),
     }
 }
 

@@ -159,7 +159,7 @@ fn each_run_is_under_the_scheduler_it_is_counted_for() {
     assert!(
         doc["notes"]
             .to_string()
-            .contains("the same for all: iostats 1")
+            .contains("set for all runs: iostats 1")
     );
     let names = doc["analysis"]["treatments"].to_string();
     assert!(names.contains("bfq:low_latency=0"), "{names}");
@@ -287,7 +287,7 @@ fn runs_that_do_not_count_are_marked() {
         (
             "120s",
             format!("echo kyber > {}/scheduler", m.rig.queue().display()),
-            "somebody else has set kyber",
+            "another program set kyber",
         ),
         ("120s", "dd if=/dev/zero of=big bs=1M".to_owned(), "is full"),
         ("2s", "exec sleep 600".to_owned(), "stopped at the limit of"),
@@ -352,7 +352,7 @@ fn a_directory_or_a_device_that_goes_away_ends_it_clearly() {
     std::mem::forget(m.rig.device.take());
     assert_eq!(r.code, Some(4), "{}", r.err);
     assert!(
-        ["gone", "nothing behind", "another device"]
+        ["gone", "lost its medium", "another device"]
             .iter()
             .any(|w| r.err.contains(w)),
         "{}",

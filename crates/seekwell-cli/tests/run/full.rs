@@ -39,7 +39,7 @@ fn a_full_disk_costs_the_run_under_way_and_nothing_else() {
     let (code, said) = limited("100");
     assert_eq!(code, Some(3), "{said}");
     assert!(
-        said.contains("runs are stored; once there is room, the same command"),
+        said.contains("runs are stored; free some space, and the same"),
         "{said}"
     );
     let kept = |dir: &str| seekwell(&["results", dir, "--json"]).out;

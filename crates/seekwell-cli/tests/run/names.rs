@@ -67,7 +67,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
     };
     let told = err("emmc:motog", "row,bfq");
     assert!(
-        told.contains("emmc:motog is of 2013, but bfq means version 6.12")
+        told.contains("emmc:motog dates from 2013, but bfq means version 6.12")
             && told.contains("bfq-v7r8"),
         "{told}"
     );

@@ -84,7 +84,7 @@ fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
         ),
         (
             "ssd:s3700-100",
-            "Random 4 KiB commands a second",
+            "Random 4 KiB commands per second",
             "rate, IOPS",
         ),
         (
@@ -94,7 +94,7 @@ fn a_device_has_a_picture_in_the_terminal_in_json_and_as_svg() {
         ),
         (
             &project("crates/seekwell-device/presets/sd-samsung-evoplus32.toml"),
-            "Rate of the same",
+            "Rate of random commands, one at a time",
             "rate, MB/s",
         ),
     ] {

@@ -98,9 +98,9 @@ fn a_scheduler_of_processes_warns_about_a_trace_without_pids() {
     let text = "t_ns,op,sector,sectors\n0,R,0,8\n1000,R,800000,8\n2000,R,16,8\n";
     let file = scratch("nopids.csv", text.as_bytes());
     let out = good(&["replay", &file, "-s", "noop,cfq"]);
-    assert!(out.contains("! cfq: cfq tells processes apart"), "{out}");
+    assert!(out.contains("! cfq: cfq distinguishes processes"), "{out}");
     let out = good(&["replay", &file, "-s", "noop,deadline"]);
-    assert!(!out.contains("tells processes apart"), "{out}");
+    assert!(!out.contains("distinguishes processes"), "{out}");
     let r = seekwell(&["replay", &file, "--mode", "closed"]);
     assert_eq!(r.code, 2);
     assert!(

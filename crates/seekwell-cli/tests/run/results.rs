@@ -137,7 +137,7 @@ fn what_is_exported_is_what_was_measured() {
     let r = seekwell(&["export", &at(&dir, "broken")]);
     assert_eq!((r.code, &*r.out), (2, ""));
     assert!(
-        r.err.contains("runs.parquet: is not as seekwell writes it"),
+        r.err.contains("runs.parquet: is not in seekwell's format"),
         "{}",
         r.err
     );

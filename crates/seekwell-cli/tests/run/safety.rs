@@ -65,8 +65,7 @@ fn devices_and_pipes_are_written_to_and_stay() {
         let r = seekwell(&["schedulers", "-o", &disk.display().to_string()]);
         assert_eq!(r.code, 3, "{}", r.err);
         assert!(
-            r.err
-                .contains("block device, and what is on it would be lost"),
+            r.err.contains("block device, whose contents would be lost"),
             "{}",
             r.err
         );
@@ -286,16 +285,13 @@ fn a_device_named_for_a_file_is_not_read() {
     all.push((vec!["devices", &pipe], "is a pipe, not a file"));
     all.push((vec!["run", "seeker", "-d", "/dev/zero"], zero));
     all.push((vec!["compare", "-d", "/dev/urandom"], zero));
-    all.push((
-        vec!["devices", &big],
-        "holds more than 1024 KiB: it is something else",
-    ));
+    all.push((vec!["devices", &big], "is larger than 1024 KiB"));
     all.push((vec!["devices", &bytes], "line 2 is not text"));
     let (job, includes, long) = (at("zero.fio"), at("includes.fio"), at("big.fio"));
     all.push((vec!["run", &job], zero));
     all.push((vec!["compare", "-w", &job], zero));
     all.push((vec!["run", &includes], zero));
-    all.push((vec!["run", &long], "holds more than 1024 KiB"));
+    all.push((vec!["run", &long], "is larger than 1024 KiB"));
     for (args, words) in all {
         let r = limited(&args);
         assert_eq!((r.code, &*r.out), (2, ""), "{args:?}: {}", r.err);

@@ -496,7 +496,7 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
         };
     };
     if cell.pairs.iter().all(|p| p.mean.is_none()) {
-        return "no block has two of them: not compared".to_owned();
+        return "no block contains two of them: not compared".to_owned();
     }
     if cell.pairs.iter().all(|p| p.n < 2 && p.se.is_none()) {
         return "one run each: not compared".to_owned();
@@ -552,7 +552,9 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
         let needs = pairs.iter().filter_map(|p| p.blocks_needed).max();
         let needs =
             needs.filter(|n| *n as usize > cell.blocks && *n < super::comparison::BLOCKS_MOST);
-        let needs = needs.map_or(String::new(), |n| format!("; about {n} would tell"));
+        let needs = needs.map_or(String::new(), |n| {
+            format!("; about {n} blocks would decide")
+        });
         return format!("not decided, {} leads{wide}{needs}", name(best));
     }
     let mut leaders: Vec<&str> = vec![name(best)];

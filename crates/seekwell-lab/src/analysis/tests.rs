@@ -246,7 +246,7 @@ fn treatments_without_a_common_block_have_no_mean_difference() {
         (0, None, None, Verdict::CannotTell)
     );
     assert_eq!(c.words, "no block has both: not compared");
-    assert_eq!(cell.sentence, "no block has two of them: not compared");
+    assert_eq!(cell.sentence, "no block contains two of them: not compared");
     assert!(!cell.beats(0, 1) && !cell.beats(1, 0));
     let json = serde_json::to_value(c).expect("JSON");
     assert!(json["mean"].is_null() && json.get("mean").is_some());

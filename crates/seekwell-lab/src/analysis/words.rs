@@ -106,7 +106,7 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
     let unpaired = matches!(c.test, Test::Welch | Test::WelchSummary);
     if unpaired && c.se.is_none() && c.ratio.is_some() {
         return format!(
-            "{}; N = 1 or no error told: ratio only",
+            "{}; N = 1 or no standard error: ratio only",
             effect(c, of.better, false)
         );
     }
@@ -115,13 +115,13 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
     }
     if unpaired && c.step_added > 0.0 {
         return format!(
-            "cannot tell: it comes in steps of {}",
+            "cannot tell: the metric has steps of {}",
             percent(c.step_added)
         );
     }
     if c.unbelieved() && c.step_added == 0.0 {
         return format!(
-            "{} in all {} blocks; {IDENTICAL_BLOCKS} would tell",
+            "{} in all {} blocks; {IDENTICAL_BLOCKS} blocks would decide",
             effect(c, of.better, false),
             c.n
         );
@@ -163,7 +163,7 @@ pub fn round(n: u32) -> u32 {
 pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
     let said = verdict(c, judge);
     match c.lost_to_rounding(judge.alpha) {
-        true => format!("{said}; would hold but for the rounding of its digits"),
+        true => format!("{said}; significant except for the rounding of the published digits"),
         false => said,
     }
 }
@@ -173,7 +173,7 @@ fn limits(c: &Comparison, l: AtLimit) -> String {
     let n = l.one + l.other + l.both;
     let both = match l.both {
         0 => String::new(),
-        b => format!(", by both in {b}"),
+        b => format!(", by both in {b} of them"),
     };
     format!("limit reached in {n} of {} blocks{both}", c.n)
 }
@@ -206,7 +206,7 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
             format!("{}{exact}", effect(c, better, true))
         }
         Verdict::NoDifference => format!("no difference within {}", percent(judge.margin)),
-        Verdict::Hint => format!("a hint; not enough for {} comparisons", judge.family),
+        Verdict::Hint => format!("a hint; not significant for {} comparisons", judge.family),
         Verdict::CannotTell => cannot_tell(c, judge),
     }
 }
@@ -214,10 +214,11 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
 /// Upper bound of the probability of an outcome that was not seen in `n` runs, in words.
 pub fn may_still_happen(n: usize) -> String {
     match n {
-        1 => "1 run says nothing of what is rare".to_owned(),
-        0..=3 => format!("{n} runs say nothing of what is rare"),
+        1 => "1 run shows nothing about rare outcomes".to_owned(),
+        0..=3 => format!("{n} runs show nothing about rare outcomes"),
         n => format!(
-            "what was never seen in {n} runs may still happen in up to {} of them",
+            "an outcome not seen in {n} runs can still have a probability of up to {} (95 % upper \
+             bound)",
             percent(3.0 / n as f64)
         ),
     }

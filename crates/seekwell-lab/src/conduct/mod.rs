@@ -223,7 +223,7 @@ fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
     let mut told = |p: Progress| how.told.progress(job, p);
     let run = AssertUnwindSafe(|| runner.run(job, &how.cancel, &mut told));
     catch_unwind(run).unwrap_or_else(|_| {
-        let what = "a fault in the program; please report it with the experiment";
+        let what = "internal error; please report it with the experiment";
         Err(NoRun::Failed(what.to_owned()))
     })
 }

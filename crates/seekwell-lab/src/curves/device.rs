@@ -191,7 +191,7 @@ fn against_depth<D: Device>(device: D) -> Vec<Plot> {
                 Run::mean_ms,
             ),
             (
-                "Random 4 KiB commands a second",
+                "Random 4 KiB commands per second",
                 axis("rate", "IOPS"),
                 Run::iops,
             ),
@@ -214,7 +214,11 @@ fn against_size<D: Device>(device: D) -> Vec<Plot> {
                 axis("latency", "ms"),
                 Run::mean_ms,
             ),
-            ("Rate of the same", axis("rate", "MB/s"), Run::mb),
+            (
+                "Rate of random commands, one at a time",
+                axis("rate", "MB/s"),
+                Run::mb,
+            ),
         ],
     )
 }

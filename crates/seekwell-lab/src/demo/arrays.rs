@@ -10,39 +10,38 @@ use seekwell_sim::setup::Setup;
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "array-backlog",
-        claim: "A scheduler above an array has something to choose from only while more requests \
-                are outstanding than the array takes.",
+        claim: "A scheduler above an array has a choice only while more requests are outstanding \
+                than the array accepts.",
         runs: 12,
         each: 0,
         run: backlog,
     },
     Demo {
         name: "array-idling",
-        claim: "Idling for one process leaves the other disks of an array without work: with \
-                slice_idle=0 CFQ gets more out of it, the more disks there are.",
+        claim: "Idling for one process leaves the other disks of an array idle: the gain of \
+                slice_idle=0 under CFQ rises with the number of disks.",
         runs: 6,
         each: 0,
         run: idling,
     },
     Demo {
         name: "controller-read-ahead",
-        claim: "Behind a controller that reads ahead, waiting for the next request of a stream \
-                gains less than on a bare disk.",
+        claim: "Behind a controller with read-ahead, idling gains less than on a bare disk.",
         runs: 4,
         each: 0,
         run: read_ahead,
     },
     Demo {
         name: "controller-cache",
-        claim: "While a battery-backed cache absorbs writes, no scheduler matters to them; when it \
-                is full, the cache itself has sorted them, and little is left to gain.",
+        claim: "While a battery-backed cache absorbs writes, the scheduler does not affect them. \
+                When it is full, the cache has already sorted them, and little gain remains.",
         runs: 4,
         each: 0,
         run: cache,
     },
     Demo {
         name: "guest-priorities",
-        claim: "Priorities in a guest work only while the backlog stands in the guest: a deep ring \
+        claim: "Priorities in a guest work only while the backlog is in the guest: a deep ring \
                 moves it to the host.",
         runs: 2,
         each: 0,
@@ -50,32 +49,30 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "aged-image",
-        claim: "A guest's sorting keeps its worth on a plain volume and loses it on an aged thin \
-                one, where only the host knows the disk's order.",
+        claim: "Sorting in a guest pays off on a plain volume, but not on an aged thin volume, \
+                where only the host knows the disk's order.",
         runs: 12,
         each: 0,
         run: aged,
     },
     Demo {
         name: "idling-twice",
-        claim: "The host sees one process for a whole guest: its CFQ idles for all of it, beside a \
-                neighbour.",
+        claim: "The host sees a guest as one process, so its CFQ idles for the whole guest.",
         runs: 4,
         each: 0,
         run: idling_twice,
     },
     Demo {
         name: "guest-merging",
-        claim: "A request through a ring costs the same whatever its length: merging small writes \
-                is worth it even on flash.",
+        claim: "A request through a ring costs the same at any length, so merging small writes \
+                pays off even on flash.",
         runs: 2,
         each: 0,
         run: merging,
     },
     Demo {
         name: "flush-path",
-        claim: "A program that waits for flushes runs as fast as the flush path lets it, whatever \
-                the scheduler.",
+        claim: "The flush path limits a program that waits for flushes, whatever the scheduler.",
         runs: 15,
         each: 0,
         run: flush_path,
@@ -173,8 +170,8 @@ fn backlog(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn idling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "eight processes read 16 KiB after 16 KiB, each a file of its own, thinking 2 ms, for 10 s, \
-         on a RAID 0 that looks like one disk of depth 31",
+        "eight processes read one file each in 16 KiB steps with 2 ms think time for 10 s, on a \
+         RAID 0 that looks like one disk of depth 31",
         &["disks", "slice_idle=8 IOPS", "slice_idle=0 IOPS", "gain"],
     );
     let mut gains = Vec::new();
@@ -216,8 +213,8 @@ fn idling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn read_ahead(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "four processes read 16 KiB after 16 KiB far apart, thinking 0.2 ms, for 10 s, on one disk \
-         behind a controller",
+        "four processes read sequentially in 16 KiB steps, far apart, with 0.2 ms think time for \
+         10 s, on one disk behind a controller",
         &[
             "controller reads ahead",
             "deadline MB/s",
@@ -414,14 +411,14 @@ fn idling_twice(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     // The host's idling can serve a guest that idles: it sees one stream at a time.
     let words = format!(
-        "under a host that idles, idling in the guest too gives {:.1} against {:.1} MB/s: the host \
-         alone cannot tell the guest's streams apart (1.5 times or more)",
+        "if the host idles, additional idling in the guest gives {:.1} instead of {:.1} MB/s, \
+         because the host cannot distinguish the guest's streams (1.5 times or more)",
         rate[3], rate[2]
     );
     shown.check(words, rate[3] >= 1.5 * rate[2]);
     let words = format!(
-        "under a host that does not, the guest's idling gives {:.1} against {:.1} MB/s: it only \
-         hands the disk to the neighbour (below 1.5 times)",
+        "if the host does not idle, idling in the guest gives {:.1} instead of {:.1} MB/s, because \
+         the other process gets the disk (below 1.5 times)",
         rate[1], rate[0]
     );
     shown.check(words, rate[1] < 1.5 * rate[0]);
@@ -465,7 +462,7 @@ fn merging(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn flush_path(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "one process writes 8 KiB and has it on the medium before it goes on, for 10 s",
+        "one process repeatedly writes 8 KiB and flushes it to the medium, for 10 s",
         &["device", "noop commits/s", "deadline", "cfq"],
     );
     let mut all = Vec::new();

@@ -11,21 +11,23 @@ use seekwell_sim::procs::{Pattern, Process};
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "io-max",
-        claim: "io.max caps a cgroup under any scheduler, also while nobody else wants the drive.",
+        claim: "io.max limits a cgroup under any scheduler, even while the drive is otherwise \
+                idle.",
         runs: 16,
         each: 4,
         run: io_max,
     },
     Demo {
         name: "io-latency",
-        claim: "io.latency gives a reader its latency back under schedulers that know no cgroups.",
+        claim: "io.latency restores a reader's latency under schedulers without cgroup support.",
         runs: 8,
         each: 2,
         run: io_latency,
     },
     Demo {
         name: "io-cost",
-        claim: "io.cost shares by weight under schedulers that know none, if it is told the device.",
+        claim: "io.cost shares by weight under schedulers without weights, if it has a model of \
+                the device.",
         runs: 11,
         each: 0,
         run: io_cost,
@@ -131,7 +133,7 @@ fn io_max(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "its price: alone it is held to {:.0} % of what the drive would do for it",
+            "cost: alone it is limited to {:.0} % of the drive's rate",
             100.0 * idle
         ),
         idle < 0.5,
@@ -170,7 +172,10 @@ fn io_latency(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ]);
     }
     shown.check(
-        format!("but under bfq, reads are at least {least:.1} times as fast with it, at least 1.5"),
+        format!(
+            "except under bfq, reads are at least {least:.1} times as fast with io.latency \
+             (required: 1.5)"
+        ),
         least >= 1.5,
     );
     Ok(shown)
@@ -181,13 +186,13 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     const IOPS: u64 = 4000;
     let mut shown = Shown::new(
         "two random readers of 4 KiB, 128 requests each, on a device that serves 4000 a second one \
-         after the other, 4 s; weights of 300 and 100; io.cost told what the device does and to keep \
-         90 % within 5 ms, or on as it is, or off",
+         after the other, 4 s; weights of 300 and 100; io.cost with a model of the device and a \
+         target of 90 % within 5 ms, with defaults, or off",
         &[
             "scheduler",
             "first",
             "second",
-            "untold: first",
+            "defaults: first",
             "second",
             "off: first",
             "second",
@@ -242,7 +247,7 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     // bfq has its own weights and needs no device model.
     let own = [Control::Weight(FAST, first), Control::Weight(OTHER, second)];
-    let mut cells = vec!["bfq, by its own".to_owned()];
+    let mut cells = vec!["bfq, own weights".to_owned()];
     for way in [&own[..], &[]] {
         let r = run_told(SERIAL, "bfq:low_latency=0", lab, load(), &made(way))?;
         cells.extend([FAST, OTHER].map(|g| format!("{:.0}", rate(&r, g))));
@@ -251,21 +256,20 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     shown.row(cells);
     shown.check(
         format!(
-            "told, the first gets three times the second's within 5 % ({:.1} % at worst)",
+            "with a model, the first gets three times the second's rate within 5 % ({:.1} % at \
+             worst)",
             100.0 * worst
         ),
         worst <= 0.05,
     );
     shown.check(
-        format!(
-            "its price: at most {:.0} % of what the device would do",
-            100.0 * price
-        ),
+        format!("cost: at most {:.0} % of the device's rate", 100.0 * price),
         price > 0.0 && price < 0.15,
     );
     shown.check(
         format!(
-            "untold, it shares evenly within 5 % ({:.1} %): it takes the device for a faster one",
+            "without a model, it shares evenly within 5 % ({:.1} %), because it assumes a faster \
+             device",
             100.0 * even
         ),
         even <= 0.05,

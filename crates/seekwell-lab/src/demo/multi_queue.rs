@@ -51,8 +51,8 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "none-fast",
-        claim: "On a fast device BFQ pays for unequal shares with throughput, and only then; none pays \
-                nothing.",
+        claim: "On a fast device BFQ trades throughput for unequal shares, and only then; `none` \
+                loses nothing.",
         runs: 12,
         each: 0,
         run: none_fast,
@@ -122,7 +122,7 @@ fn kyber_target(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         kyber <= 2.0,
     );
     shown.check(
-        format!("under none it is {none:.2} ms, over three times as long"),
+        format!("under `none` it is {none:.2} ms, over three times as long"),
         none > 3.0 * kyber,
     );
     Ok(shown)
@@ -360,7 +360,7 @@ fn adios_window(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let (none, adios) = (of("disk", "none"), of("disk", "adios"));
     shown.check(
         format!(
-            "on the disk reads take {:.0} ms under adios and {:.0} under none",
+            "on the disk reads take {:.0} ms under adios and {:.0} under `none`",
             adios.0, none.0
         ),
         adios.0 < none.0,
@@ -391,7 +391,7 @@ fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two random readers with 4 outstanding each, on a device that serves 32 side by side in \
          0.4 ms, 5 s; at equal priority, and at levels 0 and 7 of the best-effort class. The model \
-         charges no scheduler any CPU time: what none saves there is not shown",
+         charges no CPU time, so the CPU time that `none` saves is not shown",
         &[
             "priorities",
             "scheduler",
@@ -437,15 +437,16 @@ fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let (none, bfq) = (of("0 and 7", "none"), of("0 and 7", "bfq"));
     shown.check(
         format!(
-            "at unequal priorities BFQ keeps one reader out while it serves the other: {:.0} IOPS, \
-             at most two thirds of none's {:.0}",
+            "at unequal priorities BFQ excludes one reader while it serves the other: {:.0} IOPS, \
+             at most two thirds of `none`'s {:.0}",
             bfq.0, none.0
         ),
         bfq.0 <= none.0 * 2.0 / 3.0,
     );
     shown.check(
         format!(
-            "what that buys: the first reader has {:.0} % of them, over 75, where none gives it {:.0}",
+            "in return the first reader gets {:.0} % of them (over 75), instead of {:.0} % under \
+             `none`",
             bfq.1, none.1
         ),
         bfq.1 > 75.0 && none.1 < 55.0,
@@ -462,7 +463,7 @@ fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     for s in ["mq-deadline", "kyber", "bfq", "adios"] {
         let v = of("equal", s).0;
         shown.check(
-            format!("at equal priority {s} costs nothing: {v:.0} IOPS, within 2 % of none"),
+            format!("at equal priority {s} costs nothing: {v:.0} IOPS, within 2 % of `none`"),
             (v / none.0 - 1.0).abs() <= 0.02,
         );
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The demo.
 pub(super) const DEMOS: &[Demo] = &[Demo {
     name: "async-share",
-    claim: "On an SSD, CFQ's favour for readers starves those who write new files.",
+    claim: "On an SSD, CFQ's preference for readers starves programs that write new files.",
     runs: 6,
     each: 0,
     run: async_share,

@@ -9,8 +9,8 @@ use seekwell_sim::procs::{Pattern, Process};
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "deceptive-idleness",
-        claim: "Two sequential readers far apart: schedulers that wait for the next request of a \
-                reader are several times faster than those that seek away at once.",
+        claim: "For two distant sequential readers, schedulers that idle are several times faster \
+                than schedulers that seek away at once.",
         runs: 4,
         each: 1,
         run: deceptive_idleness,
@@ -52,7 +52,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "bfq-v7r8-startup",
-        claim: "BFQ starts an application quickly though readers keep the disk busy.",
+        claim: "BFQ starts an application quickly although readers keep the disk busy.",
         runs: 4,
         each: 1,
         run: bfq_startup,
@@ -80,7 +80,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "vr-penalty",
-        claim: "VR prefers to go on in one direction, as rev_penalty tells it.",
+        claim: "VR prefers one direction, according to rev_penalty.",
         runs: 6,
         each: 0,
         run: vr_penalty,
@@ -520,9 +520,8 @@ fn sio_order(lab: &Lab<'_>) -> Result<Shown, DemoError> {
 
 fn vr_penalty(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
-        "one process keeps 32 random reads of 4 KiB outstanding, 10 s; deadlines out of the way. \
-         The kernels shipped the remainder of a division where the documentation promises its \
-         quotient",
+        "one process keeps 32 random reads of 4 KiB outstanding, 10 s; deadlines disabled. The \
+         shipped kernels use the remainder of a division; the documentation specifies the quotient",
         &[
             "penalty_mode",
             "rev_penalty",
@@ -558,11 +557,12 @@ fn vr_penalty(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     }
     let (sstf, look) = (seen[0], seen[1]);
     shown.check(
-        "as shipped 1 is LOOK, which the documentation promises of 0".to_owned(),
+        "as shipped, 1 gives LOOK, which the documentation specifies for 0".to_owned(),
         look == seen[3],
     );
     shown.check(
-        "as shipped 0 is shortest seek first, which it promises of 1".to_owned(),
+        "as shipped, 0 gives shortest seek first, which the documentation specifies for 1"
+            .to_owned(),
         sstf == seen[4],
     );
     shown.check(

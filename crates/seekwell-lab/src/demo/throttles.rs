@@ -52,23 +52,27 @@ fn writeback_throttling(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let others = &reads[..own.len() - 1];
     let least = others.iter().map(|r| r.1 / r.0).fold(f64::MAX, f64::min);
     shown.check(
-        format!("the others' reads are at least {least:.1} times as fast with it, at least 2"),
+        format!(
+            "reads under the other schedulers are at least {least:.1} times as fast with \
+             throttling (required: 2)"
+        ),
         least >= 2.0,
     );
     shown.check(
-        format!("bfq has none by default: {bfq:.1} and {off_bfq:.1} ms, the same"),
+        format!("bfq has no throttling by default: {bfq:.1} and {off_bfq:.1} ms are equal"),
         bfq.to_bits() == off_bfq.to_bits(),
     );
     let best = others.iter().map(|r| r.1).fold(f64::MAX, f64::min);
     shown.check(
         format!(
-            "without it bfq's reads are the fastest: {off_bfq:.1} ms, others {best:.1} at best"
+            "without throttling bfq's reads are the fastest: {off_bfq:.1} ms, others at best \
+             {best:.1}"
         ),
         off_bfq < best,
     );
     let best = others.iter().map(|r| r.0).fold(f64::MAX, f64::min);
     shown.check(
-        format!("with it they are not: {bfq:.1} ms, others {best:.1} at best"),
+        format!("with throttling they are not: {bfq:.1} ms, others at best {best:.1}"),
         bfq > best,
     );
     Ok(shown)

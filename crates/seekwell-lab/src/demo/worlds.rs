@@ -39,14 +39,15 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "scan-and-intruder",
-        claim: "Idling keeps a table scan whole when a second program reads now and then.",
+        claim: "Idling keeps a table scan sequential while a second program reads occasionally.",
         runs: 8,
         each: 0,
         run: scan_and_intruder,
     },
     Demo {
         name: "raised-at-start",
-        claim: "BFQ raises a phase's first seconds, and idles at each hand-over to the journal.",
+        claim: "BFQ favours the first seconds of a phase, and idles at each hand-over to the \
+                journal.",
         runs: 3,
         each: 0,
         run: raised_at_start,
@@ -217,7 +218,7 @@ fn sorted_writeback(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let gain = times[0].1 / times[2].1 - 1.0;
     shown.check(
         format!(
-            "fed in order, noop is {:.1} % behind, within 3 %",
+            "with ordered writes, noop is {:.1} % behind (within 3 %)",
             gain * 100.0
         ),
         gain.abs() <= 0.03,
@@ -318,7 +319,7 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let (noop, deadline, cfq) = (tps[0], tps[1], tps[2]);
     shown.check(
         format!(
-            "cfq is {} % beside noop and {} % beside deadline, ahead of both",
+            "cfq is ahead of noop by {} % and of deadline by {} %",
             signed((cfq.0 / noop.0 - 1.0) * 100.0, 1),
             signed((cfq.0 / deadline.0 - 1.0) * 100.0, 1)
         ),
@@ -326,7 +327,7 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     );
     shown.check(
         format!(
-            "one client, whom nobody overtakes: {} and {} %, within 1 %",
+            "with one client, which nothing can overtake: {} and {} %, within 1 %",
             signed((cfq.1 / noop.1 - 1.0) * 100.0, 1),
             signed((cfq.1 / deadline.1 - 1.0) * 100.0, 1)
         ),

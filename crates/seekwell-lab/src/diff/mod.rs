@@ -78,7 +78,7 @@ pub enum DiffError {
     Control(String, String),
     /// Absolute changes cannot be judged without a history.
     #[error(
-        "absolute changes need at least {HISTORY_MIN} earlier results, which tell how much days \
+        "absolute changes need at least {HISTORY_MIN} earlier results, which show how much days \
          differ (--history PATH, repeated); there are {0}"
     )]
     NoHistory(usize),
@@ -322,15 +322,15 @@ fn judge(out: &mut Diff, options: &Options) {
     out.better = out.changes.iter().filter(|c| c.better).count();
     if out.changes.iter().any(|c| c.basis == Basis::Day) {
         out.notes.push(
-            "a day moves everything: absolute changes may be the day's; run old and new interleaved \
-             (compare, with both as treatments) for an answer without that doubt"
+            "the day affects all results, so absolute changes may have another cause; run old and \
+             new interleaved (`compare` with both as treatments) to exclude this"
                 .to_owned(),
         );
     }
     if out.changes.iter().any(|c| c.basis == Basis::Control) {
         out.notes.push(format!(
-            "a sitting is allowed to move one scheduler against another by {} % (SD, assumed); five \
-             earlier results (--history) would tell",
+            "assumed effect of a session on the ratio of two schedulers: {} % (SD); five earlier \
+             results (--history) replace the assumption",
             stats::stored(100.0 * options.sigma)
         ));
     }

@@ -32,7 +32,7 @@ pub fn of(c: &Change, margin: f64) -> String {
     let mu = 1.0 + margin;
     let inside = ends.is_some_and(|(l, h)| l > 1.0 / mu && h < mu);
     match c.basis {
-        Basis::Day => format!("{by}{between}: may be the day"),
+        Basis::Day => format!("{by}{between}: the day may explain it"),
         _ if c.worse || c.better => match c.basis {
             Basis::Seeds if c.ratio95.is_none() => format!("{by}, exactly, in {} seeds", c.n.0),
             _ => format!("{by}{between}"),
@@ -41,7 +41,7 @@ pub fn of(c: &Change, margin: f64) -> String {
         Basis::Seeds if c.ratio95.is_none() => {
             format!("{by}, exactly, in {} seeds: too small to matter", c.n.0)
         }
-        _ if ends.is_none() => format!("{by}; one run, or no error told: cannot tell"),
+        _ if ends.is_none() => format!("{by}; one run, or no standard error: cannot tell"),
         _ => format!("cannot tell: {by}{between}"),
     }
 }

@@ -147,7 +147,7 @@ fn method(m: &Method, places: &Places, faults: &mut Faults) {
         let (min, max) = (m.repeats_min, m.repeats_max);
         bad(
             "repeats",
-            format!("at most {max} blocks, at least {min}: that cannot be"),
+            format!("the maximum of {max} blocks is below the minimum of {min}"),
         );
     }
     if m.seed > i64::MAX as u64 {
@@ -156,11 +156,14 @@ fn method(m: &Method, places: &Places, faults: &mut Faults) {
     if m.budget_s == Some(0) {
         bad(
             "budget",
-            "no time at all: leave it out for no limit".to_owned(),
+            "0 is not a limit: leave it out for no limit".to_owned(),
         );
     }
     if m.warmup_s.is_some_and(|s| !(s.is_finite() && s >= 0.0)) {
-        bad("warmup", "no time: write \"20s\", or \"auto\"".to_owned());
+        bad(
+            "warmup",
+            "not a time: write \"20s\", or \"auto\"".to_owned(),
+        );
     }
 }
 
@@ -182,18 +185,20 @@ fn size(d: &Design, places: &Places, faults: &mut Faults) {
     let treatments = d.schedulers.len() as u128;
     if cells > CELLS_MAX as u128 {
         let what = format!(
-            "{shown} = {cells} cells, and at most {CELLS_MAX} can be; make several experiments of it"
+            "{shown} = {cells} cells, more than the limit of {CELLS_MAX}; split the experiment"
         );
         faults.push(places.top, "", what);
     }
     if treatments > TREATMENTS_MAX as u128 {
-        let what = format!("{treatments} schedulers, and at most {TREATMENTS_MAX} can be compared");
+        let what = format!(
+            "{treatments} schedulers, more than the limit of {TREATMENTS_MAX}; split the experiment"
+        );
         faults.push(places.top, "scheduler", what);
     }
     if cells * treatments > PLANS_MAX as u128 && faults.0.is_empty() {
         let what = format!(
-            "{cells} cells x {treatments} schedulers = {} runs in each block, and at most \
-             {PLANS_MAX} can be; make several experiments of it",
+            "{cells} cells x {treatments} schedulers = {} runs per block, more than the limit of \
+             {PLANS_MAX}; split the experiment",
             cells * treatments
         );
         faults.push(places.top, "", what);

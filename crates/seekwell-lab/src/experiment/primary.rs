@@ -189,7 +189,7 @@ impl Primary {
                 _ => Err(SpecErrors::one(
                     "",
                     format!(
-                        "`{text}` is nothing of the block layer: write block throughput, or block \
+                        "the block layer has no figure `{text}`: write block throughput, or block \
                          io, block read or block write with one of {STATISTICS}"
                     ),
                 )),
@@ -218,8 +218,8 @@ impl Primary {
                 WorkloadSpec::Trace { .. } => Err(SpecErrors::one(
                     "",
                     format!(
-                        "a trace gives no `{text}`: write block throughput, or block io, block \
-                         read or block write with one of {STATISTICS}"
+                        "a trace has no metric `{text}`: write block throughput, or block io, \
+                         block read or block write with one of {STATISTICS}"
                     ),
                 )),
                 _ => Ok(Primary::Metric(text.to_owned())),
@@ -484,7 +484,7 @@ fn parse_of_job_file(
             let mut errors = SpecErrors::default();
             errors.unknown(
                 "",
-                &format!("{} gives no `{text}`", of.name()),
+                &format!("{} has no metric `{text}`", of.name()),
                 text,
                 &known,
             );
@@ -511,7 +511,7 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
     if let Some((kind, word)) = split
         && g.operations.contains(&kind)
     {
-        let what = format!("`{word}` is nothing that is said of operations: one of {STATISTICS}");
+        let what = format!("`{word}` is not a statistic of operations: write one of {STATISTICS}");
         errors.push("", what);
         return errors;
     }
@@ -522,7 +522,7 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
     let operations = g.operations.iter().map(|o| format!("{o} {word}"));
     let all: Vec<String> = metrics.chain(operations).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let what = format!("{} gives no `{text}`", of.name());
+    let what = format!("{} has no metric `{text}`", of.name());
     errors.unknown("", &what, text, &all);
     errors
 }

@@ -24,44 +24,48 @@ pub fn schema() -> Value {
         json!({ "anyOf": [one, { "type": "array", "minItems": 1, "items": one }] })
     };
     let factors = [
-        ("device", "device", "On what: `seekwell devices` lists all."),
+        (
+            "device",
+            "device",
+            "The devices; `seekwell devices` lists all.",
+        ),
         (
             "devices",
             "device",
-            "On what: `seekwell devices` lists all.",
+            "The devices; `seekwell devices` lists all.",
         ),
         (
             "scheduler",
             "scheduler",
-            "Under what: `seekwell schedulers` lists all.",
+            "The schedulers; `seekwell schedulers` lists all.",
         ),
         (
             "schedulers",
             "scheduler",
-            "Under what: `seekwell schedulers` lists all.",
+            "The schedulers; `seekwell schedulers` lists all.",
         ),
         (
             "workload",
             "workload",
-            "What runs: `seekwell workloads` lists all.",
+            "The workloads; `seekwell workloads` lists all.",
         ),
         (
             "workloads",
             "workload",
-            "What runs: `seekwell workloads` lists all.",
+            "The workloads; `seekwell workloads` lists all.",
         ),
-        ("machine", "machine", "The machine over the queue."),
-        ("machines", "machine", "The machine over the queue."),
+        ("machine", "machine", "The machine above the queue."),
+        ("machines", "machine", "The machine above the queue."),
         ("queue", "queue", "Settings of /sys/block/DEV/queue."),
         (
             "only",
             "pick",
-            "Only what one of these picks is run; * stands for any letters.",
+            "Run only what matches one of these; * matches any characters.",
         ),
         (
             "exclude",
             "pick",
-            "What one of these picks is left out; * stands for any letters.",
+            "Leave out what matches one of these; * matches any characters.",
         ),
     ];
     let factors: Map<String, Value> = factors
@@ -78,7 +82,8 @@ pub fn schema() -> Value {
     let experiment = closed(settings);
     top.insert("experiment".to_owned(), json!(true));
     shown.insert("experiment".to_owned(), experiment);
-    let place = "On this machine: where, and what is the same for all schedulers.";
+    let place =
+        "Runs on this machine: the place, and the settings that are the same for all schedulers.";
     shown.insert("host".to_owned(), json!({ "description": place }));
     // With [host] the schedulers are the kernel's, and workloads can be programs.
     let named = json!({ "required": ["host"] });
@@ -171,7 +176,7 @@ fn common(about: &str) -> Map<String, Value> {
     let mut all = Map::new();
     let name = told(json!({ "type": "string" }), about);
     all.insert("name".to_owned(), name);
-    let axes = "Values of a grid that was spread already, by parameter.";
+    let axes = "Values of an already expanded grid, by parameter.";
     all.insert("axes".to_owned(), told(texts(), axes));
     all
 }
@@ -192,7 +197,7 @@ fn device() -> Value {
     let names = any(full.iter().copied().chain(bare));
     let pattern = format!(r"^ *(({names})(,.*)?|({open})(:?|:.*=.*)|.*\.toml(,.*)?) *$");
     let text = json!({ "type": "string", "pattern": pattern });
-    let mut keys = common("What tables call it.");
+    let mut keys = common("Name in tables.");
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
     let about = "A device of `seekwell devices`, or the path of a preset file.";
     keys.insert("use".to_owned(), told(one_or_more, about));
@@ -222,13 +227,13 @@ fn scheduler() -> Value {
     let names = any(registry().iter().map(|s| s.name).chain(groups));
     let one = format!(r"({names})(-[A-Za-z0-9._-]+)?(:[^,]*)?");
     let text = json!({ "type": "string", "pattern": format!("^ *{one} *(, *{one} *)*,? *$") });
-    let mut keys = common("What tables call it; with a grid, its values are added.");
+    let mut keys = common("Name in tables; the values of a grid are added.");
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
-    let about = "A scheduler of `seekwell schedulers`, with version and tunables where wanted.";
+    let about = "A scheduler of `seekwell schedulers`, optionally with version and tunables.";
     keys.insert("use".to_owned(), told(one_or_more, about));
     let about = "Its version: `seekwell schedulers NAME` lists them.";
     keys.insert("version".to_owned(), told(grid(scalar()), about));
-    let about = "Tunables, where one has the name of another key here.";
+    let about = "Tunables; needed if a tunable has the name of another key.";
     keys.insert(
         "tunables".to_owned(),
         told(json!({ "type": "object" }), about),
@@ -296,13 +301,13 @@ fn workload() -> Value {
         }),
         _ => json!({ "type": "string" }),
     };
-    let mut base = common("What tables call it; with a grid, its values are added.");
+    let mut base = common("Name in tables; the values of a grid are added.");
     base.extend(keys(WORK, shared));
     base.insert(
         "params".to_owned(),
         json!({
             "type": "object",
-            "description": "Parameters, where one has the name of another key here.",
+            "description": "Parameters; needed if a parameter has the name of another key.",
         }),
     );
     let further = |name: &str| match name {
@@ -338,7 +343,7 @@ fn workload() -> Value {
         let mut exact = anything(&without(&["fio", "trace"]));
         let profiles: Vec<&str> = w.profiles.iter().map(|p| p.name).collect();
         if !profiles.is_empty() {
-            let about = "Values as a published profile used them; others change them.";
+            let about = "The values of a published profile; other parameters override them.";
             let value = told(grid(words(profiles.into_iter())), about);
             exact.insert("profile".to_owned(), value);
         }
@@ -379,8 +384,8 @@ fn workload() -> Value {
 }
 
 fn machine() -> Value {
-    let mut keys = common("What tables call it; with a grid, its values are added.");
-    let also = ("barriers", "the same as barrier");
+    let mut keys = common("Name in tables; the values of a grid are added.");
+    let also = ("barriers", "alias of barrier");
     for (name, help) in WORDS.iter().map(|w| (w.name, w.help)).chain([also]) {
         let value = match name {
             "kernel" => kernel(),
@@ -416,7 +421,7 @@ fn queue() -> Value {
         "max_segments" => (1, 65_535),
         _ => (0, 2),
     };
-    let mut all = common("What tables call it; with a grid, its values are added.");
+    let mut all = common("Name in tables; the values of a grid are added.");
     all.extend(keys(QUEUE, |name| {
         let (min, max) = range(name);
         grid(json!({ "type": "integer", "minimum": min, "maximum": max }))
@@ -429,7 +434,7 @@ fn pick() -> Value {
     let all = PICKS.iter();
     let all: Map<String, Value> = all
         .map(|name| {
-            let about = format!("The {name}, as tables call it; * stands for any letters.");
+            let about = format!("Name of the {name} in tables; * matches any characters.");
             ((*name).to_owned(), told(grid(text.clone()), &about))
         })
         .collect();

@@ -48,54 +48,56 @@ fn value(text: &str) -> String {
     }
 }
 
-const HEAD: &str = r#"# An experiment for `seekwell compare`. It runs as it stands, without root, in seconds; with
-# --dry-run it only says what it would do.
+const HEAD: &str = r#"# An experiment for `seekwell compare`. It runs unchanged, without root, in seconds. With
+# --dry-run it only prints the plan.
 #
-# What it compares are schedulers, on every device with every workload (and machine): each such
-# combination is a cell. In a cell every scheduler runs once in each block, in random order and with
-# the same seed; blocks are repeated until the intervals are narrow enough.
+# It compares schedulers on every device with every workload (and machine). Each such combination
+# is a cell. Each block of a cell runs every scheduler once, in random order and with the same seed.
+# Blocks are repeated until the intervals are narrow enough.
 #
-# Text behind `# ` explains; a setting behind `#` alone is one that could be made: take the # away.
-# A list of values is a grid: every value becomes a device, scheduler, workload or machine of its
-# own. docs/experiments.md tells everything; `seekwell new --schema` prints the schema that lets an
-# editor complete and check this file as it is typed.
+# Lines that start with `# ` are explanations. A setting after a bare `#` is optional: remove the #
+# to use it. A list of values is a grid: every value becomes a separate device, scheduler, workload
+# or machine. docs/experiments.md is the full reference. `seekwell new --schema` prints a schema
+# with which an editor completes and checks this file.
 
 "#;
 
-const METHOD: &str = r#"# Same seed, same bytes, on any number of threads.
+const METHOD: &str = r#"# The same seed gives the same bytes, on any number of threads.
 seed = 1
-# Blocks of each cell: at least, and at most. A number alone (5) means just so many.
+# Smallest and largest number of blocks per cell. A single number (5) is a fixed number.
 repeats = "10..30"
-# A difference that matters; smaller ones are called real but too small.
+# The smallest difference that matters. Smaller ones are reported as real but too small.
 margin = "2 %"
-# Of the intervals.
+# Confidence of the intervals.
 #confidence = "95 %"
-# A cell ends when the interval of every comparison is narrower than this on either side, or than a
-# quarter of the effect. "decided" ends it when it is sure which side is ahead, or that none is.
+# A cell ends when the half-width of every comparison's interval is below this target, or below a
+# quarter of the effect. "decided" ends it when it is certain which side is ahead, or that neither
+# is.
 #target = "1 %"
 #stop = "width"
-# No more blocks are begun after so much time on the clock.
+# No block starts after this much wall-clock time.
 budget = "10min"
-# "sequential" makes all runs of a scheduler, then all of the next, as most publications did.
+# "sequential" makes all runs of one scheduler, then all runs of the next, as in most publications.
 #order = "interleaved"
-# Time that workloads with a given duration leave out of their figures: found from the first block.
+# Warm-up that workloads with a fixed duration leave out. "auto" finds it from the first block.
 #warmup = "auto"
-# Flash drives before each run: fresh, filled once in order (as presets say), used, or steady.
+# State of flash drives before each run: fresh, filled (once, in order), used or steady. Default:
+# the preset's state.
 #state = "used"
 "#;
 
 const TAIL: &str = r#"
-# The modelled machine above the queue, as an example; without any, it is the usual one for the
-# kernel that each scheduler is of. Each further [[machine]] makes cells of its own.
+# Example of a modelled machine above the queue. Without one, it is the default machine of the
+# scheduler's kernel. Each additional [[machine]] adds cells.
 #[[machine]]
 #memory = "4G"
 #cores = 2
 
-# Settings of /sys/block/DEV/queue, the same for all schedulers.
+# Settings of /sys/block/DEV/queue. They are the same for all schedulers.
 #[queue]
 #nr_requests = 128
 
-# Cells, or schedulers in some of them, that are left out; * stands for any letters.
+# Cells, or schedulers in some cells, to leave out. * matches any characters.
 #[[exclude]]
 "#;
 
@@ -104,24 +106,24 @@ pub fn template(start: &Start) -> String {
     let mut out = HEAD.to_owned();
     // Writing to a string cannot fail.
     let _ = writeln!(out, "[experiment]\nname = {}", quoted(&start.name));
-    out += "# In a sentence, for whoever reads the results.\n#description = \"why this is compared\"\n";
+    out += "# One sentence for readers of the results.\n#description = \"why this is compared\"\n";
     out += METHOD;
     if let Some(first) = start.schedulers.first() {
-        out += "# The scheduler that the others are compared with; without it, the kernel's default for the\n";
-        out += "# device, if it is among them.\n";
+        out += "# The scheduler that the others are compared with. Default: the kernel's\n";
+        out += "# default for the device, if it is in the list.\n";
         let _ = writeln!(out, "#reference = {}", quoted(first));
     }
-    out += "\n# `seekwell devices` lists them, `seekwell devices NAME` the parameters that can be changed\n";
-    out += "# here, too. The path of a preset file is a device as well.\n";
+    out += "\n# `seekwell devices` lists the devices, `seekwell devices NAME` the parameters\n";
+    out += "# that you can change here. The path of a preset file is also a device.\n";
     for (i, d) in start.devices.iter().enumerate() {
         let _ = writeln!(out, "[[device]]\nuse = {}", quoted(d));
         if i == 0 {
-            out += "# What tables call it.\n#name = \"my disk\"\n";
+            out += "# Name in tables.\n#name = \"my disk\"\n";
         }
         out.push('\n');
     }
-    out +=
-        "# `seekwell schedulers` lists them, `seekwell schedulers NAME` versions and tunables.\n";
+    out += "# `seekwell schedulers` lists the schedulers, `seekwell schedulers NAME` versions\n";
+    out += "# and tunables.\n";
     for (i, s) in start.schedulers.iter().enumerate() {
         let _ = writeln!(out, "[[scheduler]]\nuse = {}", quoted(s));
         if let Some(line) = tunable(s).filter(|_| i == 0) {
@@ -129,9 +131,8 @@ pub fn template(start: &Start) -> String {
         }
         out.push('\n');
     }
-    out +=
-        "# `seekwell workloads` lists them. A fio job file (fio = \"FILE\") and a recorded trace\n";
-    out += "# (trace = \"FILE\") are workloads as well.\n";
+    out += "# `seekwell workloads` lists the workloads. A fio job file (fio = \"FILE\") and a\n";
+    out += "# recorded trace (trace = \"FILE\") are also workloads.\n";
     for (i, w) in start.workloads.iter().enumerate() {
         out += &work(w, i == 0);
         if i + 1 < start.workloads.len() {
@@ -159,7 +160,7 @@ fn tunable(scheduler: &str) -> Option<String> {
     let all = list.iter().all(|n| t.validate(&n.to_string()).is_ok());
     all.then(|| {
         format!(
-            "# Three of it, by its tunable ({default} is the kernel's default).\n#{} = [{}, {}, {}]\n",
+            "# Three variants with different values of a tunable (kernel default: {default}).\n#{} = [{}, {}, {}]\n",
             t.name, list[0], list[1], list[2]
         )
     })
@@ -191,8 +192,9 @@ fn work(text: &str, explain: bool) -> String {
         return out;
     };
     if explain {
-        out += "# What decides instead of its own metric: block io mean, block read p99 and the like, of what\n";
-        out += "# the block layer did, duration, or a figure of its operations (rate, mean, max, p99).\n";
+        out += "# The deciding figure, if not the workload's own metric: a block-layer figure (block\n";
+        out += "# io mean, block read p99), duration, or the rate, mean, max or p99 of its\n";
+        out += "# operations.\n";
         out += "#metric = \"block io p99\"\n";
     }
     let others = w

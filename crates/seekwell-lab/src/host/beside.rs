@@ -75,11 +75,11 @@ impl<'scope> Neighbours<'scope> {
             match h.join() {
                 Ok(Ok(part)) => parts.push(part),
                 Ok(Err(why)) => failed = failed.or(Some(why)),
-                Err(_) => failed = failed.or(Some("a fault in the program".to_owned())),
+                Err(_) => failed = failed.or(Some("internal error".to_owned())),
             }
         }
         match failed {
-            Some(why) => Err(format!("beside it: {why}")),
+            Some(why) => Err(format!("background workload: {why}")),
             None => Ok(parts),
         }
     }

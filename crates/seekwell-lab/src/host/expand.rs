@@ -124,11 +124,11 @@ impl HostDesign {
         let mut notes = vec![format!("for real: {}", on.said())];
         if !on.may_set() {
             notes.push(match on.devices().is_empty() {
-                true => "there is no scheduler to choose under it: measured is one thing, and \
-                         compared with nothing"
+                true => "no scheduler can be chosen for this directory: the result is a \
+                         measurement without a comparison"
                     .to_owned(),
                 false => format!(
-                    "nothing could be set (not root): measured under {}, which was in force",
+                    "nothing could be set (not root): measured under the active scheduler {}",
                     in_prose(&on.in_force())
                 ),
             });
@@ -141,22 +141,22 @@ impl HostDesign {
             .map(|(k, v)| format!("{k} {v}"))
             .collect();
         notes.push(match equal.is_empty() {
-            true => {
-                "the queue's other settings were those that each scheduler comes with".to_owned()
-            }
-            false => format!("the same for all: {}", equal.join(", ")),
+            true => "the other queue settings were each scheduler's defaults".to_owned(),
+            false => format!("set for all runs: {}", equal.join(", ")),
         });
         notes.extend(on.devices().iter().filter_map(unusual_throttle));
         if wanted.iter().any(|w| w.own.contains_key(WBT_LAT_USEC.name)) {
             notes.push(
-                "wbt_lat_usec is written for some of them: it is put back at the end, but until the \
-                 next boot the kernel no longer switches it off for bfq and on for the others"
+                "wbt_lat_usec is written for some schedulers and restored at the end; until the \
+                 next boot, the kernel does not disable it for bfq and enable it for the others"
                     .to_owned(),
             );
         }
         let depth = self.equal.iter().any(|e| e.0 == "nr_requests");
         if depth && wanted.iter().any(|w| w.name == "none") {
-            notes.push("nr_requests is not set under none, which has the device's tags".to_owned());
+            notes.push(
+                "nr_requests is not set under `none`, which has the device's tags".to_owned(),
+            );
         }
         notes
     }
@@ -224,9 +224,9 @@ fn unusual_throttle(d: &Device) -> Option<String> {
     let usual = wbt::default_usec(scheduler, d.rotational?);
     (reads != usual).then(|| {
         format!(
-            "{}: wbt_lat_usec is {reads} under {scheduler}, and a kernel begins with {usual} there: \
-             somebody set it, or the kernel is built otherwise; each scheduler has what the kernel \
-             makes of it",
+            "{}: wbt_lat_usec is {reads} under {scheduler}, but the kernel's default is {usual}: \
+             it was changed, or the kernel was built differently; each scheduler uses the value \
+             that the kernel derives from it",
             d.name
         )
     })
@@ -274,7 +274,7 @@ pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecError
                 let known: Vec<&str> = recipe.metrics.iter().map(|m| m.name.as_str()).collect();
                 let mut errors = SpecErrors::default();
                 if find(name).is_none() {
-                    let text = format!("{} gives no `{name}`", recipe.name);
+                    let text = format!("{} has no metric `{name}`", recipe.name);
                     errors.unknown("", &text, name, &known);
                 }
                 errors.or(())?;
@@ -306,7 +306,7 @@ pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, Str
         let (mut tunables, mut once) = (BTreeMap::new(), Once::default());
         for p in parts {
             let Some((k, v)) = p.split_once('=') else {
-                return Err(format!("{one}: `{p}` is no tunable: write NAME=VALUE"));
+                return Err(format!("{one}: `{p}` is not a tunable: write NAME=VALUE"));
             };
             let once = once.take(k.trim(), p);
             once.map_err(|what| format!("{one}: {what}"))?;

@@ -73,13 +73,13 @@ pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
         "device", "devices", "machine", "machines", "queue", "only", "exclude",
     ] {
         if table.remove(key).is_some() {
-            let what = "is of modelled machines: on a host there is [host] path";
+            let what = "is only for modelled machines: on a host use [host] path";
             faults.push(Place::default(), key, what);
         }
     }
     let settings = table.get("experiment").and_then(Value::as_table);
     if settings.is_some_and(|t| t.contains_key("kernel")) {
-        let what = "is of modelled machines: on a host the running kernel is measured";
+        let what = "is only for modelled machines: a host is measured under its running kernel";
         faults.push(Place::default(), "experiment.kernel", what);
     }
     // The rest is [experiment], which is read as in any file.
@@ -146,7 +146,7 @@ fn seconds(text: &str) -> Result<f64, SpecErrors> {
         Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * times)
     });
     let found = found.filter(|s| s.is_finite() && (0.0..=86_400.0).contains(s));
-    found.ok_or_else(|| bad(format!("`{text}` is no time: write 500ms, 2s or 1m")))
+    found.ok_or_else(|| bad(format!("`{text}` is not a time: write 500ms, 2s or 1m")))
 }
 
 /// Attributes that are the same for all runs.
@@ -176,7 +176,7 @@ fn equal(v: Option<&Value>) -> Result<Vec<(String, String)>, SpecErrors> {
             errors.or(all.into_iter().collect())
         }
         Some(_) => Err(bad(
-            "write \"kernel\" (leave what each scheduler comes with), or attributes with values: \
+            "write \"kernel\" (keep each scheduler's defaults), or attributes with values: \
              { nr_requests = 256, read_ahead_kb = 128 }",
         )),
     }
@@ -349,9 +349,9 @@ settle = \"2s\"
         for says in [
             "margine",
             "did you mean `read_ahead_kb`",
-            "`soon` is no time",
+            "`soon` is not a time",
             "`pgbench`",
-            "queue: is of modelled",
+            "queue: is only for modelled",
         ] {
             assert!(e.contains(says), "{says}: {e}");
         }

@@ -107,7 +107,7 @@ impl DeviceOf {
         });
         let all: Vec<String> = all.collect();
         match all.is_empty() {
-            true => format!("{fs} at {path}, which no scheduler is under"),
+            true => format!("{fs} at {path}, which has no scheduler"),
             false => format!("{fs} at {path} on {}", all.join(", ")),
         }
     }
@@ -116,7 +116,7 @@ impl DeviceOf {
         let first = self.devices.first();
         let queue = first.map(|d| Queue::new(self.tree.queue(&d.name)));
         let now = queue.and_then(|q| q.scheduler().ok());
-        now.unwrap_or_else(|| "none in sight".to_owned())
+        now.unwrap_or_else(|| "no scheduler".to_owned())
     }
     /// Schedulers that all devices offer.
     pub fn offered(&self) -> Vec<String> {
@@ -141,7 +141,7 @@ impl DeviceOf {
         let mut all = Vec::new();
         if !self.under.again.is_empty() {
             all.push(format!(
-                "{} below schedules, too, and is left as it is",
+                "{} below also has a scheduler, which stays unchanged",
                 self.under.again.join(", ")
             ));
         }
@@ -156,12 +156,12 @@ impl DeviceOf {
             let name = &then.name;
             match self.tree.device(name) {
                 None => Some(format!("{name}: the device is gone")),
-                Some(now) if now.diskseq != then.diskseq => Some(format!(
-                    "{name}: it is another device now under the same name"
-                )),
-                Some(now) if now.size_bytes.unwrap_or(0) == 0 => Some(format!(
-                    "{name}: there is nothing behind the device any more"
-                )),
+                Some(now) if now.diskseq != then.diskseq => {
+                    Some(format!("{name}: another device has taken this name"))
+                }
+                Some(now) if now.size_bytes.unwrap_or(0) == 0 => {
+                    Some(format!("{name}: the device has lost its medium"))
+                }
                 Some(_) => None,
             }
         })
@@ -230,7 +230,7 @@ impl Bench {
         let Some(switched) = switched.as_mut() else {
             return match self.on.in_force() {
                 now if now == spec.scheduler.name => Ok(()),
-                now => Err(format!("{now} is in force now, set by somebody else")),
+                now => Err(format!("{now} is active: another program set it")),
             };
         };
         let tunables: Vec<(String, String)> = spec
@@ -257,7 +257,7 @@ impl Bench {
         let now = self.on.in_force();
         let other = (!self.on.devices.is_empty() && now != spec.scheduler.name).then(|| {
             format!(
-                "{}: somebody else has set {} while it ran under {}; it does not count",
+                "{}: another program set {} during a run under {}; the run does not count",
                 self.on.names(),
                 in_prose(&now),
                 in_prose(&spec.scheduler.name)
@@ -365,8 +365,8 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
     let group = wanted.map(|s| Group::make(s, &numbers)).transpose()?;
     if group.as_ref().is_some_and(Group::whole_processes) && matches!(what, What::Script(_)) {
         return Err(
-            "control groups of version 2 hold whole processes: a weight or limit is for programs, \
-             not for scripts of ours (cmd:fio ..., for one)"
+            "a weight or limit works only for programs (for example cmd:fio ...), because a v2 \
+             cgroup contains whole processes"
                 .to_owned(),
         );
     }
@@ -387,7 +387,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
             }
             false => {
                 let mut record = script(&plan, doing, &placing, cgroup)?;
-                let said = "ran by seekwell's reading of the job file: fio is not here";
+                let said = "run by seekwell instead of fio, which is not installed";
                 record.warnings.push(said.to_owned());
                 Ok(record)
             }
@@ -479,7 +479,7 @@ fn script(
     let ran = std::thread::scope(|s| {
         let run = s.spawn(|| {
             let set = program::place_thread(placing.nice, placing.ioprio, cgroup.as_deref());
-            set.map_err(|e| format!("its place among processes: {e}"))?;
+            set.map_err(|e| format!("cannot set its priority or cgroup: {e}"))?;
             seekwell_host::run_real(plan, &o).map_err(|e| e.to_string())
         });
         while !run.is_finished() {
@@ -489,7 +489,7 @@ fn script(
             std::thread::sleep(LOOK);
         }
         ended.store(true, Ordering::Release);
-        let broken = || "a fault in the program".to_owned();
+        let broken = || "internal error".to_owned();
         run.join().unwrap_or_else(|_| Err(broken()))
     });
     doing.began.store(true, Ordering::Release);

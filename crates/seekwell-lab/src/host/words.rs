@@ -161,8 +161,8 @@ fn most(name: &str, text: &str) -> Result<u64, String> {
     });
     let found = found.or_else(|| text.parse().ok()).filter(|n| *n > 0);
     found.ok_or_else(|| match bytes {
-        true => format!("{name}={text}: bytes a second (8m)"),
-        false => format!("{name}={text}: requests a second (100)"),
+        true => format!("{name}={text}: write bytes per second, for example 8m"),
+        false => format!("{name}={text}: write requests per second, for example 100"),
     })
 }
 
@@ -229,7 +229,7 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
             };
             match plan(&own)? {
                 Some(plan) => Ok((What::Script(Box::new(plan)), placing)),
-                None => Err(one(format!("{name} is no program"))),
+                None => Err(one(format!("{name} is not a program"))),
             }
         }
         WorkloadSpec::Fio { file, text, .. } => match plan(spec)? {
@@ -237,7 +237,7 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
                 outside(file, text)?;
                 Ok((What::Fio(Box::new(plan), text.clone()), Placing::default()))
             }
-            None => Err(one(format!("{file} is no job file"))),
+            None => Err(one(format!("{file} is not a job file"))),
         },
         WorkloadSpec::Trace { file, .. } => Err(one(format!(
             "{file}: a trace was recorded below a file system and is not run in a directory: \
@@ -260,8 +260,8 @@ fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     match named {
         None => Ok(()),
         Some(line) => Err(one(format!(
-            "{file}: `{}` names files outside of our own directory, and only our own are written: \
-             take the line out",
+            "{file}: `{}` names files outside the experiment's directory, which are never written: \
+             remove the line",
             line.trim()
         ))),
     }
@@ -274,7 +274,7 @@ fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<Metric
         return match name.or(unit).or(better) {
             None => Ok(None),
             Some(_) => Err(one(
-                "name, unit and better are of what `regex` finds: give one",
+                "name, unit and better describe the number that `regex` finds: add a regex",
             )),
         };
     };
@@ -348,7 +348,7 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     let mut given = more.clone();
     for p in inline.split(',').filter(|p| !p.is_empty()) {
         let Some((k, v)) = p.split_once('=') else {
-            return Err(one(format!("`{p}` is no parameter: write NAME=VALUE")));
+            return Err(one(format!("`{p}` is not a parameter: write NAME=VALUE")));
         };
         if let Some(before) = given.insert(k.trim().to_owned(), v.trim().to_owned()) {
             let first = format!("{}={before}", k.trim());
@@ -378,13 +378,13 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     }
     let (what, _) = what(&spec)?;
     let (What::Script(plan) | What::Fio(plan, _)) = what else {
-        return Err(one(format!("{name} is no script")));
+        return Err(one(format!("{name} is not a script")));
     };
     match plan.needs() {
         Needs::Directory if !plan.destroys() => {}
         _ => {
             return Err(one(format!(
-                "{name} works on a raw device: on a host only files of our own are written; \
+                "{name} needs a raw device: on a host Seekwell writes only its own files; \
                  `seekwell run {name} --dir DIR --raw PATH` reads one"
             )));
         }
@@ -398,7 +398,7 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
     match seekwell_core::suggest::did_you_mean(name, names.iter().copied(), &[]) {
         Some(near) if !Path::new(name).exists() => one(format!(
-            "there is no workload `{name}`: {near} (programs: {}; scripts: `seekwell workloads`)",
+            "no workload is called `{name}`: {near} (programs: {}; scripts: `seekwell workloads`)",
             names.join(", ")
         )),
         _ => e,
@@ -477,7 +477,10 @@ mod tests {
             "filename=a:/dev/sdb",
         ] {
             let e = outside("x.fio", &format!("[a]\nrw=read\n{line}\n")).expect_err(line);
-            assert!(e.to_string().contains("outside of our own"), "{e}");
+            assert!(
+                e.to_string().contains("outside the experiment's directory"),
+                "{e}"
+            );
         }
         assert!(outside("x.fio", "[a]\nfilename=data\n").is_ok());
     }

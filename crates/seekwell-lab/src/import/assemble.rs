@@ -13,7 +13,7 @@ use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Printed if the device is unknown.
-const DEVICE_UNKNOWN: &str = "device not told";
+const DEVICE_UNKNOWN: &str = "device unknown";
 
 /// Where a figure was measured, after names were parsed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -208,8 +208,8 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
                 };
                 if !b.taken.insert(key) {
                     return Err(wrong(format!(
-                        "block {block} of {} has {} twice; number runs and blocks so that each is \
-                         there once",
+                        "block {block} of {} contains {} twice; number runs and blocks so that \
+                         each occurs once",
                         place.test, name.label
                     )));
                 }
@@ -331,7 +331,7 @@ fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, Impo
             let remedy = suggest::did_you_mean(asked, labels.iter().copied(), &[]);
             let there = format!("there are {}", all_in_prose(&labels).join(", "));
             Err(ImportError::general(&format!(
-                "nothing is called `{asked}` to compare with; {}",
+                "there is no reference `{asked}`; {}",
                 remedy.unwrap_or(there)
             )))
         }

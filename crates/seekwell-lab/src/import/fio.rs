@@ -17,7 +17,7 @@ pub const FORMAT: Format = Format {
     summary: "fio --output-format=json or json+",
     becomes: "file's or folder's name -> scheduler; the disk that fio names, else the rest of the \
               file's name -> device; job -> workload",
-    gives: "a run a file: IOPS, bandwidth, latencies (exact quantiles from the bins of json+)",
+    gives: "one run per file: IOPS, bandwidth, latencies (exact quantiles from the bins of json+)",
     scheduler_from: NameFrom::File,
     known: |t| mentions(t, &["\"fio version\""]),
     part_of: None,
@@ -91,7 +91,7 @@ fn bins(l: &Value, unit_ns: f64) -> Result<Option<BTreeMap<u64, u64>>, String> {
     for (key, count) in all {
         let at: u64 = key
             .parse()
-            .map_err(|_| format!("bin `{}` is no time", short(key)))?;
+            .map_err(|_| format!("bin `{}` is not a time", short(key)))?;
         let count = count
             .as_u64()
             .ok_or_else(|| format!("bin {at} counts no operations"))?;
@@ -286,7 +286,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             }
             if all.len() > 1 {
                 harvest.note(
-                    "several jobs of a file share one run: their figures are not independent",
+                    "several jobs of a file belong to one run: their figures are not independent",
                 );
             }
             harvest.run(HarvestRun {

@@ -210,9 +210,9 @@ pub fn measured(x: f64) -> Result<f64, String> {
     } else if x.is_infinite() {
         Err("infinite".to_owned())
     } else if x.abs() > MAGNITUDE_MAX {
-        Err(format!("{x:e} is larger than anything measured"))
+        Err(format!("{x:e} is too large for a measurement"))
     } else if x != 0.0 && x.abs() < 1.0 / MAGNITUDE_MAX {
-        Err(format!("{x:e} is smaller than anything measured"))
+        Err(format!("{x:e} is too small for a measurement"))
     } else {
         Ok(x)
     }
@@ -226,7 +226,7 @@ pub fn number(text: &str) -> Result<Number, String> {
         match t {
             "" => "empty where a number should be".to_owned(),
             _ if t.replace(',', "").parse::<f64>().is_ok() => format!(
-                "`{said}` has a comma; write {} or {}, whichever is meant",
+                "`{said}` has a comma; write {} or {}",
                 said.replace(',', "."),
                 said.replace(',', "")
             ),

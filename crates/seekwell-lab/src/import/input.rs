@@ -73,7 +73,7 @@ impl Input {
         };
         let line = |at: usize| 1 + bytes[..at].iter().filter(|b| **b == b'\n').count();
         if let Some(at) = bytes.iter().position(|b| *b == 0) {
-            let what = "holds a zero byte: this is no text".to_owned();
+            let what = "contains a zero byte: it is not text".to_owned();
             return Err(failed(Place::Line(line(at)), what));
         }
         match std::str::from_utf8(&bytes) {
@@ -125,7 +125,7 @@ mod tests {
             (b"a\0,\0b\0", "UTF-16"),
             (b"\x1f\x8b\x08", "gunzip"),
             (b"a,b\nc,\xe9\n", "x.csv, line 2: is not UTF-8"),
-            (b"a,b\n\n\0", "x.csv, line 3: holds a zero byte"),
+            (b"a,b\n\n\0", "x.csv, line 3: contains a zero byte"),
         ] {
             assert!(refused(bytes).contains(said), "{}", refused(bytes));
         }

@@ -22,7 +22,7 @@ pub fn first(input: &Input) -> Result<(Value, &str), ImportError> {
         Some(Err(e)) => {
             let before = input.text[..start].matches('\n').count();
             let what = match e.is_eof() {
-                true => "the JSON document ends in the middle: the file was cut off".to_owned(),
+                true => "the JSON document is incomplete: the file was truncated".to_owned(),
                 false => format!("is not JSON: {e}"),
             };
             return Err(input.error(Place::Line(before + e.line()), what));

@@ -115,8 +115,8 @@ pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
             "is empty".to_owned()
         } else {
             format!(
-                "looks like none of the formats {}; --format NAME forces one, and a CSV needs \
-                 columns named scheduler, workload and value",
+                "matches none of the formats {}; --format NAME forces one, and a CSV needs columns \
+                 named scheduler, workload and value",
                 names.join(", ")
             )
         };
@@ -143,8 +143,8 @@ pub fn import(inputs: &[Input], options: &Options) -> Result<Results, ImportErro
     let has = |name: &str| groups.iter().any(|g| g.0.name == name);
     if has(pgbench::FORMAT.name) && has(pgbench_log::FORMAT.name) {
         return Err(ImportError::general(
-            "pgbench's outputs and its logs are given together: runs that are in both would count \
-             twice; import one of the two",
+            "pgbench's reports and logs are imported together, so runs in both would count twice; \
+             import one of the two",
         ));
     }
     let mut harvest = Harvest {

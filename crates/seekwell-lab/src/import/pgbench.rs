@@ -9,10 +9,10 @@ use crate::results::Outcome;
 
 pub const FORMAT: Format = Format {
     name: "pgbench",
-    summary: "what pgbench prints at its end",
+    summary: "pgbench's final report",
     becomes: "file's or folder's name -> scheduler, its rest -> device; script, scale and clients \
               -> workload",
-    gives: "a run a report: tps without connecting, mean latency",
+    gives: "one run per report: tps without connecting, mean latency",
     scheduler_from: NameFrom::File,
     known: |t| {
         let has = |word: &str| t.lines().any(|l| l.trim_start().starts_with(word));
@@ -114,7 +114,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 return Err(input.error(Place::Line(report.line), what));
             };
             if !report.tps_without {
-                harvest.note("pgbench: tps with the time of connecting in it");
+                harvest.note("pgbench: tps including the time for connecting");
             }
             if report.failed > 0 {
                 let (name, failed) = (&input.name, report.failed);

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 pub const FORMAT: Format = Format {
     name: "pgbench-log",
-    summary: "logs of pgbench -l, a line a transaction or an interval",
+    summary: "logs of pgbench -l: one line per transaction or interval",
     becomes: "as pgbench; the workload is \"pgbench log\"",
-    gives: "a run (all threads' logs of one process): tps, latencies",
+    gives: "one run per process (logs of all threads): tps, latencies",
     scheduler_from: NameFrom::File,
     known: |t| {
         let mut lines = t
@@ -174,7 +174,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 return Err(input.error(at, what));
             };
             if *first_kind.get_or_insert(kind) != kind {
-                let what = "is of the other kind than the lines before; logs of transactions and of \
+                let what = "has another type than the lines before; logs of transactions and of \
                             intervals are different runs";
                 return Err(input.error(at, what));
             }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub const FORMAT: Format = Format {
     name: "csv",
-    summary: "a line of names, then a line a run (or a published mean)",
+    summary: "a header line, then one line per run (or published mean)",
     becomes: "columns device, machine, scheduler, workload; each metric is a cell of its own",
     gives: "runs; means with se or sd and n, where those columns are",
     scheduler_from: NameFrom::System,
@@ -118,7 +118,7 @@ impl Row<'_> {
             t => t
                 .parse()
                 .map(Some)
-                .map_err(|_| format!("{}: `{}` is no whole number", name_of(c), short(t))),
+                .map_err(|_| format!("{}: `{}` is not a whole number", name_of(c), short(t))),
         }
     }
 }
@@ -197,7 +197,7 @@ fn header(input: &Input, by: u8) -> Result<(BTreeMap<Column, usize>, Vec<String>
         if !at.contains_key(&needed) {
             let all: Vec<&str> = COLUMNS.iter().map(|c| c.1[0]).collect();
             let hint = match first.starts_with("command,mean,") {
-                true => "; hyperfine's CSV has no runs, its --export-json has",
+                true => "; hyperfine's CSV has no single runs: use its --export-json",
                 false => "",
             };
             let what = format!(
@@ -223,7 +223,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
         if !passed.is_empty() {
             let names = passed.join(", ");
             harvest.note(format!(
-                "{}: columns passed over: {}",
+                "{}: ignored columns: {}",
                 input.base(),
                 short(&names)
             ));
@@ -277,7 +277,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 run.to_owned(),
             );
             if !run.is_empty() && !seen.insert(key) {
-                let what = format!("run {} of {} is there twice", short(run), of.test);
+                let what = format!("run {} of {} occurs twice", short(run), of.test);
                 return Err(wrong(what));
             }
             one_run(&row, of, metric, harvest).map_err(wrong)??;

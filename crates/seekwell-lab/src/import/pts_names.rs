@@ -12,7 +12,7 @@ pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {
             let guess = better_by_words(scale).unwrap_or(true);
             let side = if guess { "more" } else { "less" };
             harvest.note(format!(
-                "{} says no direction; taken for {side} is better",
+                "{} does not state a direction; assumed: {side} is better",
                 if scale.is_empty() {
                     "a result without unit"
                 } else {

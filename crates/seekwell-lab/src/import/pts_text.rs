@@ -216,7 +216,7 @@ fn assigned(block: &Block, harvest: &mut Harvest) -> Vec<Option<(Number, u32)>> 
     let same = block.errors.windows(2).all(|w| w[0] == w[1]);
     if have > 0 && have < need && same {
         harvest.note(format!(
-            "{title}: {have} errors for {need} values, all alike; taken for all of them"
+            "{title}: {have} errors for {need} values, all equal; used for all values"
         ));
         return vec![block.errors.first().copied(); need];
     }
@@ -251,7 +251,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 overview.len()
             ));
         } else {
-            harvest.note("the overview could not be matched with the blocks; the blocks are taken");
+            harvest.note("the overview does not match the blocks; the blocks are used");
         }
         if harvest.title.is_empty() {
             harvest.title = short(text.lines().find(|l| !l.trim().is_empty()).unwrap_or(""));
@@ -280,7 +280,7 @@ fn of_block(
         None if block.values.len() == names.len() => &all,
         None => {
             harvest.note(format!(
-                "{}, line {}: {}: {} values for {} systems, and the overview does not tell which \
+                "{}, line {}: {}: {} values for {} systems, and the overview does not show which \
                  are missing; left out",
                 input.base(),
                 block.line,

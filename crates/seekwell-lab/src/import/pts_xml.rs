@@ -151,7 +151,8 @@ fn event(d: &mut Document, event: Event) -> Result<bool, String> {
                 (_, Some(text)) => d.add(text)?,
                 _ => {
                     return Err(format!(
-                        "&{}; is none of XML's own five entities; others are not followed",
+                        "&{}; is not one of XML's five predefined entities; others are not \
+                         supported",
                         short(&name)
                     ));
                 }
@@ -215,7 +216,7 @@ fn parse(input: &Input) -> Result<Document, ImportError> {
         }
     }
     if let Some(open) = d.path.last() {
-        let what = format!("ends inside <{}>: the file was cut off", short(open));
+        let what = format!("ends inside <{}>: the file was truncated", short(open));
         return Err(input.error(d.place(), what));
     }
     Ok(d)
@@ -245,7 +246,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 let name = get(entry, "Identifier");
                 let at = format!("Result {}/Data/Entry {}", number + 1, e + 1);
                 if name.is_empty() {
-                    let what = "has no Identifier, so nothing tells whose figure it is";
+                    let what = "has no Identifier, so its system is unknown";
                     return Err(input.error(Place::Element(at), what));
                 }
                 let system = systems.get(name);
@@ -286,7 +287,7 @@ pub(super) fn figures(
         return match seconds {
             Ok(all) => {
                 harvest.note(format!(
-                    "{}: a series; its mean is one run, which says nothing of spread",
+                    "{}: a series; its mean counts as one run, without a spread",
                     of.test
                 ));
                 let mean = all.iter().sum::<f64>() / all.len() as f64;
@@ -346,7 +347,7 @@ fn check_mean(of: &Of, shown: &str, raw: &[&str], harvest: &mut Harvest) {
     let allowed = told.step.unwrap_or(0.0).max(0.005 * mean.abs());
     if (mean - told.value).abs() > allowed {
         harvest.note(format!(
-            "{}, {}: Value {} is not the mean of its runs ({mean:.6}); the runs are taken",
+            "{}, {}: Value {} is not the mean of its runs ({mean:.6}); the runs are used",
             of.test, of.system, told.value
         ));
     }

@@ -7,9 +7,9 @@ use crate::results::{MetricInfo, Outcome};
 
 pub const FORMAT: Format = Format {
     name: "sysbench",
-    summary: "what sysbench prints (fileio, oltp, cpu ...)",
+    summary: "sysbench's report (fileio, oltp, cpu ...)",
     becomes: "as pgbench; test, mode and threads -> workload",
-    gives: "a run a report: transactions or events a second, mean latency and p95",
+    gives: "one run per report: transactions or events per second, mean latency and p95",
     scheduler_from: NameFrom::File,
     known: |t| t.lines().any(|l| begins(l).is_some()),
     part_of: None,

@@ -23,7 +23,7 @@ pub enum RefereeError {
     #[error("{0}")]
     Input(String),
     /// A signal stopped the comparison.
-    #[error("stopped by signal {0}; nothing was left behind")]
+    #[error("stopped by signal {0}; everything was cleaned up")]
     Interrupted(i32),
 }
 
@@ -131,7 +131,7 @@ impl Rig {
             .any(|s| s == scheduler))
     }
 
-    /// Sets a scheduler anew from `none`, with those of the tunables that the kernel has. Returns
+    /// Sets a scheduler again, starting from `none`, with those of the tunables that the kernel has. Returns
     /// the tunables in force, and the time of the switch in ns on the trace's clock.
     pub fn enter(
         &self,

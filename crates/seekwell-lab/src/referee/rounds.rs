@@ -226,7 +226,7 @@ pub fn make(
             let _ = tell.recv();
         }
         for w in waiting {
-            let broken = || RefereeError::Input("a fault in the program".to_owned());
+            let broken = || RefereeError::Input("internal error".to_owned());
             w.join().map_err(|_| broken())??;
         }
         Ok(())

@@ -61,64 +61,65 @@ pub const GROUPS: &[Effect] = &[
         letter: "A",
         title: "blogbench writes, SSD",
         doing: Doing::Yes,
-        why: "CFQ sends no async write while readers that miss have requests under way, so that \
-              writers starve; noop and deadline let both compete",
+        why: "CFQ sends no async writes while readers have requests in progress, so writers \
+              starve; noop and deadline let both compete",
         ablation: "all reads cached: 1.00 (demo async-share)",
     },
     Effect {
         letter: "B",
         title: "compilebench compile and create, SSD",
         doing: Doing::Unknown,
-        why: "it is the drive's time that is lost, alike on two processors, and a fresh drive has \
-              none to lose: a drive that aged from pass to pass would show the same",
+        why: "the lost time is the drive's: it is equal on two processors, and a fresh drive loses \
+              none; a drive that ages from pass to pass would show the same",
         ablation: "",
     },
     Effect {
         letter: "C",
         title: "pgbench, SSD",
         doing: Doing::Unknown,
-        why: "a commit costs 0.3 ms more in some passes, at all times; the drive's state or the \
-              processor's idle states would show the same",
+        why: "in some passes every commit costs 0.3 ms more; the drive's state or the processor's \
+              idle states could cause the same",
         ablation: "",
     },
     Effect {
         letter: "D",
         title: "tiobench random writes, disk",
         doing: Doing::Unknown,
-        why: "noop has no sorting to lose where a process gets 32 requests at a time; it is last in \
-              11 of 15 tests of that disk, some of which leave nothing to choose",
+        why: "sorting cannot matter if a process gets 32 requests at a time; noop is last in 11 of \
+              15 tests of that disk, including tests without any choice",
         ablation: "",
     },
     Effect {
         letter: "E",
         title: "fs-mark with fsync, disk",
         doing: Doing::No,
-        why: "there is never more than one request to choose from: an artefact; where the files lie \
-              relative to the journal moves a single scheduler over the whole published range",
+        why: "there is never more than one request to choose from, so it is an artefact; the \
+              position of the files relative to the journal moves a single scheduler over the \
+              whole published range",
         ablation: "",
     },
     Effect {
         letter: "F",
         title: "compilebench compile, disk",
         doing: Doing::Yes,
-        why: "deadline sorts async writes with seconds of patience, CFQ leaves its async queue for \
-              every sync request, noop keeps the order of arrival",
-        ablation: "fed in order: 0 % (demo sorted-writeback)",
+        why: "deadline sorts async writes for seconds, CFQ leaves its async queue for every sync \
+              request, noop keeps the order of arrival",
+        ablation: "ordered writes: 0 % (demo sorted-writeback)",
     },
     Effect {
         letter: "G",
         title: "compilebench read after compile, one SSD laptop",
         doing: Doing::Unknown,
-        why: "CFQ defers what is left to write behind the end of the reads, but the other laptop \
-              with the same drive does not show it",
+        why: "CFQ defers the remaining writes until the reads end, but the other laptop with the \
+              same drive does not show it",
         ablation: "sync between: 1.00 (demo left-over-writeback)",
     },
     Effect {
         letter: "H",
         title: "blogbench writes, disk",
         doing: Doing::Unknown,
-        why: "two causes with opposite signs, starved writers under CFQ and lost sorting under noop: \
-              the sign hangs on the share of reads that miss",
+        why: "two causes with opposite signs, starved writers under CFQ and lost sorting under \
+              noop: the sign depends on the share of reads that miss",
         ablation: "",
     },
     Effect {
@@ -139,16 +140,16 @@ pub const GROUPS: &[Effect] = &[
         letter: "K",
         title: "table scan, SATA disk",
         doing: Doing::Yes,
-        why: "idling keeps a scan whole when a second program reads now and then, unless the drive \
-              queues commands and serves both from its own queue, which was not published",
+        why: "idling keeps a scan sequential while a second program reads occasionally, unless the \
+              drive serves both from its own command queue; whether it did was not published",
         ablation: "idling off: 1.00 (demo scan-and-intruder)",
     },
     Effect {
         letter: "L",
         title: "SQLite on a phone",
         doing: Doing::Unknown,
-        why: "bfq raises a process that begins and idles for it at each hand-over to the journal; \
-              but no published difference holds once corrected",
+        why: "bfq favours a new process and idles for it at each hand-over to the journal; but no \
+              published difference holds after correction",
         ablation: "low_latency off: 0 % (demo raised-at-start)",
     },
 ];
@@ -232,7 +233,7 @@ fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, Str
             let p = p_said(cell_p);
             (
                 doing,
-                format!("does not hold corrected within its test (p {p})"),
+                format!("does not hold after correction within its test (p {p})"),
             )
         }
         (Some(cell_p), all) => {
@@ -269,8 +270,8 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
     }
     let mechanism = match group {
         Some(g) if g.doing == Doing::Yes && stands(pair) && doing == Doing::Unknown => format!(
-            "{}: {}; it shows in its demo, and not, or not to half of the size, where this test is \
-             predicted{}",
+            "{}: {}; its demo shows the effect, but the prediction of this test shows less than \
+             half of it{}",
             g.letter,
             g.why,
             match full {
@@ -290,7 +291,7 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
                 .map_or(String::new(), |t| format!("; {t}"));
             format!("{}{test}", g.ablation)
         }
-        _ => "none: no cause is claimed that could be taken out".to_owned(),
+        _ => "none: there is no claimed cause to remove".to_owned(),
     };
     let order = kept.order(&cell.published, pair);
     let columns = columns_said(cell, orders).map_or(String::new(), |c| format!("; {c}"));

@@ -114,15 +114,15 @@ impl Evidence {
         let device = self.devices.get(&p.system).map_or("", |d| d.as_str());
         match own {
             Some(o) if o.state_could() => {
-                format!("{}: the drive's state alone could give it", o.said())
+                format!("{}: the drive's state alone could cause it", o.said())
             }
-            Some(o) => format!("{}: the drive's state alone does not give it", o.said()),
+            Some(o) => format!("{}: the drive's state alone does not cause it", o.said()),
             None if device.starts_with("hdd:") => {
-                "not told; a disk does not age by being written to, so that ours are the same in \
-                 any order"
+                "not published; writing does not age a disk, so our results are the same in any \
+                 order"
                     .to_owned()
             }
-            None => "not told, and not simulated for this drive".to_owned(),
+            None => "not published, and not simulated for this drive".to_owned(),
         }
     }
 }

@@ -111,7 +111,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Publication>, String> {
     let names: Vec<&str> = all.iter().map(|p| p.name).chain([ALL]).collect();
     let near = suggest::did_you_mean(name, names.iter().copied(), &[]);
     let near = near.unwrap_or_else(|| format!("there are {}", names.join(", ")));
-    Err(format!("{name}: no published comparison; {near}"))
+    Err(format!("there is no published comparison `{name}`; {near}"))
 }
 
 impl Publication {

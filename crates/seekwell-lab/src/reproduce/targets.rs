@@ -113,7 +113,7 @@ fn postgres(r: &Reproduction) -> Option<Target> {
         name: "003",
         asked: "pgbench on the S3700: cfq 4 to 13 % ahead of both, noop and deadline within 3 %",
         ours: format!(
-            "cfq {} % and {} %, noop {} % beside deadline",
+            "cfq {} % and {} %, noop differs by {} % from deadline",
             signed(one, 1),
             signed(other, 1),
             signed(level, 1)
@@ -130,7 +130,7 @@ fn scan(r: &Reproduction) -> Option<Target> {
     let (noop, deadline) = (of("noop")?, of("deadline")?);
     Some(Target {
         name: "004",
-        asked: "table scan: cfq before anticipatory before deadline and no-op",
+        asked: "table scan: order cfq, anticipatory, then deadline and noop",
         ours: format!("{cfq:.0}, {antic:.0}, {deadline:.0} and {noop:.0} s"),
         blind: "no order".to_owned(),
         met: cfq < antic && antic < noop.min(deadline),
@@ -152,7 +152,7 @@ fn skilled(r: &Reproduction) -> Option<Target> {
     let said = |(cost, x, g): &(f64, f64, &str)| format!("{g}: {}, costs {cost:.2}", signed(*x, 2));
     Some(Target {
         name: "skill",
-        asked: "skill over the scored pairs 0.40 and more",
+        asked: "skill over the scored pairs: at least 0.40",
         ours: signed(ours, 2),
         blind: format!("0{fixed}"),
         met: ours >= 0.40,
@@ -178,7 +178,7 @@ pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
         let (median, blind) = (l.median.unwrap_or(0.0), l.blind_median.unwrap_or(0.0));
         out.push(Target {
             name: "level",
-            asked: "disk tests, nothing fitted: median |ln (ours / published)| 0.15 and less",
+            asked: "disk tests, nothing fitted: median |ln (ours / published)| at most 0.15",
             ours: match pooled.and_then(|l| l.median) {
                 Some(all) => format!("{} (all publications {})", two(median), two(all)),
                 None => two(median),
@@ -229,7 +229,7 @@ pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
         };
         out.push(Target {
             name: "agreement",
-            asked: "where no difference was published ours are within 5 % in 95 % of the pairs",
+            asked: "where no difference was published, 95 % of our pairs are within 5 %",
             ours: format!("{} of {}", a.right, a.compared),
             blind: "all".to_owned(),
             met: share(a.right, a.compared) >= 0.95,

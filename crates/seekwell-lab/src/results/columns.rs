@@ -109,12 +109,12 @@ pub const RUN: &[Column] = &[
     ),
     column("device", Text, "", "the device"),
     column("workload", Text, "", "the workload"),
-    column("machine", Text, "", "the machine; empty: the usual one"),
+    column("machine", Text, "", "the machine; empty: the default one"),
     column(
         "label",
         Text,
         "",
-        "the scheduler with what was set, as tables call it",
+        "the scheduler with its settings, as tables print it",
     ),
     column(
         "scheduler",
@@ -133,7 +133,7 @@ pub const RUN: &[Column] = &[
 /// `runs.parquet`.
 pub const RUNS: Table = Table {
     file: "runs.parquet",
-    help: "a row for each run and metric; a run that gave nothing has one row without a metric",
+    help: "one row per run and metric; a run without a result has one row without a metric",
     columns: &[
         column("experiment", Text, "", "name of the experiment"),
         column(
@@ -171,7 +171,7 @@ pub const RUNS: Table = Table {
             "reference",
             Bool,
             "",
-            "it is the scheduler that the others of the cell are compared with",
+            "true for the cell's reference scheduler",
         ),
         column("place", Int, "", "place in the block, from 0, as drawn"),
         column("seed", Unsigned, "", "seed of the run"),
@@ -185,7 +185,7 @@ pub const RUNS: Table = Table {
             "outcome",
             Text,
             "",
-            "done, early (its values count nevertheless), censored (it reached its limit: its work takes longer than its `duration`) or failed",
+            "done, early (its values count), censored (it reached its limit: its work takes longer than its `duration`) or failed",
         ),
         maybe("why", Text, "", "why it ended early or failed"),
         Column {
@@ -194,7 +194,7 @@ pub const RUNS: Table = Table {
                 "starved",
                 Text,
                 "",
-                "kinds of tasks of which some were starved by others of their kind: a JSON array",
+                "kinds of tasks with starved members: a JSON array",
             )
         },
         maybe(
@@ -216,29 +216,29 @@ pub const RUNS: Table = Table {
             "step",
             Float,
             "as `unit`",
-            "it comes in whole steps of that size; missing: it does not",
+            "step size of the metric; missing: no steps",
         ),
-        maybe(
-            "primary",
-            Bool,
-            "",
-            "it is the metric that decides in this cell",
-        ),
+        maybe("primary", Bool, "", "true for the cell's deciding metric"),
         maybe("value", Float, "as `unit`", "the value"),
-        maybe("n", Int, "operations", "behind the value; 0: not known"),
+        maybe(
+            "n",
+            Int,
+            "operations",
+            "operations that the value is based on; 0: not known",
+        ),
     ],
 };
 
 /// `operations.parquet`.
 pub const OPERATIONS: Table = Table {
     file: "operations.parquet",
-    help: "a row for each run and kind of operation, over what the workload's clock covers",
+    help: "one row per run and kind of operation, over the time of the workload's clock",
     columns: &[
         column(
             "layer",
             Text,
             "",
-            "who counted: workload (operations as the script names them) or block (bios)",
+            "the counting layer: workload (operations as the script names them) or block (bios)",
         ),
         column(
             "kind",
@@ -252,7 +252,7 @@ pub const OPERATIONS: Table = Table {
             "errors",
             Int,
             "operations",
-            "of them, failed; missing for workloads, which do not count them",
+            "failed operations; missing for workloads, which do not count them",
         ),
         column("mean_ns", Float, "ns", "mean latency, exact"),
         column("min_ns", Int, "ns", "smallest latency, exact"),
@@ -269,38 +269,38 @@ pub const OPERATIONS: Table = Table {
             "p99_ns",
             Int,
             "ns",
-            "99th percentile: worth something from 1,000 operations",
+            "99th percentile: meaningful from 1,000 operations",
         ),
         column(
             "p999_ns",
             Int,
             "ns",
-            "99.9th percentile: worth something from 10,000 operations",
+            "99.9th percentile: meaningful from 10,000 operations",
         ),
         column(
             "p9999_ns",
             Int,
             "ns",
-            "99.99th percentile: worth something from 100,000 operations",
+            "99.99th percentile: meaningful from 100,000 operations",
         ),
         column("max_ns", Int, "ns", "largest latency, exact"),
         maybe(
             "held_ns",
             Int,
             "ns",
-            "of the sum of latencies, the time before the block layer was given the bio; missing for workloads",
+            "the part of the summed latencies before the block layer received the bio; missing for workloads",
         ),
         maybe(
             "began_ns",
             Int,
             "ns",
-            "when the first began, since the run did; missing for the block layer",
+            "start of the first operation, since the start of the run; missing for the block layer",
         ),
         maybe(
             "ended_ns",
             Int,
             "ns",
-            "when the last ended, since the run began; missing for the block layer",
+            "end of the last operation, since the start of the run; missing for the block layer",
         ),
     ],
 };
@@ -308,9 +308,9 @@ pub const OPERATIONS: Table = Table {
 /// `series.parquet`.
 pub const SERIES: Table = Table {
     file: "series.parquet",
-    help: "a row for each run, kind and second in which something ended; a second without a row had nothing",
+    help: "one row per run, kind and second in which an operation ended",
     columns: &[
-        column("layer", Text, "", "who counted: workload or block"),
+        column("layer", Text, "", "the counting layer: workload or block"),
         column(
             "kind",
             Text,
@@ -323,19 +323,24 @@ pub const SERIES: Table = Table {
             "s",
             "whole seconds since the run began, laying out included",
         ),
-        column("ops", Int, "operations", "that ended in it"),
+        column(
+            "ops",
+            Int,
+            "operations",
+            "operations that ended in this second",
+        ),
         maybe(
             "writes",
             Int,
             "operations",
-            "of them, writes; missing for workloads",
+            "writes among them; missing for workloads",
         ),
-        column("bytes", Int, "bytes", "they moved"),
+        column("bytes", Int, "bytes", "bytes that the operations moved"),
         column(
             "latency_sum_ns",
             Int,
             "ns",
-            "sum of their latencies: over `ops` it is the mean",
+            "sum of their latencies; divided by `ops` it is the mean",
         ),
         column("latency_max_ns", Int, "ns", "largest of them"),
         maybe(
@@ -350,7 +355,7 @@ pub const SERIES: Table = Table {
 /// `records.parquet`.
 pub const RECORDS: Table = Table {
     file: "records.parquet",
-    help: "a row for each run: what it was asked for, and what else it told",
+    help: "one row per run: its specification and the rest of its record",
     columns: &[
         column(
             "spec_hash",

@@ -16,7 +16,7 @@ pub enum StoreError {
         what: String,
     },
     /// Another process is using it.
-    #[error("{}: another seekwell is writing there; wait until it has ended", .0.display())]
+    #[error("{}: another seekwell process is writing to it; wait until it ends", .0.display())]
     Busy(PathBuf),
     /// It could not be written; everything stored before is still there.
     #[error("{}: cannot be written: {source}; {kept}", path.display())]

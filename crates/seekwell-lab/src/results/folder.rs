@@ -91,7 +91,7 @@ impl Folder {
         }
         match read_json(path, ENVIRONMENT) {
             Ok(environment) => folder.environment = environment,
-            Err(e) => folder.note(format!("{e}: begun anew")),
+            Err(e) => folder.note(format!("{e}: the file is created again")),
         }
         folder.go_on()?;
         Ok(folder)
@@ -122,12 +122,12 @@ impl Folder {
         if path.symlink_metadata().is_ok() {
             return Err(StoreError::bad(
                 path,
-                "is there already, and results are never overwritten; name another folder",
+                "exists, and results are never overwritten; name another folder",
             ));
         }
-        let name = path.file_name().ok_or_else(|| {
-            StoreError::bad(path, "is no name that a folder can be given; name another")
-        })?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| StoreError::bad(path, "is not a valid folder name; name another"))?;
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).map_err(failed)?;
@@ -182,15 +182,13 @@ impl Folder {
         if found.tail_bytes > 0 {
             let bytes = found.tail_bytes;
             self.note(format!(
-                "{}: the run that was being stored when it was stopped is made again ({bytes} \
-                 bytes of it were there)",
+                "{}: an incomplete run is made again ({bytes} bytes of it were stored)",
                 path.display(),
             ));
         }
         if let Some(first) = found.damaged.first() {
             self.note(format!(
-                "{}: {} of its lines, the first of them line {first}, are not as they were \
-                 written; those runs are made again",
+                "{}: damaged lines: {} (the first is line {first}); those runs are made again",
                 path.display(),
                 found.damaged.len(),
             ));
@@ -199,8 +197,8 @@ impl Folder {
         let fits = |k: &RunKey| k.cell < cells && k.treatment < treatments;
         if let Some(k) = journal.keys().find(|k| !fits(k)) {
             let what = format!(
-                "has a run of cell {}, scheduler {}, which the experiment \
-                has not; it belongs to another one",
+                "contains a run of cell {}, scheduler {}, which is not in the experiment; it \
+                 belongs to another one",
                 k.cell, k.treatment
             );
             return Err(StoreError::bad(&path, what));
@@ -224,9 +222,7 @@ impl Folder {
     fn failed(&self, path: &Path, e: io::Error) -> StoreError {
         let kept = match self.stored() {
             0 => "nothing is stored yet".to_owned(),
-            n => format!(
-                "{n} runs are stored; once there is room, the same command goes on with them"
-            ),
+            n => format!("{n} runs are stored; free some space, and the same command continues"),
         };
         StoreError::write(path, e, kept)
     }
@@ -424,13 +420,10 @@ pub fn read(path: &Path) -> Result<Results, StoreError> {
 fn must_be_folder(path: &Path) -> Result<(), StoreError> {
     match std::fs::metadata(path) {
         Ok(m) if m.is_dir() => Ok(()),
-        Ok(_) => Err(StoreError::bad(
-            path,
-            "is a file, and results are a folder; name that",
-        )),
+        Ok(_) => Err(StoreError::bad(path, "is a file; name the results folder")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StoreError::bad(
             path,
-            "is not there; `seekwell results` lists the folders there are",
+            "does not exist; `seekwell results` lists the folders",
         )),
         Err(e) => Err(StoreError::bad(path, e.to_string())),
     }
@@ -463,7 +456,7 @@ fn take_name(from: &Path, to: &Path) -> io::Result<()> {
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.symlink_metadata().is_ok_and(|m| m.is_symlink()) {
         return Err(io::Error::other(
-            "it is a symbolic link, which nothing is written through",
+            "it is a symbolic link; results are never written through links",
         ));
     }
     let mut sink = Sink::open(path)?;

@@ -31,12 +31,12 @@ pub fn join(all: Vec<(String, Results)>) -> Result<Joined, String> {
             let method = (&one.method, &other.method);
             if one.paired != other.paired {
                 return Err(format!(
-                    "{name}: of one the blocks are known, of the other not; make a report of each"
+                    "{name}: the blocks of only one of the two are known; make separate reports"
                 ));
             }
             if method.0.margin != method.1.margin || method.0.alpha != method.1.alpha {
                 return Err(format!(
-                    "{name}: judged with another margin or confidence; make a report of each"
+                    "{name}: its margin or confidence differs; make separate reports"
                 ));
             }
             one.name = format!("{} and {}", one.name, other.name);

@@ -125,9 +125,7 @@ impl Journal {
         line[..PREFIX - 1].copy_from_slice(sum.as_bytes());
         line.push(b'\n');
         if line.len() as u64 >= LINE_MAX {
-            return Err(io::Error::other(
-                "a run has more to keep than a line may hold",
-            ));
+            return Err(io::Error::other("a run exceeds the length limit of a line"));
         }
         if let Err(e) = self.file.write_all_at(&line, self.end) {
             // Without this, the partial line would be dropped at the next opening.
@@ -160,7 +158,7 @@ impl Journal {
     pub fn part<T: DeserializeOwned>(&self, key: RunKey) -> io::Result<T> {
         match self.lines.get(&key) {
             Some(line) => self.line(line),
-            None => Err(io::Error::other("a run that was stored is not there")),
+            None => Err(io::Error::other("a stored run is missing")),
         }
     }
 
@@ -179,9 +177,7 @@ impl Journal {
         self.file.read_exact_at(&mut text, line.at)?;
         match checked(&text) {
             Some(json) => Ok(serde_json::from_slice(json)?),
-            None => Err(io::Error::other(
-                "a line of it has changed since it was read",
-            )),
+            None => Err(io::Error::other("a line has changed since it was read")),
         }
     }
 }
@@ -225,7 +221,7 @@ fn checked(line: &[u8]) -> Option<&[u8]> {
 
 fn scan(file: &File, each: &mut dyn FnMut(Run)) -> Result<Found, Refused> {
     if !file.metadata()?.is_file() {
-        return Err(Refused::Bad("is no file".to_owned()));
+        return Err(Refused::Bad("is not a file".to_owned()));
     }
     let (mut found, mut metrics) = (Found::default(), Interned::default());
     let mut reader = BufReader::with_capacity(1 << 16, file);
@@ -239,7 +235,7 @@ fn scan(file: &File, each: &mut dyn FnMut(Run)) -> Result<Found, Refused> {
         }
         if line.last() != Some(&b'\n') {
             if number == 0 && !HEAD.starts_with(&line) {
-                return Err(Refused::Bad("is no journal of seekwell's".to_owned()));
+                return Err(Refused::Bad("is not a seekwell journal".to_owned()));
             }
             if read == LINE_MAX {
                 return Err(Refused::Bad(format!("line {} has no end", number + 1)));
@@ -255,10 +251,11 @@ fn scan(file: &File, each: &mut dyn FnMut(Run)) -> Result<Found, Refused> {
                 HEAD => continue,
                 _ if line.starts_with(b"seekwell journal ") => {
                     return Err(Refused::Bad(
-                        "was begun by another version of seekwell; go on with that".to_owned(),
+                        "was started by another version of seekwell; continue with that version"
+                            .to_owned(),
                     ));
                 }
-                _ => return Err(Refused::Bad("is no journal of seekwell's".to_owned())),
+                _ => return Err(Refused::Bad("is not a seekwell journal".to_owned())),
             }
         }
         let slim = checked(&line).and_then(|json| serde_json::from_slice::<Slim>(json).ok());

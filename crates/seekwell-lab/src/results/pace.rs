@@ -228,7 +228,7 @@ pub(crate) fn cut(run: &mut Run, drop: usize) {
         (Some((value, n)), Some(first)) => (first.value, first.n) = (value, n),
         _ if matches!(run.outcome, Outcome::Failed(_) | Outcome::Censored(_)) => {}
         _ => {
-            run.outcome = Outcome::Failed(format!("nothing is left behind a warm-up of {drop} s"));
+            run.outcome = Outcome::Failed(format!("nothing is left after a warm-up of {drop} s"));
             run.values.clear();
         }
     }

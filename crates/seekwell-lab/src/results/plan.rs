@@ -94,7 +94,7 @@ impl Plan {
         for (what, ours, theirs) in &lists {
             if let Some(gone) = ours.iter().find(|n| !theirs.contains(n)) {
                 return Some(format!(
-                    "it has the {what} `{gone}`, which is not asked for now"
+                    "it has the {what} `{gone}`, which is not requested"
                 ));
             }
             if let Some(new) = theirs.iter().find(|n| !ours.contains(n)) {
@@ -105,14 +105,14 @@ impl Plan {
             return Some(format!("it has the seed {}", self.about.method.seed));
         }
         if self.about.method != other.about.method {
-            return Some("repeats, margin or order of runs were others".to_owned());
+            return Some("repeats, margin or order of runs differ".to_owned());
         }
         let changed = self.specs.iter().zip(&other.specs).position(|(a, b)| {
             a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.hash() != b.hash())
         });
         Some(match changed.and_then(|i| self.cells.get(i)) {
-            Some(cell) => format!("runs of the cell `{}` were specified otherwise", cell.name),
-            None => "cells or schedulers stood in another order".to_owned(),
+            Some(cell) => format!("the specifications of cell `{}` differ", cell.name),
+            None => "cells or schedulers have another order".to_owned(),
         })
     }
 }
@@ -145,12 +145,12 @@ pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
     match std::fs::symlink_metadata(&path) {
         Ok(m) if m.is_symlink() => Err(StoreError::bad(
             &path,
-            "is a symbolic link, and a results folder has files of its own; copy what it leads to \
-             in its place if you trust it",
+            "is a symbolic link, which a results folder cannot contain; if you trust its target, \
+             replace the link by a copy",
         )),
         Ok(m) if !m.is_file() => Err(StoreError::bad(
             &path,
-            "is no file; this is no results folder, or it was damaged",
+            "is not a file; this is not a results folder, or it is damaged",
         )),
         Ok(_) => Ok(path),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(StoreError::bad(
@@ -197,7 +197,7 @@ pub(super) fn damaged(path: &Path, why: &str) -> StoreError {
     StoreError::bad(
         path,
         format!(
-            "is not as seekwell writes it ({why}); copy the folder again, or make the runs again"
+            "is not in seekwell's format ({why}); copy the folder again, or make the runs again"
         ),
     )
 }

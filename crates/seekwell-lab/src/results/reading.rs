@@ -37,14 +37,14 @@ pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
     let (cells, treatments) = (done.cells.len(), done.treatments.len());
     let fits = |cell: usize, treatment: usize| cell < cells && treatment < treatments;
     if !done.summaries.iter().all(|s| fits(s.cell, s.treatment)) {
-        return Err(damaged(&path, "a figure of it is of no cell of it"));
+        return Err(damaged(&path, "a figure belongs to no cell"));
     }
     unchanged(dir, &done, RUNS.file)?;
     let runs = dir.join(RUNS.file);
     let told = |e: String| damaged(&runs, &e);
     let all = guarded(&runs, || read_runs(&runs))?;
     if !all.iter().all(|r| fits(r.key.cell, r.key.treatment)) {
-        return Err(told("a run of it is of no cell of results.json".to_owned()));
+        return Err(told("a run belongs to no cell of results.json".to_owned()));
     }
     if all.len() as u64 != done.runs {
         return Err(told(format!(
@@ -68,7 +68,7 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
     let Some(was) = done.files.get(name) else {
         return Err(damaged(
             &dir.join(super::folder::RESULTS),
-            &format!("no word of {name}"),
+            &format!("{name} is not listed"),
         ));
     };
     let size = path
@@ -81,7 +81,7 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
     }
     let is = stored(&path).map_err(|e| StoreError::bad(&path, e.to_string()))?;
     if is != *was {
-        return Err(damaged(&path, "its checksum is another"));
+        return Err(damaged(&path, "its checksum differs"));
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
 /// The library may panic on malicious files; a panic becomes an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let read = seekwell_files::guarded(read);
-    read.unwrap_or_else(|| Err(damaged(path, "no Parquet that can be read")))
+    read.unwrap_or_else(|| Err(damaged(path, "not a readable Parquet file")))
 }
 
 /// Passes on each batch of a table of a complete folder.
@@ -271,12 +271,12 @@ fn opened(
     }
     if !(0..=rows_max).contains(&metadata.file_metadata().num_rows()) {
         let n = metadata.file_metadata().num_rows();
-        return Err(told(&format!("{n} rows are said to be in it")));
+        return Err(told(&format!("it claims to have {n} rows")));
     }
     let chunks = metadata.row_groups().iter().flat_map(|g| g.columns());
     let size = |c: &parquet::file::metadata::ColumnChunkMetaData| c.uncompressed_size();
     if let Some(c) = chunks.clone().find(|c| !(0..=CHUNK_MAX).contains(&size(c))) {
-        let what = format!("a column is said to have {} bytes", size(c));
+        let what = format!("a column claims to have {} bytes", size(c));
         return Err(told(&what));
     }
     let mut roots = Vec::new();
@@ -360,7 +360,7 @@ fn read_runs(path: &Path) -> Result<Vec<Run>, StoreError> {
         let batch = batch.map_err(|e| told(e.to_string()))?;
         bytes += batch.get_array_memory_size();
         if bytes > TEXT_MAX {
-            return Err(told("more text than any experiment has".to_owned()));
+            return Err(told("too much text for an experiment".to_owned()));
         }
         take_runs(&batch, &mut runs, &mut last, &mut metrics).map_err(told)?;
     }

@@ -150,8 +150,8 @@ pub fn make(
             .is_some_and(|w| w.seconds > 0);
         if !same(&record, run, warmed_up) {
             return Err(
-                "made again, it gives other figures than those stored; they are of \
-                        another version"
+                "a repeated run gives other figures than the stored ones, which come from another \
+                 version"
                     .to_owned(),
             );
         }

@@ -10,8 +10,8 @@ use seekwell_device::probe::{Client, Run, below, command};
 /// The table.
 pub static GROUP: Group = Group {
     title: "eMMC and SD cards",
-    note: "MiB/s where the publisher's MB are taken as 2^20 bytes. Nothing about a single card is \
-           held out: four means fix its four numbers.",
+    note: "MiB/s; the publisher's MB are taken as 2^20 bytes. No figure of a card is held out: \
+           four means determine its four parameters.",
     rule: "random reads 5 %, random writes 7 %, sequential reads 10 %, sequential writes 15 %",
     figures: FIGURES,
 };

@@ -13,9 +13,9 @@ use seekwell_sim::{Setup, drive};
 pub static GROUP: Group = Group {
     title: "eMMC under a queue",
     note: "The nine schedulers of the phone comparison, one thread, on the same card with the same \
-           noise: what is left is what they do. The published spread is the fastest mean over the \
-           slowest, of three runs each, most of it noise; so a model should stay below it, and a \
-           null model does so without effort. The gain of ROW is the vendor's claim for another \
+           noise, so only the schedulers differ. The published spread is the fastest mean over the \
+           slowest, of three runs each, most of it noise. A model should therefore stay below it; \
+           a null model does so trivially. The gain of ROW is the vendor's claim for another \
            phone: only its direction can be expected.",
     rule: "",
     figures: FIGURES,

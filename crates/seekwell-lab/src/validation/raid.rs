@@ -167,11 +167,11 @@ static FIGURES: &[Figure] = &[
 /// The table.
 pub static GROUP: Group = Group {
     title: "Arrays",
-    note: "Nothing is published on arrays that could be held against a model without its firmware. \
-           Closed forms take the disks' parameters and the laws of their level. The gains are of an \
-           ideal one-way elevator over noop above a RAID 0 that takes only so many commands: with \
-           room below for everything outstanding there is nothing to gain. The null model's disks \
-           take one time for everything.",
+    note: "No published figure of an array can be compared with a model without its firmware. \
+           Closed forms take the disks' parameters and the laws of their level. The gains are of \
+           an ideal one-way elevator over noop above a RAID 0 with limited depth; if everything \
+           outstanding fits below, there is no gain. The null model's disks take one time for \
+           everything.",
     rule: "closed forms 10 %, another implementation 5 %",
     figures: FIGURES,
 };

@@ -9,10 +9,10 @@ use seekwell_device::probe::{Client, Run, below, command};
 /// The table.
 pub static GROUP: Group = Group {
     title: "SSDs",
-    note: "MB/s are of 10^6 bytes, IOPS of 4 KiB at random over the whole drive. Internals of these \
-           drives are fitted, not known: several sets of them give the same corners. Sheets marked \
-           recalled were not read again. Unless a row says otherwise the drive is filled, the \
-           variant the cheap one.",
+    note: "MB/s are of 10^6 bytes, IOPS of 4 KiB at random over the whole drive. The internal \
+           parameters are fitted, not known; several sets give the same figures. Data sheets \
+           marked \"recalled\" were not checked again. Unless a row says otherwise the drive is \
+           filled, the variant the cheap one.",
     rule: "random 4 KiB at depth 1 5 %, every other rate 10 %",
     figures: FIGURES,
 };
@@ -47,7 +47,8 @@ static FIGURES: &[Figure] = &[
     row(X25M, "random write, steady state", "IOPS", (3174.0, 3174.0),
         "another implementation", Prediction, After(0.05), |b| writes(b, ",state=steady", 31)),
     row(X25M, "write 8 KiB and flush", "ms", (0.5, 0.6),
-        "what pgbench needs on it, Phoronix 2012, client count not stated", Indicative, Any, commit_ms),
+        "derived from pgbench on it, Phoronix 2012, client count not stated", Indicative, Any,
+        commit_ms),
     row(S3700, "random read, depth 1", "IOPS", (6600.0, 6600.0),
         "AnandTech, 27.2 MB/s, size not stated", Fitted, Rule(0.05), |b| reads(b, 1)),
     row(S3700, "random read, depth 8", "IOPS", (58_400.0, 58_400.0),
@@ -91,7 +92,7 @@ static FIGURES: &[Figure] = &[
         SHEET, Fitted, After(0.05), |b| sequential(b, "", Op::Read, 8)),
     row(EVO870, "sequential write", "MB/s", (530.0, 530.0),
         SHEET, HeldOut, After(0.08), |b| sequential(b, ",state=fresh", Op::Write, 8)),
-    row(EVO870, "reads left beside a synced writer", "share", (0.057, 0.057),
+    row(EVO870, "remaining reads next to a syncing writer", "share", (0.057, 0.057),
         "ublk-disksim, a real 850 EVO: 10 700 to 612 a second", Indicative, Any, left_beside_syncs),
     row(PRO990, "random read, depth 1", "IOPS", (22_000.0, 22_000.0),
         RECALLED, Fitted, Rule(0.05), |b| reads(b, 1)),

@@ -254,8 +254,8 @@ pub fn prepare(a: &Options) -> Result<Vec<(&str, Plan)>, WorldsError> {
         let plan = Plan::new(name, &[]).map_err(|e| WorldsError::input(e.to_string()))?;
         if plan.needs() == Needs::Device {
             return Err(WorldsError::input(format!(
-                "{name} works on a raw device, and check-worlds compares what a file system asks: \
-                 choose one that works in a directory (seekwell workloads)"
+                "{name} needs a raw device, but check-worlds compares a file system's requests: \
+                 choose a workload for directories (seekwell workloads)"
             )));
         }
         plans.push((name, plan));

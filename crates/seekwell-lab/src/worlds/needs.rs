@@ -23,7 +23,7 @@ fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bo
     }
     if !raw && !there("/dev/fuse") {
         m.push(
-            "no FUSE (/dev/fuse): modprobe fuse, or give --raw to do without the modelled disk"
+            "no FUSE (/dev/fuse): modprobe fuse, or use --raw to run without the modelled disk"
                 .to_owned(),
         );
     }

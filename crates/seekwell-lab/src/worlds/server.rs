@@ -83,8 +83,8 @@ impl Server {
         value.ok_or_else(|| {
             let path = path.display();
             WorldsError::input(format!(
-                "the modelled disk ended without its account ({path}): it was killed, or there is no \
-                 room there; run it again, or name another directory by TMPDIR"
+                "the modelled disk ended without statistics ({path}): it was killed, or the disk \
+                 is full; run it again, or set TMPDIR to another directory"
             ))
         })
     }

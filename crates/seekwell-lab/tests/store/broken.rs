@@ -34,7 +34,7 @@ fn a_tail_is_dropped_and_said() {
     let folder = Folder::open(&at).expect("opened");
     assert_eq!(folder.completed().expect("read").len(), 7);
     let notes = folder.notes().join("\n");
-    assert!(notes.contains("the run that was being stored"), "{notes}");
+    assert!(notes.contains("an incomplete run is made again"), "{notes}");
     drop(folder);
     let folder = Folder::open(&at).expect("opened");
     assert_eq!(folder.notes(), [""; 0], "mended");
@@ -51,7 +51,7 @@ fn a_line_that_has_changed_is_a_run_that_is_made_again() {
     let folder = Folder::open(&at).expect("opened");
     assert_eq!(folder.completed().expect("read").len(), 7);
     let notes = folder.notes().join("\n");
-    assert!(notes.contains("1 of its lines"), "{notes}");
+    assert!(notes.contains("damaged lines: 1"), "{notes}");
 }
 
 fn words(path: &Path) -> String {
@@ -86,9 +86,9 @@ fn newer_results_are_not_guessed_at() {
 fn every_way_to_be_no_results_folder_has_its_words() {
     let (dir, going, whole) = both();
     let e = words(&dir.path().join("none"));
-    assert!(e.contains("is not there"), "{e}");
+    assert!(e.contains("does not exist"), "{e}");
     let e = words(&whole.join("results.json"));
-    assert!(e.contains("is a file, and results are a folder"), "{e}");
+    assert!(e.contains("is a file; name the results folder"), "{e}");
     let e = words(dir.path());
     assert!(e.contains("experiment.json: is missing"), "{e}");
     // A truncated Parquet file, a missing one, and one that is a link.
@@ -97,7 +97,7 @@ fn every_way_to_be_no_results_folder_has_its_words() {
     std::fs::write(&runs, &bytes[..bytes.len() / 2]).expect("written");
     let e = words(&whole);
     assert!(
-        e.contains("runs.parquet: is not as seekwell writes it"),
+        e.contains("runs.parquet: is not in seekwell's format"),
         "{e}"
     );
     assert!(matches!(look(&whole).state, State::Broken(_)));
@@ -116,11 +116,11 @@ fn every_way_to_be_no_results_folder_has_its_words() {
     assert!(e.contains("journal: is a symbolic link"), "{e}");
     std::fs::remove_file(&journal).expect("removed");
     std::fs::write(&journal, "#!/bin/sh\n").expect("written");
-    assert!(words(&going).contains("is no journal of seekwell's"));
+    assert!(words(&going).contains("is not a seekwell journal"));
     // A file that claims to be a terabyte is not read.
     let big = std::fs::File::create(going.join("experiment.json")).expect("made");
     big.set_len(1 << 40).expect("sparse");
-    assert!(words(&going).contains("holds more than"));
+    assert!(words(&going).contains("is larger than"));
 }
 
 /// Writing through a link would change the link's target.
@@ -161,13 +161,13 @@ fn parquet_of_strangers_is_not_taken_for_results() {
     let (_dir, _, whole) = both();
     let runs = whole.join("runs.parquet");
     std::fs::copy(whole.join("series.parquet"), &runs).expect("copied");
-    assert!(words(&whole).contains("runs.parquet: is not as seekwell writes it"));
+    assert!(words(&whole).contains("runs.parquet: is not in seekwell's format"));
     vouch(&whole, "runs.parquet");
     let e = words(&whole);
     assert!(e.contains("not one of a results folder"), "{e}");
     std::fs::write(&runs, "PAR1 nothing PAR1").expect("written");
     vouch(&whole, "runs.parquet");
-    assert!(words(&whole).contains("is not as seekwell writes it"));
+    assert!(words(&whole).contains("is not in seekwell's format"));
 }
 
 fn copy(from: &Path, to: &Path) {

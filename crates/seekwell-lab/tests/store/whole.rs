@@ -86,7 +86,10 @@ fn two_do_not_work_on_one_folder() {
         .map(|_| ())
         .expect_err("in use")
         .to_string();
-    assert!(e.contains("another seekwell is writing there"), "{e}");
+    assert!(
+        e.contains("another seekwell process is writing to it"),
+        "{e}"
+    );
     drop(first);
     let again = Folder::resume(&at, &experiment(1)).expect("free now");
     assert_eq!(again.completed().expect("read"), [run(keys(1, 1)[0])]);
@@ -113,7 +116,7 @@ fn only_the_same_experiment_goes_on() {
     assert!(seed.contains("it has the seed 1"), "{seed}");
     let spec = words(&|e| e.cells[1].specs[0].queue.hz = 1000);
     assert!(
-        spec.contains("runs of the cell `cell 1` were specified otherwise"),
+        spec.contains("the specifications of cell `cell 1` differ"),
         "{spec}"
     );
     // Parts that do not affect the runs may change.

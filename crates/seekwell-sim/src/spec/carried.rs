@@ -61,7 +61,7 @@ impl Carrier {
     fn fitting(&self, spec: RunSpec) -> Result<RunSpec, SpecErrors> {
         let mut errors = SpecErrors::default();
         if matches!(spec.workload, WorkloadSpec::Trace { .. }) {
-            let what = "a trace replays on a drive of its own: it cannot be one of a sequence";
+            let what = "a trace replays on its own drive: it cannot be part of a sequence";
             errors.push("workload", what);
         }
         if self.lost {
@@ -69,10 +69,7 @@ impl Carrier {
             errors.push("device", what);
         }
         if let Some((own, _)) = self.drive.as_ref().filter(|d| d.0 != spec.device) {
-            let what = format!(
-                "the sequence goes on on {}, not on {}",
-                own.spec, spec.device.spec
-            );
+            let what = format!("the sequence uses {}, not {}", own.spec, spec.device.spec);
             errors.push("device", what);
         }
         errors.or(spec)
@@ -84,7 +81,7 @@ impl Carrier {
             None => {
                 let drive = Drive::open(&run::setup(&spec)).map_err(WorldError::from)?;
                 if drive.is_array() {
-                    let what = "is an array, which each run gets anew: carry one drive";
+                    let what = "is an array, which each run builds again: use a single drive";
                     return Err(SpecErrors::one("device", what).into());
                 }
                 (spec.device.clone(), drive)

@@ -28,27 +28,27 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "tasks",
         values: "NAME",
-        help: "tasks of that name and what they start; may be repeated",
+        help: "tasks with this name, and the tasks they start; may be repeated",
     },
     Setting {
         name: "rbps",
         values: "2 to 1024G",
-        help: "io.max: bytes read a second",
+        help: "io.max: bytes read per second",
     },
     Setting {
         name: "wbps",
         values: "2 to 1024G",
-        help: "io.max: bytes written a second",
+        help: "io.max: bytes written per second",
     },
     Setting {
         name: "riops",
         values: "2 to 4294967295",
-        help: "io.max: reads a second",
+        help: "io.max: reads per second",
     },
     Setting {
         name: "wiops",
         values: "2 to 4294967295",
-        help: "io.max: writes a second",
+        help: "io.max: writes per second",
     },
     Setting {
         name: "latency",
@@ -58,7 +58,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "weight",
         values: "1 to 10000",
-        help: "io.weight: share by io.cost, where root has enable=1 [100]",
+        help: "io.weight: weight for io.cost, if root has enable=1 [100]",
     },
     Setting {
         name: "bfq.weight",
@@ -77,7 +77,7 @@ pub const ROOT_SETTINGS: &[Setting] = &[
     Setting {
         name: "rpct",
         values: "0 to 100",
-        help: "percent of reads that are to take no longer than rlat [0: no goal]",
+        help: "target percentage of reads within rlat [0: no target]",
     },
     Setting {
         name: "rlat",
@@ -87,12 +87,12 @@ pub const ROOT_SETTINGS: &[Setting] = &[
     Setting {
         name: "wpct",
         values: "0 to 100",
-        help: "the same of writes",
+        help: "target percentage of writes within wlat [0: no target]",
     },
     Setting {
         name: "wlat",
         values: "1us to 3600s",
-        help: "the same of writes",
+        help: "latency of writes [250ms, flash 25ms]",
     },
     Setting {
         name: "min",
@@ -107,32 +107,32 @@ pub const ROOT_SETTINGS: &[Setting] = &[
     Setting {
         name: "rbps",
         values: "4k to 1024G",
-        help: "what the device reads a second (with the five below: the model of io.cost)",
+        help: "bytes per second that the device reads (with the five below: the model of io.cost)",
     },
     Setting {
         name: "rseqiops",
         values: "1 to 100000000",
-        help: "4 KiB reads a second, one behind the other",
+        help: "sequential 4 KiB reads per second",
     },
     Setting {
         name: "rrandiops",
         values: "1 to 100000000",
-        help: "4 KiB reads a second, here and there",
+        help: "random 4 KiB reads per second",
     },
     Setting {
         name: "wbps",
         values: "4k to 1024G",
-        help: "what it writes a second",
+        help: "bytes per second that the device writes",
     },
     Setting {
         name: "wseqiops",
         values: "1 to 100000000",
-        help: "4 KiB writes a second, one behind the other",
+        help: "sequential 4 KiB writes per second",
     },
     Setting {
         name: "wrandiops",
         values: "1 to 100000000",
-        help: "4 KiB writes a second, here and there",
+        help: "random 4 KiB writes per second",
     },
 ];
 
@@ -292,7 +292,7 @@ impl Cgroup {
         let given = self.model.iter().flatten().count();
         let q = self.qos.unwrap_or_default();
         if given != 0 && given != MODEL.len() {
-            Some(format!("a model is all of {}", MODEL.join(", ")))
+            Some(format!("a model needs all of {}", MODEL.join(", ")))
         } else if q.min_pct.unwrap_or(1) > q.max_pct.unwrap_or(10_000) {
             Some("min is above max".to_owned())
         } else {
@@ -375,7 +375,7 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
     match text.len() <= LONGEST && text.split('/').all(good) {
         true => Ok(text),
         false => {
-            let what = format!("`{text}` is no name of a cgroup (bulk, bulk/copy)");
+            let what = format!("`{text}` is not a cgroup name (bulk, bulk/copy)");
             Err(SpecErrors::one("", what))
         }
     }
@@ -435,8 +435,8 @@ pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
 /// The message for a cgroup that occurs twice, with both settings.
 pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
     format!(
-        "cgroup {name} is there twice, as {name}:{first} and as {name}:{second}: give it all its \
-         settings at once"
+        "cgroup {name} occurs twice, as {name}:{first} and as {name}:{second}: write all its \
+         settings together"
     )
 }
 
@@ -456,7 +456,7 @@ pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
         };
         let above = c.parent();
         if !above.is_empty() && !of.contains_key(above) {
-            errors.push(name, format!("lies in {above}, which is not there"));
+            errors.push(name, format!("is inside {above}, which does not exist"));
         }
         let twice = c
             .tasks
@@ -504,20 +504,20 @@ mod tests {
             ("a:wbsp=1M", "wbps"),
             ("a:wbps=1", "2 to 1024G"),
             ("a:wbps=fast", "`fast` is not"),
-            ("a b:wbps=1M", "no name of a cgroup"),
+            ("a b:wbps=1M", "not a cgroup name"),
             ("a:tasks=", "is not NAME"),
             ("a:riops=2+a:wiops=2", "twice"),
             ("a:latency=3h", "1us to 3600s"),
             ("a:enable=1", "a cgroup has no `enable`"),
             ("root:tasks=a", "root has no `tasks`"),
-            ("root:enable=1:rbps=1G", "a model is all of"),
+            ("root:enable=1:rbps=1G", "a model needs all of"),
             ("root:min=200:max=100", "min is above max"),
         ] {
             let e = typed(text).expect_err(text).to_string();
             assert!(e.contains(says), "{text}: {e}");
         }
         for (text, says) in [
-            ("a/b:riops=2", "not there"),
+            ("a/b:riops=2", "does not exist"),
             ("a:tasks=x+b:tasks=x", "one cgroup"),
         ] {
             let e = all(&typed(text).expect(text)).expect_err(text).to_string();

@@ -44,7 +44,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     }
     if spec.substrate != Substrate::Sim {
         let name = spec.substrate.name();
-        let what = format!("`{name}` is not simulated: only sim is run here");
+        let what = format!("`{name}` is not simulated: only sim is supported here");
         errors.push("substrate", what);
     }
     errors.take("queue", queue(&spec.queue));
@@ -70,7 +70,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     whole.machine = match (&spec.workload, &spec.machine) {
         (WorkloadSpec::Trace { .. }, None) => None,
         (WorkloadSpec::Trace { .. }, Some(_)) => {
-            let what = "a trace was recorded below a machine, and runs on none";
+            let what = "a trace was recorded below a machine and does not use one";
             errors.push("machine", what);
             None
         }
@@ -108,8 +108,8 @@ fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
     let all = cgroup::all(&m.cgroups).unwrap_or_default();
     if let Some(c) = all.iter().find(|c| c.needs_blk_mq()) {
         let what = format!(
-            "cgroup {} has a limit that is modelled in front of blk-mq, and the scheduler is of \
-             {}: choose none, mq-deadline, kyber, bfq or adios",
+            "cgroup {} has a limit that is modelled only for blk-mq, but the scheduler belongs to \
+             {}: choose `none`, mq-deadline, kyber, bfq or adios",
             c.name,
             era.name()
         );
@@ -124,7 +124,7 @@ fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
         errors.push("beside", what);
     }
     if matches!(spec.workload, WorkloadSpec::Trace { .. }) && !spec.beside.is_empty() {
-        let what = "a trace was recorded below a machine: no program runs beside it";
+        let what = "a trace was recorded below a machine: it cannot have background programs";
         errors.push("beside", what);
     }
     let one = |(i, b): (usize, &BesideSpec)| {

@@ -30,7 +30,7 @@ fn running() -> Result<Kernel, SpecErrors> {
     let text = text.trim();
     let release = Release::parse(text).ok_or_else(|| {
         bad(format!(
-            "the running kernel cannot be told: {FILE} says `{text}`"
+            "the running kernel is unknown: {FILE} contains `{text}`"
         ))
     })?;
     let release = release.min(kernels::newest());
@@ -53,8 +53,8 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     let bad = |what: String| SpecErrors::one("", what);
     let release = Release::parse(text).ok_or_else(|| {
         bad(format!(
-            "`{text}` is no kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the running \
-             kernel"
+            "`{text}` is not a kernel release: write 6.8, 5.15 or 2.6.32, or {HERE} for the \
+             running kernel"
         ))
     })?;
     kernels::known(release).map_err(bad)?;
@@ -214,11 +214,11 @@ mod tests {
     #[test]
     fn a_wrong_word_is_answered_with_the_right_form() {
         for (text, says) in [
-            ("6", "`6` is no kernel release: write 6.8"),
+            ("6", "`6` is not a kernel release: write 6.8"),
             ("new", "or here for the running kernel"),
             ("2.4.20", "older than 2.6.18"),
             ("61.8", "newer than 7.0"),
-            ("", "`` is no kernel release"),
+            ("", "`` is not a kernel release"),
         ] {
             let e = kernel(text).expect_err(text).to_string();
             assert!(e.contains(says), "{text}: {e}");
@@ -253,10 +253,13 @@ mod tests {
             ),
             (
                 "none-6.1",
-                "none-6.1 is of kernel 6.1, and the kernel asked for is 6.8",
+                "none-6.1 belongs to kernel 6.1, but the requested kernel is 6.8",
             ),
             ("bfq-v7r8", "bfq-sq needs the single-queue layer"),
-            ("single-queue", "kernel 6.8 has none of them"),
+            (
+                "single-queue",
+                "kernel 6.8 contains none of these schedulers",
+            ),
         ] {
             let e = list_in(text, Some(&k)).expect_err(text).to_string();
             assert!(e.contains(says), "{text}: {e}");
@@ -264,7 +267,7 @@ mod tests {
         let k = kernel("6.18").expect("known");
         let e = list_in("adios-3.0.1", Some(&k)).expect_err("another layer");
         assert!(
-            e.to_string().contains("adios-3.0.1 is of kernel 6.12"),
+            e.to_string().contains("adios-3.0.1 belongs to kernel 6.12"),
             "{e}"
         );
         let all = list_in("turns,none", Some(&k)).expect("good");

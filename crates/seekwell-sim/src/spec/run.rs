@@ -91,7 +91,7 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
 fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
     let one = |b: &BesideSpec| {
         let plan = workload::plan(&b.workload)?;
-        let plan = plan.ok_or_else(|| SpecErrors::one("beside", "is no program"))?;
+        let plan = plan.ok_or_else(|| SpecErrors::one("beside", "is not a program"))?;
         let again = b.again;
         Ok(Neighbour { plan, again })
     };
@@ -143,7 +143,7 @@ fn programmed(
     drive: Option<&mut Drive>,
 ) -> Result<Ended, RunFailure> {
     let Some(plan) = workload::plan(&spec.workload)? else {
-        return Err(SpecErrors::one("workload", "is no program").into());
+        return Err(SpecErrors::one("workload", "is not a program").into());
     };
     let world = world(spec)?;
     let mut new;
@@ -175,7 +175,7 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
         Some(how),
     ) = (&spec.workload, workload::reading(&spec.workload)?)
     else {
-        return Err(SpecErrors::one("workload", "is no trace").into());
+        return Err(SpecErrors::one("workload", "is not a trace").into());
     };
     let reader = match hooks.trace {
         Some(reader) => reader,
@@ -225,7 +225,7 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
 pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
     let bad = |what: String| SpecErrors::one("workload.file", what);
     if path == Path::new(STREAM) {
-        let what = "was read from a stream, which is over: name the trace's file";
+        let what = "was read from a stream, which has ended: name the trace's file";
         return Err(bad(what.to_owned()));
     }
     let own = File::open(path).and_then(content_hash);
@@ -234,7 +234,7 @@ pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
         return Ok(());
     }
     Err(bad(format!(
-        "{} is not the trace that is meant: its SHA-256 is {own}, not {sha256}",
+        "{} is another trace: its SHA-256 is {own}, not {sha256}",
         path.display()
     )))
 }

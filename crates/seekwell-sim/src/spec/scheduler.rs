@@ -57,7 +57,7 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
     let text = text.trim();
     t.validate(text).map_err(|e| {
         let what = format!(
-            "{e}; `seekwell schedulers {}` tells its range",
+            "{e}; `seekwell schedulers {}` shows its range",
             of.info.name
         );
         SpecErrors::one("", what)
@@ -107,7 +107,8 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
     for name in whole.tunables.keys() {
         let other = name.strip_suffix("_us").unwrap_or_default();
         if whole.tunables.contains_key(other) {
-            let what = format!("{other} and {name} are one value in two units: set one of them");
+            let what =
+                format!("{other} and {name} are the same value in two units: set one of them");
             errors.push(format!("tunables.{name}"), what);
         }
     }
@@ -176,7 +177,8 @@ fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
         return match same {
             true => Ok(()),
             false => Err(bad(format!(
-                "{word} is of kernel {}, and the kernel asked for is {}: leave one of them out",
+                "{word} belongs to kernel {}, but the requested kernel is {}: leave one of them \
+                 out",
                 found.era.name(),
                 k.asked
             ))),
@@ -220,7 +222,13 @@ pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecEr
             one => vec![one],
         };
         if let Some(k) = kernel.filter(|_| names.is_empty()) {
-            errors.push("", format!("{part}: kernel {} has none of them", k.asked));
+            errors.push(
+                "",
+                format!(
+                    "{part}: kernel {} contains none of these schedulers",
+                    k.asked
+                ),
+            );
         }
         for name in names {
             if out.iter().all(|t| t.text != name) {

@@ -80,7 +80,7 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
             if name.contains(':') {
-                return Err(SpecErrors::one("name", "parameters belong into params"));
+                return Err(SpecErrors::one("name", "parameters belong in params"));
             }
             let given: Vec<(String, String)> =
                 params.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
@@ -249,7 +249,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     if !digits && !from_a_pipe {
         errors.push(
             "sha256",
-            "is no SHA-256: 64 hexadecimal digits, as sha256sum prints them",
+            "is not a SHA-256: write 64 hexadecimal digits, as printed by sha256sum",
         );
     }
     let unit = response_unit.as_deref().and_then(|asked| {
@@ -324,7 +324,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
             }
             None => errors.push(
                 "",
-                format!("`{p}` is no parameter: write NAME=VALUE, as in files=100"),
+                format!("`{p}` is not a parameter: write NAME=VALUE, as in files=100"),
             ),
         }
     }

@@ -38,7 +38,7 @@ pub fn usual(span: Option<Nanos>) -> Nanos {
 }
 
 /// How to set a longer limit.
-const MORE: &str = "--machine limit=SECONDS sets another";
+const MORE: &str = "change it with --machine limit=SECONDS";
 
 /// The limits of an active run.
 pub(super) struct Bound {
@@ -89,14 +89,14 @@ impl Bound {
         let s = self.at.since(self.from).as_secs_f64();
         match self.given {
             true => format!("stopped at the time limit of {s} s"),
-            false => format!("stopped at the usual limit of {s} s ({MORE})"),
+            false => format!("stopped at the default limit of {s} s ({MORE})"),
         }
     }
     /// The reason for ending the run, if it did too much work.
     pub(super) fn too_much(&self, work: u64) -> Option<String> {
         (work >= self.work).then(|| {
             format!(
-                "stopped at the usual limit of {} million system calls and I/Os ({MORE})",
+                "stopped at the default limit of {} million system calls and I/Os ({MORE})",
                 self.work / 1_000_000
             )
         })

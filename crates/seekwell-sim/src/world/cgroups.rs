@@ -67,7 +67,7 @@ impl World {
         let say = |p: &Placed| {
             let names: Vec<&str> = p.is.tasks.iter().map(String::as_str).collect();
             format!(
-                "nobody was in cgroup {}: no task is called {} (there were {})",
+                "cgroup {} had no tasks: no task is called {} (the tasks were {})",
                 p.is.name,
                 names.join(" or "),
                 tasks.join(", ")

@@ -106,7 +106,7 @@ impl Drive {
             at += n;
         }
     }
-    /// Whether it is an array, which is built anew for each run.
+    /// Whether it is an array, which is built again for each run.
     pub fn is_array(&self) -> bool {
         self.array
     }

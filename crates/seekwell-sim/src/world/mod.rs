@@ -55,7 +55,7 @@ pub enum WorldError {
         waits: String,
     },
     /// A task waits for the disk, and no disk event is pending.
-    #[error("{scheduler}: {waits}, and nothing is armed, in flight or kicked")]
+    #[error("{scheduler}: {waits}, but no timer, request or queue run is pending")]
     Stuck {
         /// The scheduler that caused it.
         scheduler: String,

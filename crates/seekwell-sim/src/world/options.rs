@@ -131,7 +131,7 @@ mod tests {
             ("without=stable-page", "did you mean `stable-pages`?"),
             ("read_ahead_kb=3", "a multiple of 4"),
             ("kernel=2.4", "kernel 2.4.0 is older than 2.6.18"),
-            ("kernel=new", "`new` is no kernel release"),
+            ("kernel=new", "`new` is not a kernel release"),
         ] {
             let e = world().apply(text).expect_err(text).to_string();
             assert!(e.contains(words), "{text}: {e}");

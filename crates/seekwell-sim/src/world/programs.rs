@@ -247,7 +247,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
     let end = begun + r.span_ns();
     let seconds = |ns: u64| ns as f64 / NSEC_PER_SEC as f64;
     if whole && !all.is_empty() && r.clock_start_ns.is_none() {
-        let text = "the workload starts no clock: nothing was let go beside it";
+        let text = "the workload starts no clock, so its background programs were never released";
         r.warnings.push(text.to_owned());
     }
     for b in all {
@@ -260,7 +260,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
                 None => "before the clock started".to_owned(),
             };
             r.warnings.push(format!(
-                "{} ended {when}: the rest was measured without it (loop:{} begins it again)",
+                "{} ended {when}: the rest was measured without it (loop:{} restarts it)",
                 b.name,
                 b.plan.name(),
             ));

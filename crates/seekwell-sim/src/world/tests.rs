@@ -216,7 +216,7 @@ fn a_run_that_would_not_end_has_a_limit_on_the_clock_of_its_workload() {
     let ran = run(&setup, endless);
     assert_eq!(
         ran.stopped.as_deref(),
-        Some("stopped at the usual limit of 3600 s (--machine limit=SECONDS sets another)")
+        Some("stopped at the default limit of 3600 s (change it with --machine limit=SECONDS)")
     );
     assert!(ran.limited);
     assert_eq!(ran.record.duration_ns, 3_601_000_000_000);
@@ -255,7 +255,7 @@ fn too_much_work_ends_a_run_too() {
     assert_eq!(bound.too_much(bound::WORK - 1), None);
     let why = bound.too_much(bound::WORK).expect("a reason");
     assert!(
-        why.starts_with("stopped at the usual limit of 200 million"),
+        why.starts_with("stopped at the default limit of 200 million"),
         "{why}"
     );
     bound.clock(Some(Instant::START + Nanos::from_secs(2)));

@@ -455,7 +455,7 @@ fn scan(all: &[Shown]) -> Vec<String> {
     let known = evidence(all, "mysql-2008");
     let one = known.of_cause("K", "");
     let deep = known.of_cause("K", "a drive that queues");
-    let keeps = known.of_cause("K", "an intruder that keeps");
+    let keeps = known.of_cause("K", "a second program with a constant");
     vec![format!(
         "With one command at a time and a second reader that thinks, cfq takes {} of deadline's time, \
          without idling {} (published {}). At depth 31 the drive serves both readers from its own queue \

@@ -84,7 +84,7 @@ pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
         let same = |n: &str| n == format!("{name}_us") || name == format!("{n}_us");
         if let Some((other, _)) = all.iter().find(|p| same(&p.0)) {
             return Err(bad(format!(
-                "{other} and {name} are one value in two units: set one of them"
+                "{other} and {name} are the same value in two units: set one of them"
             )));
         }
         all.push((name.to_owned(), value.to_owned()));

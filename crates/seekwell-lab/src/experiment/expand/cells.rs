@@ -207,7 +207,7 @@ impl Factors {
                     }
                 }
                 if !told {
-                    faults.push(at(places, i), field, "it picks no run of this experiment");
+                    faults.push(at(places, i), field, "it matches no run of this experiment");
                 }
             }
         }

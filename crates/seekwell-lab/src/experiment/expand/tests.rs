@@ -142,12 +142,12 @@ fn too_many_are_refused_with_the_arithmetic() {
     d.workloads = vec![d.workloads[0].clone(); 1000];
     assert_eq!(
         said(d.clone()),
-        "1000 devices x 1000 workloads = 1000000 cells, and at most 10000 can be; make several \
-         experiments of it"
+        "1000 devices x 1000 workloads = 1000000 cells, more than the limit of 10000; split \
+         the experiment"
     );
     d.workloads.truncate(10);
     d.schedulers = vec![d.schedulers[0].clone(); 11];
-    assert!(said(d).starts_with("10000 cells x 11 schedulers = 110000 runs in each block"));
+    assert!(said(d).starts_with("10000 cells x 11 schedulers = 110000 runs per block"));
 }
 
 #[test]
@@ -166,8 +166,8 @@ fn everything_wrong_is_told_at_once() {
     let text = said(d);
     for words in [
         "experiment.reference: no scheduler of the experiment is called `cfg`; did you mean `cfq`?",
-        "workload: `hdparm` is there twice: name it once, or give each its own `name`",
-        "workload.metric: pgbench gives no `fsync p99`; did you mean `fdatasync p99`?",
+        "workload: `hdparm` occurs twice: name it once, or give each its own `name`",
+        "workload.metric: pgbench has no metric `fsync p99`; did you mean `fdatasync p99`?",
         "cfq has no tunable `slice_idl`; did you mean `slice_idle`?",
     ] {
         assert!(text.contains(words), "{words}\n--\n{text}");

@@ -93,7 +93,7 @@ impl Reader<'_> {
                 .map(|a| format!("{} of {}", a.values.len(), a.name))
                 .collect();
             let what = format!(
-                "{} = {all} combinations, and at most {most} can be",
+                "{} = {all} combinations, more than the limit of {most}",
                 shown.join(" x ")
             );
             self.bad(at, field, &what);

@@ -12,25 +12,22 @@ use toml::de::DeValue;
 
 /// Settings of a queue with their descriptions.
 pub(in crate::experiment) const QUEUE: &[(&str, &str)] = &[
-    (
-        "hz",
-        "Ticks a second of the kernel (CONFIG_HZ), 24 to 10000.",
-    ),
+    ("hz", "Kernel ticks per second (CONFIG_HZ), 24 to 10000."),
     (
         "nr_requests",
-        "queue/nr_requests, 4 to 10240; absent: the layer's.",
+        "queue/nr_requests, 4 to 10240; absent: the layer's default.",
     ),
     (
         "depth",
-        "device/queue_depth, 1 to 65536; absent: what the device takes.",
+        "device/queue_depth, 1 to 65536; absent: the device's depth.",
     ),
     (
         "max_sectors_kb",
-        "queue/max_sectors_kb, 4 to 32767; absent: the kernel generation's.",
+        "queue/max_sectors_kb, 4 to 32767; absent: the kernel's default.",
     ),
     (
         "max_segments",
-        "queue/max_segments, 1 to 65535; absent: the usual driver's.",
+        "queue/max_segments, 1 to 65535; absent: the default driver's.",
     ),
     (
         "nomerges",
@@ -52,7 +49,7 @@ impl Reader<'_> {
             DeValue::Table(t) => t,
             other => {
                 let what = format!(
-                    "is {}, and not a machine: \"memory=4G,cores=2\", or a table of these",
+                    "is {}, not a machine: write \"memory=4G,cores=2\" or a table of these options",
                     kind(other)
                 );
                 self.bad(at, field, &what);
@@ -75,7 +72,10 @@ impl Reader<'_> {
             for v in self.texts(&f, e.value, Switch::Word) {
                 // The value is one option of the notation; a comma would start the next option.
                 if e.key != "use" && v.text.contains(',') {
-                    let what = format!("`{}`: a value has no comma; several are a list", v.text);
+                    let what = format!(
+                        "`{}`: a value cannot contain a comma; write several values as a list",
+                        v.text
+                    );
                     self.bad(v.at, &f, &what);
                     continue;
                 }
@@ -170,7 +170,7 @@ fn option(key: &str, value: &str) -> String {
 fn set_queue(q: &mut QueueSpec, key: &str, text: &str) -> Result<(), String> {
     let n: u32 = text
         .parse()
-        .map_err(|_| format!("`{text}` is no whole number"))?;
+        .map_err(|_| format!("`{text}` is not a whole number"))?;
     match key {
         "hz" => q.hz = n,
         "nr_requests" => q.nr_requests = Some(n),

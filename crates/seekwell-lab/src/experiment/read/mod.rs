@@ -53,7 +53,7 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
     let mut r = Reader::new(text, dir);
     if text.len() > TEXT_MAX {
         let what = format!(
-            "{} bytes, and an experiment file has at most {TEXT_MAX}",
+            "{} bytes, more than the limit of {TEXT_MAX} for an experiment file",
             text.len()
         );
         return Err(Faults::one("", what));
@@ -62,10 +62,10 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
     if !errors.is_empty() {
         for e in errors {
             let at = e.span().map_or(Place::default(), |s| r.place(s.start));
-            r.faults.push(at, "", format!("no TOML: {}", e.message()));
+            r.faults.push(at, "", format!("not TOML: {}", e.message()));
         }
         r.faults.or(())?;
-        return Err(Faults::one("", "no TOML"));
+        return Err(Faults::one("", "not TOML"));
     }
     r.file(table.get_ref());
     let Reader {
@@ -179,7 +179,7 @@ impl<'t> Reader<'t> {
                     let what = "there is no such table";
                     // Settings above `[experiment]` probably belong into it.
                     if top::SETTINGS.iter().any(|s| s.0 == e.key) {
-                        let what = "stands in [experiment]: write it below that line";
+                        let what = "belongs to [experiment]: write it below that line";
                         self.bad(e.at, e.key, what);
                     } else {
                         self.faults.unknown(e.at, e.key, what, e.key, &known);

@@ -37,7 +37,8 @@ pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), Stri
     match members(&device.spec).into_iter().find(|m| open(m)) {
         None => Ok(()),
         Some(member) => Err(format!(
-            "is not passed on to the members of {}: say it there, ({member},state={state})",
+            "is not passed on to the members of {}: write it for the member, \
+             ({member},state={state})",
             device.spec
         )),
     }
@@ -138,7 +139,7 @@ impl Reader<'_> {
             DeValue::Table(t) => t,
             other => {
                 let what = format!(
-                    "is {}, and not a device: \"hdd:hitachi-7k200\", or a table with `use`",
+                    "is {}, not a device: write \"hdd:hitachi-7k200\", or a table with `use`",
                     kind(other)
                 );
                 self.bad(at, field, &what);
@@ -160,7 +161,7 @@ impl Reader<'_> {
         }
         if !table.contains_key("use") {
             let what =
-                "says not which: add use = \"hdd:hitachi-7k200\"; `seekwell devices` lists all";
+                "has no `use`: add use = \"hdd:hitachi-7k200\"; `seekwell devices` lists all";
             self.bad(at, field, what);
         }
         // Check each one separately first, so that a fault is reported at its own position.
@@ -242,7 +243,7 @@ impl Reader<'_> {
             DeValue::Table(t) => t,
             other => {
                 let what = format!(
-                    "is {}, and not a scheduler: \"mq-deadline\", or a table with `use`",
+                    "is {}, not a scheduler: write \"mq-deadline\", or a table with `use`",
                     kind(other)
                 );
                 self.bad(at, field, &what);
@@ -265,7 +266,7 @@ impl Reader<'_> {
             }
         }
         if !table.contains_key("use") {
-            let what = "says not which: add use = \"mq-deadline\"; `seekwell schedulers` lists all";
+            let what = "has no `use`: add use = \"mq-deadline\"; `seekwell schedulers` lists all";
             self.bad(at, field, what);
         }
         let mut bases = Vec::new();

@@ -151,7 +151,7 @@ fn a_file_may_be_short() {
     );
     assert_eq!(e.cells.len(), 4);
     assert!(labels(&e).contains(&"kyber"), "{:?}", labels(&e));
-    assert_eq!(e.about.method.stop, StopRule::Fixed, "just so many");
+    assert_eq!(e.about.method.stop, StopRule::Fixed, "a fixed number");
 }
 
 #[test]
@@ -205,15 +205,15 @@ fn faults_have_line_column_field_and_the_nearest_word() {
          [[machine]]\nmemroy = '4G'\ncores = 0\n\n[queues]\nx = 1\n",
         &[
             "line 3, column 1: experiment.sede: there is no such setting; did you mean `seed`?",
-            "line 4, column 10: experiment.margin: 2 is not between 0 and 1; for 2 per cent write \"2 %\"",
-            "line 5, column 8: experiment.stop: `widht` is none of them; did you mean `width`?",
-            "line 6, column 10: experiment.budget: is 10, and not a time with its unit",
+            "line 4, column 10: experiment.margin: 2 is not between 0 and 1; for 2 percent write \"2 %\"",
+            "line 5, column 8: experiment.stop: `widht` is not one of them; did you mean `width`?",
+            "line 6, column 10: experiment.budget: is 10, not a time with its unit",
             "line 9, column 7: device[1].use: ",
             "line 13, column 14: device[2].write_cach: ",
             "line 17, column 18: scheduler[1].fifo_batch: tunable `fifo_batch`: -4 is outside",
             "line 18, column 13: scheduler[1].fifobatch: mq-deadline has no tunable `fifobatch`; did you mean `fifo_batch`?",
             "line 22, column 15: workload[1].clients: parameter clients=many of pgbench",
-            "line 23, column 10: workload[1].metric: pgbench gives no `fsnc p99`",
+            "line 23, column 10: workload[1].metric: pgbench has no metric `fsnc p99`",
             "line 26, column 10: machine[1].memroy: there is no option `memroy`",
             "line 27, column 9: machine[1].cores: `0` is not a number of 1..=1024",
             "line 29, column 2: queues: there is no such table; did you mean `queue`?",
@@ -226,7 +226,7 @@ fn faults_have_line_column_field_and_the_nearest_word() {
     );
     told(
         &format!("seed = 3\n{REST}"),
-        &["line 1, column 1: seed: stands in [experiment]"],
+        &["line 1, column 1: seed: belongs to [experiment]"],
     );
     told(
         "",
@@ -237,10 +237,13 @@ fn faults_have_line_column_field_and_the_nearest_word() {
         ],
     );
     for (line, said) in [
-        ("repeats = '60..10'", "at most 10 blocks, at least 60"),
+        (
+            "repeats = '60..10'",
+            "the maximum of 10 blocks is below the minimum of 60",
+        ),
         (
             "repeats = { min = 60, max = 10 }",
-            "at most 10 blocks, at least 60",
+            "the maximum of 10 blocks is below the minimum of 60",
         ),
         (
             "repeats = { mim = 6 }",
@@ -248,12 +251,12 @@ fn faults_have_line_column_field_and_the_nearest_word() {
         ),
         ("repeats = true", "is true or false: write \"10..60\""),
         ("repeats = 0", "0 is outside 1 to 100000"),
-        ("repeats = 'many'", "`many` is no number of repeats"),
-        ("confidence = 95", "for 95 per cent write \"95 %\""),
+        ("repeats = 'many'", "`many` is not a number of repeats"),
+        ("confidence = 95", "for 95 percent write \"95 %\""),
         ("seed = -1", "-1 is outside 0 to"),
-        ("name = 'a/b'", "a name has 1 to 100 letters"),
+        ("name = 'a/b'", "a name has 1 to 100 characters"),
         ("schedulers = []", "is an empty list"),
-        ("devices = [3]", "is a whole number, and not a device"),
+        ("devices = [3]", "is a whole number, not a device"),
         (
             "reference = 'noop'",
             "no scheduler of the experiment is called `noop`",
@@ -262,8 +265,11 @@ fn faults_have_line_column_field_and_the_nearest_word() {
             "exclude = [{ devise = 'x' }]",
             "there is no such condition; did you mean `device`?",
         ),
-        ("warmup = 'soon'", "is `soon`, and not a time"),
-        ("budget = '100ms'", "is no number of whole seconds"),
+        ("warmup = 'soon'", "is `soon`, not a time"),
+        (
+            "budget = '100ms'",
+            "is not a time of one or more whole seconds",
+        ),
     ] {
         let text = format!("{REST}[experiment]\n{line}\n");
         let all = faults(&text);
@@ -285,7 +291,7 @@ fn a_grid_without_end_is_refused_before_it_is_made() {
         ),
         &[
             "line 3, column 1: workload[1]: 1000 of clients x 1000 of scale x 1000 of segments = \
-             1000000000 combinations, and at most 10000 can be",
+             1000000000 combinations, more than the limit of 10000",
         ],
     );
 }

@@ -13,8 +13,8 @@ use toml::de::{DeTable, DeValue};
 
 /// Settings of `[experiment]` with descriptions, for the schema and the documentation.
 pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
-    ("name", "What it is called: results are found by it."),
-    ("description", "What it is for, in a sentence."),
+    ("name", "Name of the experiment; results are found by it."),
+    ("description", "Purpose of the experiment, in one sentence."),
     (
         "seed",
         "Seed of the order of runs and of the runs: same seed, same bytes.",
@@ -23,24 +23,30 @@ pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
         "margin",
         "Relative difference that matters: 0.02, or \"2 %\".",
     ),
-    ("confidence", "Of intervals: 0.95, or \"95 %\"."),
+    (
+        "confidence",
+        "Confidence of the intervals: 0.95, or \"95 %\".",
+    ),
     (
         "repeats",
-        "Blocks (every scheduler once): \"10..60\", { min, max }, or 5 for just so many.",
+        "Blocks (every scheduler once): \"10..60\", { min, max }, or 5 for a fixed number.",
     ),
     (
         "target",
         "Half-width of the interval that ends a cell, relative: 0.01, or \"1 %\".",
     ),
-    ("fraction", "Or that share of the effect: 0.25."),
+    (
+        "fraction",
+        "Alternatively, this fraction of the effect: 0.25.",
+    ),
     (
         "stop",
-        "When a cell has enough: \"width\", \"decided\" or \"fixed\" (at the most repeats).",
+        "When a cell ends: \"width\", \"decided\" or \"fixed\" (after the maximum of repeats).",
     ),
-    ("budget", "Wall time at most: \"10min\"."),
+    ("budget", "Limit on wall-clock time: \"10min\"."),
     (
         "order",
-        "\"interleaved\" (blocks in random order), or \"sequential\" as most publications had it.",
+        "\"interleaved\" (blocks in random order), or \"sequential\" as in most publications.",
     ),
     (
         "warmup",
@@ -48,17 +54,14 @@ pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
     ),
     (
         "state",
-        "Of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\".",
+        "State of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\".",
     ),
-    (
-        "carried",
-        "The drive goes on from run to run as the last one left it.",
-    ),
+    ("carried", "The drive keeps its state from run to run."),
     ("reference", "The scheduler the others are compared with."),
     (
         "kernel",
-        "Kernel of all of it: \"6.8\", or \"here\" for the running one; schedulers' versions, the \
-         queue's limits and the machine follow from it.",
+        "Kernel of the experiment: \"6.8\", or \"here\" for the running one. It determines the \
+         schedulers' versions, the queue's limits and the machine.",
     ),
 ];
 
@@ -185,7 +188,7 @@ impl Reader<'_> {
     fn name(&mut self, field: &str, at: Place, name: &str) {
         let long = name.chars().count() > NAME_MAX;
         if long || name.trim().is_empty() || name.chars().any(|c| foreign::acts(c) || c == '/') {
-            let what = format!("a name has 1 to {NAME_MAX} letters, and no `/` among them");
+            let what = format!("a name has 1 to {NAME_MAX} characters and no `/`");
             self.bad(at, field, &what);
         }
     }
@@ -197,7 +200,7 @@ impl Reader<'_> {
             return Some(x);
         }
         let percent = match x > 1.0 && x / 100.0 > lo && x / 100.0 < hi {
-            true => format!("; for {x} per cent write \"{x} %\""),
+            true => format!("; for {x} percent write \"{x} %\""),
             false => String::new(),
         };
         let what = format!("{x} is not between {lo} and {hi}{percent}");
@@ -224,8 +227,8 @@ impl Reader<'_> {
                 });
                 let Some((min, max)) = whole else {
                     let what = format!(
-                        "`{s}` is no number of repeats, 1 to {REPEATS_MAX}: write \"10..60\", or 5 \
-                         for just so many"
+                        "`{s}` is not a number of repeats from 1 to {REPEATS_MAX}: write \
+                         \"10..60\", or 5 for a fixed number"
                     );
                     self.bad(self.at(v), field, &what);
                     return None;
@@ -263,7 +266,7 @@ impl Reader<'_> {
             }
             other => {
                 let what = format!(
-                    "is {}: write \"10..60\", or 5 for just so many",
+                    "is {}: write \"10..60\", or 5 for a fixed number",
                     kind(other)
                 );
                 self.bad(self.at(v), field, &what);
@@ -271,7 +274,7 @@ impl Reader<'_> {
             }
         };
         if max < min {
-            let what = format!("at most {max} blocks, at least {min}: that cannot be");
+            let what = format!("the maximum of {max} blocks is below the minimum of {min}");
             self.bad(self.at(v), field, &what);
             return None;
         }
@@ -282,7 +285,8 @@ impl Reader<'_> {
 
     pub(super) fn pick(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = v.get_ref() else {
-            let what = "is a table of device, scheduler, workload, machine: what a run must all be";
+            let what = "is a table of device, scheduler, workload and machine, all of which a run \
+                        must match";
             self.bad(at, field, what);
             return;
         };
@@ -322,11 +326,7 @@ impl Reader<'_> {
             picks = next;
         }
         if !any {
-            self.bad(
-                at,
-                field,
-                "says nothing of device, scheduler, workload or machine",
-            );
+            self.bad(at, field, "names no device, scheduler, workload or machine");
             return;
         }
         let (list, places) = match field.contains("only") {

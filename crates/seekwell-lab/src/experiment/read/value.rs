@@ -67,7 +67,7 @@ impl Reader<'_> {
                 Some(text) => out.push(Text { text, at }),
                 None => {
                     let what = format!(
-                        "is {}, and not a value, or a list of values (a grid)",
+                        "is {}, not a value or a list of values (a grid)",
                         kind(v.get_ref())
                     );
                     self.bad(at, field, &what);
@@ -84,7 +84,7 @@ impl Reader<'_> {
             _ => None,
         };
         if text.is_none() {
-            let what = format!("is {}, and not a text in quotes", kind(v.get_ref()));
+            let what = format!("is {}, not a text in quotes", kind(v.get_ref()));
             self.bad(self.at(v), field, &what);
         }
         text
@@ -129,7 +129,7 @@ impl Reader<'_> {
                 }
             }
             other => {
-                let what = format!("is {}, and not a table of texts", kind(other));
+                let what = format!("is {}, not a table of texts", kind(other));
                 self.bad(self.at(v), field, &what);
             }
         }
@@ -140,7 +140,7 @@ impl Reader<'_> {
         match v.get_ref() {
             DeValue::Boolean(b) => Some(*b),
             other => {
-                let what = format!("is {}, and not true or false", kind(other));
+                let what = format!("is {}, not true or false", kind(other));
                 self.bad(self.at(v), field, &what);
                 None
             }
@@ -157,7 +157,7 @@ impl Reader<'_> {
         let n = match v.get_ref() {
             DeValue::Integer(i) => i128::from_str_radix(i.as_str(), i.radix()).ok(),
             other => {
-                let what = format!("is {}, and not a whole number", kind(other));
+                let what = format!("is {}, not a whole number", kind(other));
                 self.bad(self.at(v), field, &what);
                 return None;
             }
@@ -187,7 +187,7 @@ impl Reader<'_> {
         });
         let share = share.filter(|x| x.is_finite());
         if share.is_none() {
-            let what = format!("is {}, and not a share: write 0.02, or \"2 %\"", said(v));
+            let what = format!("is {}, not a fraction: write 0.02, or \"2 %\"", said(v));
             self.bad(self.at(v), field, &what);
         }
         share
@@ -199,7 +199,7 @@ impl Reader<'_> {
         let ns = parse_time(text.trim());
         if ns.is_none() {
             let what = format!(
-                "is {}, and not a time with its unit: write \"90s\", \"10min\", \"2h\"",
+                "is {}, not a time with its unit: write \"90s\", \"10min\", \"2h\"",
                 said(v)
             );
             self.bad(self.at(v), field, &what);
@@ -212,7 +212,7 @@ impl Reader<'_> {
         let ns = self.time(field, v)?;
         if ns == 0 || ns % 1_000_000_000 != 0 {
             let what =
-                "is no number of whole seconds, one or more: write \"90s\", \"10min\", \"2h\"";
+                "is not a time of one or more whole seconds: write \"90s\", \"10min\", \"2h\"";
             self.bad(self.at(v), field, what);
             return None;
         }
@@ -230,7 +230,7 @@ impl Reader<'_> {
         let found = words.iter().find(|w| w.0 == text).map(|w| w.1);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|w| w.0).collect();
-            let what = format!("`{text}` is none of them");
+            let what = format!("`{text}` is not one of them");
             self.faults.unknown(self.at(v), field, &what, &text, &known);
         }
         found

@@ -19,22 +19,30 @@ use toml::de::{DeTable, DeValue};
 pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     (
         "use",
-        "A workload of `seekwell workloads`, with parameters behind a colon where wanted.",
+        "A workload of `seekwell workloads`, optionally with parameters after a colon.",
     ),
-    ("fio", "A fio job file, from this file's folder on."),
-    ("trace", "A recorded trace, from this file's folder on."),
-    ("name", "What tables call it."),
+    (
+        "fio",
+        "A fio job file; a relative path starts at this file's folder.",
+    ),
+    (
+        "trace",
+        "A recorded trace; a relative path starts at this file's folder.",
+    ),
+    ("name", "Name in tables."),
     (
         "metric",
-        "What decides: a metric it gives, or its operations' rate, mean, max or p99 (\"fsync p99\").",
+        "The deciding figure: a metric of the workload, or the rate, mean, max or p99 of its \
+         operations (\"fsync p99\").",
     ),
     (
         "limit",
-        "Stop a run after so much of its own time: \"30s\".",
+        "Stop a run after this much of its own time: \"30s\".",
     ),
     (
         "beside",
-        "What runs at the same time and is not measured; loop: before it begins it again.",
+        "Background workloads, which are not measured; the prefix `loop:` restarts them when they \
+         end.",
     ),
 ];
 
@@ -42,7 +50,7 @@ pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
 pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
     ("text", "The job file's text, in place of the file."),
     ("includes", "Texts of the files it includes, by name."),
-    ("variables", "Values of the variables it asks for."),
+    ("variables", "Values of its variables."),
 ];
 
 /// Additional keys of a trace.
@@ -53,42 +61,39 @@ pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     ),
     (
         "fit",
-        "Records behind the end of the device: \"strict\" or \"wrap\".",
+        "Records beyond the end of the device: \"strict\" or \"wrap\".",
     ),
     (
         "format",
-        "As `seekwell formats` names it; absent: what the first bytes show.",
+        "A format of `seekwell formats`; absent: detected from the first bytes.",
     ),
     (
         "stream",
-        "Of a block trace: \"queue\" (bios), or \"issue\" (requests).",
+        "Events of a block trace: \"queue\" (bios) or \"issue\" (requests).",
     ),
-    ("records", "Stop after so many records."),
+    ("records", "Stop after this many records."),
     (
         "volume",
         "Only records of this device (\"8,16\") or volume.",
     ),
     (
         "from",
-        "Only records from so long after the first on: \"10s\".",
+        "Only records at least this long after the first: \"10s\".",
     ),
     (
         "until",
-        "Only records before so long after the first: \"60s\".",
+        "Only records less than this long after the first: \"60s\".",
     ),
     ("pids", "Only records of these processes."),
     (
         "response_unit",
-        "Unit of response times that the format does not tell: ns, us or ms.",
+        "Unit of response times, if the format does not define it: ns, us or ms.",
     ),
     (
         "allow_truncated",
-        "A trace that was cut off ends with a warning.",
+        "A truncated trace ends with a warning instead of an error.",
     ),
-    (
-        "sha256",
-        "SHA-256 of the file, so that no other is taken for it.",
-    ),
+    ("sha256", "SHA-256 of the file; another file is refused."),
 ];
 
 /// How to treat records beyond the end of the device.
@@ -157,7 +162,8 @@ impl Reader<'_> {
             DeValue::Table(t) => t,
             other => {
                 let what = format!(
-                    "is {}, and not a workload: \"pgbench\", or a table with `use`, `fio` or `trace`",
+                    "is {}, not a workload: write \"pgbench\", or a table with `use`, `fio` or \
+                     `trace`",
                     kind(other)
                 );
                 self.bad(at, field, &what);
@@ -172,15 +178,11 @@ impl Reader<'_> {
             ["fio"] => self.job(field, at, table),
             ["trace"] => self.trace(field, at, table),
             [] => {
-                let what = "says not which: add use = \"pgbench\" (`seekwell workloads` lists all), \
-                            fio = \"FILE\" or trace = \"FILE\"";
+                let what = "names no workload: add use = \"pgbench\" (`seekwell workloads` lists \
+                            all), fio = \"FILE\" or trace = \"FILE\"";
                 self.bad(at, field, what);
             }
-            _ => self.bad(
-                at,
-                field,
-                "is one of `use`, `fio` and `trace`, and not several at once",
-            ),
+            _ => self.bad(at, field, "needs exactly one of `use`, `fio` and `trace`"),
         }
     }
 
@@ -270,7 +272,7 @@ impl Reader<'_> {
                         given.insert(k.trim().to_owned(), v.trim().to_owned());
                     }
                     None => {
-                        let what = format!("`{part}` is no parameter: write NAME=VALUE");
+                        let what = format!("`{part}` is not a parameter: write NAME=VALUE");
                         self.bad(u.at, &f, &what);
                     }
                 }
@@ -429,7 +431,7 @@ impl Reader<'_> {
                                 Ok(pid) => {
                                     pids.insert(pid);
                                 }
-                                Err(_) => self.bad(t.at, &f, "is no number of a process"),
+                                Err(_) => self.bad(t.at, &f, "is not a process number"),
                             }
                         }
                     }
@@ -448,7 +450,7 @@ impl Reader<'_> {
                 match words::trace(Path::new(file)) {
                     Ok(WorkloadSpec::Trace { sha256: own, .. }) if !own.is_empty() => *sha256 = own,
                     Ok(_) => {
-                        let what = "is no file that can be read twice: a run reads it again";
+                        let what = "is not a regular file: each run has to read it again";
                         self.bad(file_at, &f, what);
                         return;
                     }

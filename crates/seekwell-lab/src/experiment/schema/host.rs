@@ -40,20 +40,20 @@ pub(super) fn host() -> Value {
     let of = [
         (
             "path",
-            "The directory whose disk it is; files of our own are written there, and removed.",
+            "A directory on the disk; Seekwell writes its own files there and removes them.",
         ),
         (
             "device",
-            "The disk below it, by name: it is meant, and nothing is asked.",
+            "Name of the disk below the directory; with it, no confirmation is asked for.",
         ),
         (
             "equal",
-            "Attributes of the queue that are the same in all runs, or \"kernel\": what each \
-             scheduler comes with. Unless said, iostats = 1.",
+            "Queue attributes that are the same in all runs, or \"kernel\" for each scheduler's \
+             own defaults. Default: iostats = 1.",
         ),
         (
             "settle",
-            "Pause between the switch and the run, 500ms unless said.",
+            "Pause between the switch and the run. Default: 500ms.",
         ),
     ];
     let mut table = closed(keys(&of, value));
@@ -71,9 +71,9 @@ pub(super) fn scheduler() -> Value {
     let of = [
         (
             "use",
-            "A scheduler that the disk's queue offers, as the kernel calls it.",
+            "A scheduler of the disk's queue, in the kernel's spelling.",
         ),
-        ("name", "What tables call it."),
+        ("name", "Name in tables."),
     ];
     let mut table = open(keys(&of, |key| match key {
         "use" => name.clone(),
@@ -117,32 +117,38 @@ pub(super) fn workload() -> Value {
         ),
         (
             "command",
-            "Any command line; its time counts, unless `regex` finds a number.",
+            "A command line; its duration is measured, unless `regex` finds a number.",
         ),
-        ("name", "What tables call it."),
-        ("metric", "What decides, by name, if not the first number."),
-        ("limit", "Longest that a run may take: 90s, 10m."),
+        ("name", "Name in tables."),
+        (
+            "metric",
+            "Name of the deciding metric, if it is not the first one.",
+        ),
+        ("limit", "Time limit of a run: 90s, 10m."),
         (
             "beside",
-            "What runs at the same time: loop:streams:kind=read,ionice=idle.",
+            "Background workloads: loop:streams:kind=read,ionice=idle.",
         ),
         (
             "regex",
-            "Of a command: an expression whose group is the number that counts.",
+            "For a command: a regular expression whose group is the measured number.",
         ),
-        ("metric_name", "What that number is called."),
+        ("metric_name", "Name of that number."),
         ("unit", "Its unit."),
-        ("better", "Which direction is good."),
+        ("better", "Which direction is better."),
         ("ionice", "I/O class and level: rt:0, be:7, idle."),
         ("nice", "Niceness."),
         ("weight", "Weight of its control group."),
         (
             "rbps",
-            "Most bytes that its control group may read a second.",
+            "Limit on the bytes that its cgroup reads per second.",
         ),
-        ("wbps", "Most bytes that it may write a second."),
-        ("riops", "Most reads a second."),
-        ("wiops", "Most writes a second."),
+        (
+            "wbps",
+            "Limit on the bytes that its cgroup writes per second.",
+        ),
+        ("riops", "Limit on its cgroup's reads per second."),
+        ("wiops", "Limit on its cgroup's writes per second."),
     ];
     let mut table = open(keys(&of, value));
     table["anyOf"] = json!([

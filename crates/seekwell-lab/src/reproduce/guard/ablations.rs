@@ -140,7 +140,7 @@ const CAUSES: &[Cause] = &[
         ..SCAN
     },
     Cause {
-        with: "an intruder that keeps its 22 reads a second",
+        with: "a second program with a constant 22 reads per second",
         on: |s| intruder(s, "no", "22"),
         without: "the same, no idling: slice_idle 0",
         off: |s| {
@@ -197,7 +197,7 @@ impl Left {
     pub fn said(self) -> &'static str {
         match self {
             Left::Removed => "removed",
-            Left::Stays => "stays: the cause is not what we say, or not alone",
+            Left::Stays => "stays: the claimed cause is wrong or not the only one",
             Left::NothingToRemove => "nothing to remove: not in the prediction",
             Left::NotRun => "a run failed",
         }

@@ -142,7 +142,7 @@ pub fn constants(e: &Experiment) -> Vec<Constant> {
             push(Constant {
                 name: format!("{name} memory in use"),
                 nominal: format!("{} MiB", used >> 20),
-                source: "estimate: a desktop; what it leaves is page cache".to_owned(),
+                source: "estimate for a desktop; the rest is page cache".to_owned(),
                 on: On::Used(name.to_owned(), used),
             });
         }
@@ -387,7 +387,7 @@ fn drawn(all: &[Constant], e: &Experiment, draw: u32) -> Result<Vec<f64>, GuardE
         }
     }
     Err(GuardError::Text(format!(
-        "draw {draw}: no device can have constants as drawn, {AGAIN} times"
+        "draw {draw}: {AGAIN} attempts gave no possible device"
     )))
 }
 

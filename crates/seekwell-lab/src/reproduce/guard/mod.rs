@@ -74,7 +74,7 @@ impl Guard {
         let names: Vec<&str> = Guard::ALL.iter().map(|g| g.name()).collect();
         let near = suggest::did_you_mean(name, names.iter().copied().chain([super::ALL]), &[]);
         let near = near.unwrap_or_else(|| format!("there are {}, all", names.join(", ")));
-        Err(format!("{name}: no guard; {near}"))
+        Err(format!("there is no robustness check `{name}`; {near}"))
     }
 }
 
@@ -82,7 +82,7 @@ impl Guard {
 #[derive(Error, Debug)]
 pub enum GuardError {
     /// A signal arrived; the results so far are stored.
-    #[error("stopped: what was made is kept, and the same command goes on with it")]
+    #[error("stopped: the results so far are stored, and the same command continues")]
     Stopped,
     /// Something could not be run or stored.
     #[error("{0}")]

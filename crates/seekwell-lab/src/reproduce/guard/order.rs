@@ -2,7 +2,7 @@
 //! then under the second, then under the third, on one drive. The drive keeps everything that was
 //! written to it and is never trimmed. For comparison, the same runs are made with a fresh drive
 //! each, and one scheduler runs on a new, a used and a worn drive. Only flash drives are tested:
-//! writing does not age a disk, and its file system is made anew for each run.
+//! writing does not age a disk, and its file system is made again for each run.
 //!
 //! Not modelled: the drive's history before the first pass, pauses, and other writes between
 //! passes. The runs are those of the quick form, so less is written than in the original.
@@ -55,8 +55,8 @@ impl Ordered {
     pub fn said(&self) -> String {
         let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         format!(
-            "in the order of the columns on one drive {}, apart {}; one scheduler, new drive over \
-             used {}, over worn {}",
+            "in column order on one drive {}, on separate drives {}; one scheduler: new / used \
+             drive {}, new / worn drive {}",
             of(self.in_order),
             of(self.apart),
             of(self.states[0]),

@@ -23,22 +23,22 @@ pub struct Format {
 pub const FORMATS: [Format; 4] = [
     Format {
         name: "csv",
-        help: "a line for each run and metric, with the columns of runs.parquet",
+        help: "one line per run and metric, with the columns of runs.parquet",
         write: csv::write,
     },
     Format {
         name: "json",
-        help: "everything statistics are made of, as one document",
+        help: "all data for the statistics, as one document",
         write: json::write,
     },
     Format {
         name: "markdown",
-        help: "a table for each cell, for a pull request",
+        help: "one table per cell, for a pull request",
         write: markdown::write,
     },
     Format {
         name: "pts",
-        help: "composite.xml, as the Phoronix Test Suite shows and merges it",
+        help: "composite.xml for the Phoronix Test Suite",
         write: pts::write,
     },
 ];

@@ -117,7 +117,7 @@ impl Folder {
             ) else {
                 return Err(StoreError::bad(
                     &self.path,
-                    "a run is of no cell of the results",
+                    "a run belongs to no cell of the results",
                 ));
             };
             let stored;

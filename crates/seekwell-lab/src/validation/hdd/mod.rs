@@ -11,9 +11,9 @@ use measure as m;
 /// The table.
 pub static GROUP: Group = Group {
     title: "Hard disks",
-    note: "Rates in MB/s are of 10^6 bytes. The enterprise drive's outer rate comes out 10 % low and \
-           its queue gain about 14 % low, and so is that of the nearline drive which takes over its \
-           arm; all are held out and stay as they are.",
+    note: "Rates in MB/s are of 10^6 bytes. The enterprise drive's outer rate comes out 10 % low \
+           and its queue gain about 14 % low, as is that of the nearline drive, which uses the \
+           same arm model. All are held out and are not adjusted.",
     rule: "rates and means at depth 1 3 %, at depth 10 %",
     figures: FIGURES,
 };
@@ -54,7 +54,7 @@ static FIGURES: &[Figure] = &[
     row("hdd:st2000dm006", "random 4 KiB read, depth 1, p99", "ms", (28.7, 28.7),
         "ublk-disksim README", HeldOut, After(0.04), m::random_p99_ms),
     row("hdd:st2000dm006", "random 4 KiB read, depth 1, p99.9", "ms", (103.0, 103.0),
-        "ublk-disksim README; a thing of recoveries, which no preset has", Indicative, Any,
+        "ublk-disksim README; caused by error recovery, which no preset models", Indicative, Any,
         m::random_p999_ms),
     row("hdd:st2000dm006", "random 4 KiB write", "IOPS", (124.0, 124.0),
         "ublk-disksim README", Indicative, Any, m::random_writes),
@@ -77,13 +77,13 @@ static FIGURES: &[Figure] = &[
     row("hdd:hitachi-7k200", "sequential read, outer tenth", "MB/s", (65.5, 68.7),
         "Phoronix 2012, IOzone 8 GB, 64 KiB records (MB taken as MiB)", Indicative, Any,
         |b| m::sequential_at(b, 0.1)),
-    row("hdd:hitachi-7k200", "commits a second, ceiling", "1/s", (112.0, 120.0),
+    row("hdd:hitachi-7k200", "commits per second, upper limit", "1/s", (112.0, 120.0),
         "Phoronix 2012, pgbench, client count not stated", Indicative, Any, m::commits),
     row("hdd:hitachi-7k200", "sorted 4 KiB writes in 1 GiB", "MB/s", (1.82, 2.01),
         "Phoronix 2012, tiobench random write (not the same workload)", Indicative, Any,
         m::sorted_writes),
     row("hdd:hitachi-7k200,bus=10MB/s", "random 1 MiB read, depth 8", "MB/s", (10.0, 10.0),
-        "the link's own rate; 30.8 before reads of the medium took the link", Circular, Rule(0.03),
+        "the rate of the link; 30.8 before medium reads occupied the link", Circular, Rule(0.03),
         m::random_large),
     row("hdd:hitachi-7k200", "random 4 KiB read, depth 1", "IOPS", (69.3, 69.3),
         "another implementation", Prediction, Rule(0.03), |b| m::random_iops(b, 1)),

@@ -73,7 +73,8 @@ pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecE
         false => Err(SpecErrors::one(
             "kernel",
             format!(
-                "the machine has kernel {name}, and the kernel asked for is {}: leave one of them out",
+                "the machine has kernel {name}, but the requested kernel is {}: leave one of them \
+                 out",
                 k.asked
             ),
         )),
@@ -157,7 +158,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     c.first_placement |= m.placement.as_deref() == Some("first");
     if let Some(kb) = m.read_ahead_kb {
         if kb > 65_536 || !kb.is_multiple_of(PAGE_KB) {
-            let what = format!("{kb} is no multiple of {PAGE_KB} in 0..=65536");
+            let what = format!("{kb} is not a multiple of {PAGE_KB} in 0..=65536");
             errors.push("read_ahead_kb", what);
         }
         c.constants.readahead_pages = (kb / PAGE_KB).into();

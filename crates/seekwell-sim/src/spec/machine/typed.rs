@@ -36,18 +36,18 @@ pub const WORDS: &[Word] = &[
     word(
         "cache",
         "1M to 4096G",
-        "memory for the page cache [what the memory leaves]",
+        "memory for the page cache [the rest of the memory]",
     ),
     word("cores", "1 to 1024", "cores [4]"),
     word(
         "cpu",
         "0.05 to 20",
-        "speed of a core beside the usual one of the kernel's time: all CPU costs of kernel and programs are divided by it [1]",
+        "speed of a core relative to the default core of the kernel's era: divides all CPU costs of kernel and programs [1]",
     ),
     word(
         "fs",
         "ext3 or ext4",
-        "file system [that of the kernel's time]",
+        "file system [that of the kernel's era]",
     ),
     word(
         "data",
@@ -67,12 +67,12 @@ pub const WORDS: &[Word] = &[
     word(
         "noatime",
         "",
-        "mount option: what is modelled anyway; relatime and strictatime are not",
+        "mount option: always in effect; relatime and strictatime are not modelled",
     ),
     word(
         "dirty_ratio",
         "1 to 100 %",
-        "vm: dirtiers are held at this share of dirtyable memory [20; 2.6.24: 10, 2.6.18: 40]",
+        "vm: writers are throttled at this share of dirtyable memory [20; 2.6.24: 10, 2.6.18: 40]",
     ),
     word(
         "dirty_background_ratio",
@@ -82,12 +82,12 @@ pub const WORDS: &[Word] = &[
     word(
         "dirty_bytes",
         "8k to 4096G",
-        "vm: the same as dirty_ratio in bytes, instead of it",
+        "vm: dirty_ratio in bytes; replaces it",
     ),
     word(
         "dirty_background_bytes",
         "8k to 4096G",
-        "vm: the same as dirty_background_ratio in bytes, instead of it",
+        "vm: dirty_background_ratio in bytes; replaces it",
     ),
     word(
         "dirty_expire_centisecs",
@@ -97,7 +97,7 @@ pub const WORDS: &[Word] = &[
     word(
         "dirty_writeback_centisecs",
         "0 to 8640000",
-        "vm: the flusher looks so often, 1/100 s; 0: never [500]",
+        "vm: interval of the flusher, 1/100 s; 0: never [500]",
     ),
     word(
         "read_ahead_kb",
@@ -107,22 +107,22 @@ pub const WORDS: &[Word] = &[
     word(
         "aged",
         "0 to 32768",
-        "blocks of files lie scattered in runs of so many on the mean; 0: a fresh file system [0]",
+        "mean length of a file's contiguous runs, in blocks; 0: a fresh file system [0]",
     ),
     word(
         "placement",
         "drawn or first",
-        "where files lie on a fresh file system: mke2fs draws the group of their directory, or the first with room [drawn]",
+        "placement of files on a fresh file system: their directory is in a random group, or in the first with room [drawn]",
     ),
     word(
         "phase",
         "boot or drawn",
-        "the program begins with the machine's clocks, or the seed draws when, and how late each task wakes up [boot]",
+        "boot: the program starts in phase with the machine's clocks; drawn: the seed draws its start and the delay of each wake-up [boot]",
     ),
     word(
         "without",
         "MECHANISM+...",
-        "take out plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu, to see what it is worth",
+        "remove plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu, to measure its effect",
     ),
     word(
         "cgroup",
@@ -132,7 +132,7 @@ pub const WORDS: &[Word] = &[
     word(
         "limit",
         "1 to 1000000000 s",
-        "stop the run after so many seconds of its own time",
+        "stop the run after this many seconds of its own time",
     ),
 ];
 
@@ -297,7 +297,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
         }
         "cpu" => {
             let n = permille(value).filter(|n| CPU_PERMILLE.contains(n));
-            let what = "a number of 0.05..=20 with at most three decimals: 1 is the usual core";
+            let what = "a number of 0.05..=20 with at most three decimals: 1 is the default core";
             m.cpu_permille = Some(n.ok_or_else(|| bad(what))?);
         }
         "data" => {
@@ -345,7 +345,7 @@ fn set(t: &mut Typed, name: &str, given: Option<&str>) -> Result<(), SpecErrors>
             for one in value.split('+').map(str::trim) {
                 if MECHANISMS.iter().all(|k| k.0 != one) {
                     let known: Vec<&str> = MECHANISMS.iter().map(|k| k.0).collect();
-                    let what = format!("`{one}` is no mechanism that can be taken out");
+                    let what = format!("`{one}` is not a mechanism that can be removed");
                     let mut errors = SpecErrors::default();
                     errors.unknown(name, &what, one, &known);
                     return Err(errors);
