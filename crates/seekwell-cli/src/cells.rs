@@ -329,7 +329,7 @@ mod tests {
         let differ = cells(vec![failed("bad 0"), failed("bad 1"), failed("bad 2")]);
         let differ = differ.err().expect("nothing ran").to_string();
         assert!(
-            differ.starts_with("bad 0\n(each of the 3 runs failed"),
+            differ.starts_with("bad 0\n(all 3 runs failed"),
             "{differ}"
         );
     }

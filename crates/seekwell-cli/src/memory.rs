@@ -83,11 +83,11 @@ mod tests {
         assert_eq!(said(4 * GB, None, false), Ok(Some(takes.into())));
         let no = said(4 * GB, Some(2 * GB), false).expect_err("refused");
         assert!(
-            no.contains("has 2.00 GB left") && no.contains("--force-memory"),
+            no.contains("has only 2.00 GB available") && no.contains("--force-memory"),
             "{no}"
         );
         let yes = said(4 * GB, Some(2 * GB), true).expect("forced");
-        assert!(yes.is_some_and(|t| t.contains("has 2.00 GB left")));
+        assert!(yes.is_some_and(|t| t.contains("has 2.00 GB available")));
     }
 
     #[test]
