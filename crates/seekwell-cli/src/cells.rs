@@ -328,10 +328,7 @@ mod tests {
         assert_eq!(same.to_string(), "bad 0");
         let differ = cells(vec![failed("bad 0"), failed("bad 1"), failed("bad 2")]);
         let differ = differ.err().expect("nothing ran").to_string();
-        assert!(
-            differ.starts_with("bad 0\n(all 3 runs failed"),
-            "{differ}"
-        );
+        assert!(differ.starts_with("bad 0\n(all 3 runs failed"), "{differ}");
     }
 
     #[test]

@@ -306,9 +306,18 @@ fn one_screen(words: &[String], all: &[String]) -> Result<(), String> {
     let more = ["--details", "--help", "-h", "--json", "--csv", "--markdown"];
     let asked = words.iter().any(|w| more.contains(&w.as_str()));
     let list = words.get(1).is_some_and(|w| LISTS.contains(&w.as_str()));
-    match asked || list || all.len() <= SCREEN {
+    // Each further device has a table, or an answer, of its own.
+    let heads = all.first().and_then(|l| l.strip_prefix("On "));
+    let tables = heads.and_then(|l| l.split(' ').next()?.parse().ok());
+    let answers = ["Take ", "Keep ", "It does not", "Cannot tell"];
+    let answers = all
+        .iter()
+        .filter(|l| answers.iter().any(|a| l.contains(&format!(": {a}"))));
+    let devices = tables.unwrap_or(1).max(answers.count()).max(1);
+    let most = SCREEN + 8 * (devices - 1);
+    match asked || list || all.len() <= most {
         true => Ok(()),
-        false => Err(format!("{} lines, where a screen has {SCREEN}", all.len())),
+        false => Err(format!("{} lines, where {most} fit", all.len())),
     }
 }
 

@@ -181,7 +181,7 @@ pub fn answer(
     // table say who is ahead in each row.
     let several = rows.iter().any(|r| r.place != rows[0].place);
     let sentences = match several {
-        true => summary(rows, labels, true),
+        true => summary(rows, labels, false),
         false => sentences(rows),
     };
     let (named, short) = (summary(rows, labels, true), summary(rows, labels, false));

@@ -4,6 +4,7 @@
 use crate::advice::Advice;
 use crate::compare::PROSE;
 use crate::table::wrap;
+use seekwell_core::prose::in_prose;
 use seekwell_lab::analysis::{Analysis, Group, percent, size};
 use seekwell_lab::results::{Results, Treatment};
 use seekwell_sched::WBT_LAT_USEC;
@@ -194,11 +195,11 @@ fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share>
     let text = format!(
         "{what}: with {} {} is {} itself with {}, and {} {} with the same throttle.",
         with(lead.usec),
-        lead.treatment.scheduler,
+        in_prose(&lead.treatment.scheduler),
         against(by_throttle, margin),
         with(other.usec),
         against(by_scheduler, margin),
-        rival.treatment.scheduler,
+        in_prose(&rival.treatment.scheduler),
     );
     Some(Share {
         text,
