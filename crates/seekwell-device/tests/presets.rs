@@ -156,7 +156,7 @@ fn bad_specifications_are_refused_with_a_remedy() {
         ("cloud:gp3,burst_iops=10", "below the base rate"),
         (
             "controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:of=(controller:members=1)))))))",
-            "more than 8 devices",
+            "more than 8 levels",
         ),
     ] {
         let text = refused(spec);
@@ -220,7 +220,7 @@ fn bad_files_are_refused_with_file_line_and_remedy() {
         (
             "outer_track = { value = 1331,",
             "outer_track = { value = 1,",
-            "has none",
+            "has no sectors",
         ),
         ("[params]", "[params", "TOML"),
         (

@@ -38,7 +38,7 @@ pub fn painted(text: impl Into<String>, style: Style) -> Cell {
 }
 
 /// Minimum width of a wrapped column of words.
-const WORDS: usize = 24;
+const WORDS: usize = 18;
 
 /// A line of a table.
 #[derive(Clone, Debug)]

@@ -70,7 +70,7 @@ fn target(a: &Convert) -> Result<Format, Failure> {
     };
     if to.create.is_none() {
         return Err(Failure::input(format!(
-            "the format {} is read, not written; --to takes {}",
+            "the format {} can be read but not written; --to takes {}",
             to.name,
             written()
         )));

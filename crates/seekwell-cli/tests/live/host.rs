@@ -181,7 +181,7 @@ fn it_is_meant_and_said_what_is_missing() {
     };
     let dir = m.at().display().to_string();
     for (args, says) in [
-        (vec!["--workload", "cmd:true"], "add --confirm"),
+        (vec!["--workload", "cmd:true"], "Add --confirm"),
         (
             vec!["--workload", "cmd:true", "--confirm", "sdz"],
             "sdz was named",

@@ -48,7 +48,7 @@ fn without_room_for_a_record_nothing_is_switched() {
             return;
         };
         assert!(
-            r.err.contains("cannot be kept there: No space left"),
+            r.err.contains("cannot be recorded there: No space left"),
             "{options}: {}",
             r.err
         );

@@ -119,7 +119,7 @@ fn a_run_at_its_limit_loses_against_one_that_finished() {
     let r = seekwell(&args);
     assert_eq!(r.code, 4, "{}", r.err);
     assert!(
-        r.out.contains("! none: not finished after 18.0 s"),
+        r.out.contains("! `none`: not finished after 17.9 s"),
         "{}",
         r.out
     );

@@ -73,7 +73,7 @@ fn a_scheduler_of_another_time_than_the_device_is_told() {
     );
     assert_eq!(told.lines().count(), 1, "{told}");
     assert!(err("emmc:motog", "cfq").contains("cfq-3.4"));
-    assert!(err("hdd:hus728t8", "bfq").contains("of 2018"));
+    assert!(err("hdd:hus728t8", "bfq").contains("dates from 2018"));
     // No note if the version was named, if both versions run, for a disk and a version of a kernel
     // that may occur together, or for newer devices.
     for (device, schedulers) in [
@@ -119,7 +119,7 @@ fn a_scheduler_called_none_is_quoted_in_sentences() {
         with("recommend", &single),
         with("replay", &[&trace("prose.csv")]),
     ];
-    let (mut quoted, mut scores) = (0, 0);
+    let mut quoted = 0;
     for text in &said {
         // Lines may break anywhere.
         let prose = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -149,12 +149,8 @@ fn a_scheduler_called_none_is_quoted_in_sentences() {
             assert!(!prose.contains(&bare), "{bare}: {text}");
         }
         quoted += prose.matches("`none`").count();
-        scores += usize::from(prose.contains("Undefeated: "));
     }
-    assert!(
-        quoted >= said.len() && scores > 0,
-        "{quoted} {scores}: {said:#?}"
-    );
+    assert!(quoted >= said.len(), "{quoted}: {said:#?}");
     let r = seekwell(&["replay", &trace("prose.csv"), "-s", "none:fifo_batch=1"]);
     assert!(
         r.err.contains("`none` has no tunable `fifo_batch`"),

@@ -26,7 +26,10 @@ fn widest(text: &str) -> usize {
 fn figures(line: &str, head: &str) -> usize {
     let rest = line.trim_start().strip_prefix(head).unwrap_or("");
     let number = |w: &&str| w.replace(',', "").parse::<f64>().is_ok();
-    rest.split_whitespace().take_while(number).count()
+    let figures = rest.split_whitespace().take_while(number).count();
+    // In a column of its own stands how sure they are: "0.3 %".
+    let sure = rest.split_whitespace().nth(figures) == Some("%");
+    figures - usize::from(sure)
 }
 
 /// Lines of an answer about so many devices at most: a screen, and a table for each further device.

@@ -534,7 +534,7 @@ fn several_sides_at_their_limits_are_not_told_apart() {
     assert_eq!(pair.verdict, Verdict::CannotTell);
     assert_eq!(
         pair.words,
-        "cannot tell; limit reached in 3 of 3 blocks, by both in 3"
+        "cannot tell; limit reached in 3 of 3 blocks, by both in 3 of them"
     );
     assert_eq!(
         cell.sentence,

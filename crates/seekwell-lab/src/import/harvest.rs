@@ -309,8 +309,8 @@ mod tests {
         for (text, said) in [
             ("nan", "not a number"),
             ("-inf", "infinite"),
-            ("1e300", "larger"),
-            ("1e-300", "smaller"),
+            ("1e300", "too large"),
+            ("1e-300", "too small"),
             ("40,79", "write 40.79"),
             ("", "empty"),
             ("fast", "`fast` is not a number"),

@@ -77,20 +77,20 @@ fn busiest(s: &Survey) -> String {
 fn places(s: &Survey) -> String {
     let d = &s.seeks_queued;
     let mut text = format!(
-        "{} of the accesses start where the previous one ended; the median distance is {}.",
-        share(d.sequential, d.n),
-        match d.median {
-            0 => "0".to_owned(),
-            m => bytes((m * SECTOR_BYTES) as f64),
-        }
+        "{} of the accesses start where the previous one ended",
+        share(d.sequential, d.n)
     );
     let own: u64 = s.tasks.iter().map(|t| t.sequential).sum();
     if s.tasks.len() > 1 && d.n > 0 {
-        text += &format!(
-            " Within each process, {} start where its previous one ended.",
-            share(own, d.n)
-        );
+        text += &format!(" ({} within a process)", share(own, d.n));
     }
+    text += &match d.median {
+        0 => "; the median distance is 0.".to_owned(),
+        m => format!(
+            "; the median distance is {}.",
+            bytes((m * SECTOR_BYTES) as f64)
+        ),
+    };
     if s.events && s.queued && s.merges.issued > 0 {
         let m = &s.merges;
         text += &format!(
@@ -137,9 +137,8 @@ fn waiting(s: &Survey) -> String {
         _ => "a scheduler has requests to order here",
     };
     format!(
-        "Of the time from submission to completion, {} passes in driver and device and {} before \
-         them: {judged}. On average {} requests wait when another arrives, and {} are in the \
-         device (at most {}).",
+        "{} of the time passes in driver and device and {} before them: {judged}. On average {} \
+         requests wait when another arrives, and {} are in the device (at most {}).",
         per_cent(device),
         per_cent(queue),
         crate::units::three(d.at_queue),
