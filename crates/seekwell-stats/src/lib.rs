@@ -163,8 +163,8 @@ mod tests {
     fn intervals_of_few_values_are_students() {
         assert_eq!(half_width(&[1.0]), None);
         near(half_width(&[1.0, 3.0]), 12.706_204_736_174_698);
-        near(half_width(&[1.0, 2.0, 3.0]), 2.484_137_711_719_545_4);
-        near(half_width(&[1.0, 2.0, 3.0, 4.0]), 2.054_260_217_480_748);
+        near(half_width(&[1.0, 2.0, 3.0]), 2.484_137_711_750_33);
+        near(half_width(&[1.0, 2.0, 3.0, 4.0]), 2.054_260_256_760_52);
         assert_eq!(half_width(&[5.0, 5.0, 5.0]), Some(0.0));
     }
 

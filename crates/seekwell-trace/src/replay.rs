@@ -92,8 +92,8 @@ impl ReplayMode {
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
-                "An open loop: every I/O is submitted at its recorded time, whether or not earlier \
-                 ones are complete. This shows how a device and scheduler handle exactly this \
+                "Each I/O is submitted at its recorded time (open loop). It does not wait for \
+                 earlier ones. This shows how a device and scheduler handle exactly this \
                  load. On a device slower than the recorded one the queue grows without bound, and \
                  then the comparison measures queue length, not the scheduler; on a faster one the \
                  pauses stay as long as they were."

@@ -99,7 +99,7 @@ fn controls_are_passed_over_and_counted() {
     let mut r = reader(text.as_bytes(), None, &ReadOptions::default()).unwrap();
     assert_eq!(r.by_ref().map(Result::unwrap).count(), 2);
     assert!(
-        r.warnings().iter().any(|w| w.contains("2 controls")),
+        r.warnings().iter().any(|w| w.contains("2 control rows")),
         "{:?}",
         r.warnings()
     );

@@ -430,7 +430,7 @@ fn several_files_through_a_pipe_get_equal_spans() {
     let at: Vec<_> = r.by_ref().map(|r| r.unwrap().sector.0).collect();
     assert_eq!(at, [0, 10_000, 2040, 10_009]);
     assert!(
-        r.warnings()[0].contains("each gets 10000 sectors"),
+        r.warnings()[0].contains("each gets an address range of 10000 sectors"),
         "{:?}",
         r.warnings()
     );

@@ -107,22 +107,22 @@ fn a_row_has_every_figure_and_words_for_them() {
     // With more space there are more words, and the precision.
     let (narrow, wide, wider) = (
         [
-            "copy, ms       5.01         5.21   5.21   109  none best, next 1.04x slower\n",
-            "mail, files/s   104          100    104   104  mq-deadline 1.04x slower, rest",
+            "copy, ms       5.01         5.21   5.21   109  `none` best, next 1.04x slower\n",
+            "mail, files/s   104          100    104   104  bfq, `none` and kyber best\n",
             "scan, MB/s      100          100    100   100  same\n",
-            "shares, %      50.1         25.0   50.1  50.1  mq-deadline 2.0x worse, rest\n",
+            "shares, %      50.1         25.0   50.1  50.1  bfq, `none` and kyber best\n",
         ],
         [
-            "109  0.2 %  none best, others 1.04x to 22x slower\n",
+            "109  0.2 %  `none` best, others 1.04x to 22x slower\n",
             "104  0.2 %  mq-deadline 1.04x slower, others same\n",
             "100  0.2 %  same\n",
             "50.1  0.2 %  mq-deadline 2.0x worse, others same\n",
         ],
         [
-            "109  0.2 %  none best, mq-deadline and kyber 1.04x, bfq 22x slower\n",
-            "104  0.2 %  bfq, none and kyber best, mq-deadline 1.04x slower\n",
+            "109  0.2 %  `none` best, mq-deadline and kyber 1.04x, bfq 22x slower\n",
+            "104  0.2 %  bfq, `none` and kyber best, mq-deadline 1.04x slower\n",
             "100  0.2 %  same\n",
-            "50.1  0.2 %  bfq, none and kyber best, mq-deadline 2.0x worse\n",
+            "50.1  0.2 %  bfq, `none` and kyber best, mq-deadline 2.0x worse\n",
         ],
     );
     for (width, expected) in [(80, narrow), (100, wide), (140, wider)] {
@@ -210,7 +210,7 @@ fn many_schedulers_stand_in_rows_and_too_many_lines_are_counted() {
     let (_, analysis) = analysed(&six, &many);
     let text = said(&analysis, &rows(&analysis), 24, 80);
     assert!(text.lines().count() <= 24, "{text}");
-    let words = "none best, next 1.06x slower, turns unclear";
+    let words = "`none` best, next 1.06x slower, turns unclear";
     let shown = text.lines().filter(|l| l.contains(words));
     let shown = shown.count();
     assert!(shown >= 15, "{text}");

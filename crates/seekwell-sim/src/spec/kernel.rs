@@ -4,6 +4,7 @@
 
 use super::SpecErrors;
 use super::scheduler::Typed;
+use seekwell_core::prose::all_in_prose;
 use seekwell_sched::kernels::{self, Release};
 use seekwell_sched::{Layer, find};
 
@@ -125,6 +126,8 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
     }
     if !unread.is_empty() {
         let were = if unread.len() == 1 { "was" } else { "were" };
+        let unread = all_in_prose(&unread);
+        let unread: Vec<&str> = unread.iter().map(String::as_str).collect();
         text += &format!(
             "; {} of {release} {were} not compared with {}",
             list(&unread),
@@ -181,12 +184,12 @@ mod tests {
         for (of, says) in [
             (
                 "6.8",
-                "Kernel 6.8: modelled as 6.12; none and kyber of 6.8 were not compared with it; what",
+                "Kernel 6.8: modelled as 6.12; `none` and kyber of 6.8 were not compared with it; the changes of bfq",
             ),
             ("6.17", "Kernel 6.17: modelled as 6.18."),
             (
                 "6.3",
-                "Kernel 6.3: modelled as 6.1; none, mq-deadline and kyber of 6.3 were not",
+                "Kernel 6.3: modelled as 6.1; `none`, mq-deadline and kyber of 6.3 were not",
             ),
             ("5.4", "Kernel 5.4: modelled as 6.1, mq-deadline as 5.10; "),
             ("5.15", "bfq changed in most releases until 6.1"),
