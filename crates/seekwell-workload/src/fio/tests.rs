@@ -82,7 +82,7 @@ fn mixes_rates_thinking_and_syncs() {
     let t = trial("[m]\nrw=read\nsize=4m\nrate_iops=1000\nnumber_ios=50\n");
     // The rate limits it, so the latency of a read comes first.
     let all = t.world.measures().metrics();
-    assert_eq!(all.first().map(|m| &*m.name), Some("m read mean"));
+    assert_eq!(all.first().map(|m| &*m.name), Some("read mean"));
     let rate = all.iter().find(|m| m.name == "IOPS").expect("a rate").value;
     assert!((rate - 1000.0).abs() < 30.0, "{rate}");
     let t = trial("[m]\nrw=read\nsize=4m\nthinktime=1000\nthinktime_blocks=4\nnumber_ios=40\n");
