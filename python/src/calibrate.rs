@@ -43,7 +43,7 @@ impl Calibration {
     fn ios(&self) -> u64 {
         self.fit.ios
     }
-    /// What was found, a row a parameter: value, unit, how, 95 % interval, samples, and whether it
+    /// What was found, one row per parameter: value, unit, how, 95 % interval, samples, and whether it
     /// was measured, stated by the device, or is unknown.
     fn parameters(&self) -> PyResult<Table> {
         // The last word on a parameter counts.
@@ -79,7 +79,7 @@ impl Calibration {
             ("known", texts(all.iter().map(|e| known(&e.known)))),
         ])
     }
-    /// The curves that were measured, a row a point; `x_name` and `y_name` have the units.
+    /// The measured curves, one row per point; `x_name` and `y_name` have the units.
     fn curves(&self) -> PyResult<Table> {
         let points = || {
             let each = |c: &'_ seekwell_calibrate::Curve| c.points.clone();

@@ -58,7 +58,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The Arrow C stream of the table, as a capsule. `requested_schema` is not heeded: the types
+    /// The Arrow C stream of the table, as a capsule. `requested_schema` is ignored: the types
     /// are what they are, as the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(

@@ -79,6 +79,7 @@ fn the_page_names_every_field_and_no_other() {
         "Mark" => &record["marks"][0],
         "Task" => &record["tasks"][0],
         "Starved" => starved,
+        "Queue" => &record["queue"],
         other => panic!("the page has a section {other} of nothing"),
     };
     let page = documented();
