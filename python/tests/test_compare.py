@@ -131,7 +131,7 @@ def test_what_is_no_experiment_at_all(tmp_path: Path) -> None:
         seekwell.compare(3)  # type: ignore[arg-type]
     with pytest.raises(seekwell.InputError, match="none.toml"):
         seekwell.compare(tmp_path / "none.toml")
-    with pytest.raises(seekwell.StoreError, match="is not there"):
+    with pytest.raises(seekwell.StoreError, match="does not exist"):
         seekwell.read_results(tmp_path / "none")
     with pytest.raises(seekwell.InputError, match="threads"):
         seekwell.compare(AS_DICT, threads=0)
