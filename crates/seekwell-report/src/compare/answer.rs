@@ -14,6 +14,8 @@ use seekwell_core::result::Record;
 /// Maximum number of remarks, and of tests that one names.
 const REMARKS: usize = 2;
 const NAMED: usize = 3;
+/// With more rows, the verdict over several devices names no rows.
+const NAMED_ROWS: usize = 6;
 /// Maximum width of a label with several names, columns.
 const LABEL: usize = 28;
 
@@ -181,7 +183,7 @@ pub fn answer(
     // table say who is ahead in each row.
     let several = rows.iter().any(|r| r.place != rows[0].place);
     let sentences = match several {
-        true => summary(rows, labels, false),
+        true => summary(rows, labels, rows.len() <= NAMED_ROWS),
         false => sentences(rows),
     };
     let (named, short) = (summary(rows, labels, true), summary(rows, labels, false));
