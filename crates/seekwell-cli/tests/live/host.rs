@@ -184,7 +184,7 @@ fn it_is_meant_and_said_what_is_missing() {
         (vec!["--workload", "cmd:true"], "Add --confirm"),
         (
             vec!["--workload", "cmd:true", "--confirm", "sdz"],
-            "sdz was named",
+            "sdz does not match",
         ),
         (
             vec!["--workload", "sqlite", "--schedulers", "cfq"],
