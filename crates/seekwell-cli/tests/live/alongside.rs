@@ -1,7 +1,7 @@
 //! Scripts that mix tasks, compared with independent programs of the same shape: fio, dd, and a few
 //! lines of C, on ext4 over the same modelled hard disk.
 //!
-//! `fsync-latency` is compared with C. A loop of dd pauses between two files while a process
+//! `fsync-latency` and `app-start` are compared with C. A loop of dd pauses between two files while a process
 //! starts, and an fsync during a pause takes half as long.
 //!
 //! A task of a script must not wait for another task's system call. When a file was closed under
@@ -11,7 +11,7 @@ use crate::disk::{Served, have, turn};
 use seekwell_host::watch::Ext4;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Maximum ratio of the two means. Two runs of the same program differ by a third.
@@ -93,6 +93,29 @@ fn syncer(program: &Path, dir: &Path, seconds: u32, bulk_mib: u32) -> f64 {
     text.trim().parse().expect("a number")
 }
 
+/// Mean start of a C program with the same work as `app-start`, ms.
+fn starter(program: &Path, dir: &Path) -> f64 {
+    let own = dir.join("starter");
+    fs::create_dir(&own).expect("made");
+    let numbers = ["2", "4", "12", "64", "500"];
+    let o = Command::new(program).arg(&own).args(numbers).output();
+    let o = o.expect("it was compiled");
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(o.status.success(), "{err}");
+    fs::remove_dir_all(&own).expect("written by the test");
+    let text = String::from_utf8_lossy(&o.stdout).into_owned();
+    text.trim().parse().expect("a number")
+}
+
+/// A program of this test in C, compiled into a directory.
+fn compiled(name: &str, into: &Path) -> PathBuf {
+    let program = into.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/live/{name}.c"));
+    let (to, from) = (program.display().to_string(), source.display().to_string());
+    crate::disk::run("cc", &["-O1", "-pthread", "-o", &to, &from, "-lm"]);
+    program
+}
+
 fn forget(dir: &Path, names: &[&str]) {
     for name in names {
         fs::remove_file(dir.join(name)).expect("written by the test");
@@ -156,10 +179,20 @@ fn scripts_of_many_tasks_measure_what_other_programs_measure() {
     );
     forget(&mnt, &["data"]);
 
-    let program = served.dir().join("syncer");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/live/syncer.c");
-    let (to, from) = (program.display().to_string(), source.display().to_string());
-    crate::disk::run("cc", &["-O1", "-pthread", "-o", &to, &from]);
+    let program = compiled("starter", served.dir());
+    hold(
+        "a start of app-start",
+        "ms",
+        || {
+            1e3 * ours(
+                "app-start:starts=2,libraries=4,small=12,readers=1,writers=1,bulk=64m,pause=500ms",
+                &mnt,
+            )
+        },
+        || starter(&program, &mnt),
+    );
+
+    let program = compiled("syncer", served.dir());
     hold(
         "an fsync of fsync-latency",
         "ms",
