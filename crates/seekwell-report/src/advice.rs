@@ -60,7 +60,7 @@ pub struct Advice {
 pub struct Apply {
     /// Sets it now and for the next boots, and can be undone.
     pub command: String,
-    /// Commands for now.
+    /// Commands that set it until the next boot.
     pub sysfs: Vec<String>,
     /// For the next boots: a line for /etc/udev/rules.d/60-scheduler.rules.
     pub udev: String,

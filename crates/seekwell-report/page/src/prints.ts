@@ -40,7 +40,7 @@ export function prints() {
     const axis = axisOf(all);
     const end = Math.min(...all.map((l) => l.length));
     const colors = taskColors(all);
-    $('#prints-lead').textContent = `${sceneName(scene)}: each dot is a request, upwards by place on the disk, to the right by time, ${three(end / 1000)} s in all; a colour a process, the thin line is the head. The same requests were asked of each scheduler.`;
+    $('#prints-lead').textContent = `${sceneName(scene)}: each dot is a request. The vertical axis is the place on the disk, the horizontal axis the time (${three(end / 1000)} s). One colour per process; the thin line is the head. Each scheduler got the same requests.`;
     for (const l of all) {
       const c = document.createElement('canvas');
       c.setAttribute('aria-hidden', 'true');
