@@ -2,9 +2,7 @@
 //! and with its stopping rule, over simulated runs with a known truth. The analysis then judges
 //! them. The bounds are valid for 1,000 experiments.
 
-mod noise;
-
-use noise::{ALL, Machine, Noise};
+use crate::noise::{ALL, Machine, Noise};
 use seekwell::{Cancel, Progress, RunSpec, WorkloadSpec, words};
 use seekwell_lab::analysis::{Analysis, CellAnalysis, analyse};
 use seekwell_lab::conduct::{

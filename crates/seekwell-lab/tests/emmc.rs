@@ -1,16 +1,10 @@
 //! Schedulers with the phone's eMMC and its driver.
 
 use seekwell_lab::validation::emmc::{GROUP, NINE};
-use seekwell_sched::SchedulerInfo;
 use suite::on;
 
 #[path = "suite/card.rs"]
 mod suite;
-
-/// The schedulers under test; an external scheduler's crate replaces this function.
-fn registered() -> &'static [SchedulerInfo] {
-    seekwell_sched::registry()
-}
 
 /// With one thread every work-conserving scheduler behaves like first come, first served.
 #[test]

@@ -1,8 +1,6 @@
 //! The template, the documentation, the schema and the reader must agree.
 
-mod schema_check;
-
-use schema_check::Validator;
+use crate::schema_check::Validator;
 use seekwell_lab::experiment::{Experiment, Start, fuzz_one, schema, template};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -6,9 +6,7 @@
 //!
 //! The bounds are for 1,000 experiments (at 5 %, three standard errors are 2.1 points).
 
-mod noise;
-
-use noise::{ALL, Machine, Noise};
+use crate::noise::{ALL, Machine, Noise};
 use rand::Rng;
 use seekwell_lab::stats::*;
 

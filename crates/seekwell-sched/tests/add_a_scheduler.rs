@@ -1,9 +1,6 @@
 //! Checks that the example of docs/add-a-scheduler.md compiles, behaves as the page says, and is
 //! printed there unchanged.
 
-// The example's paths are written for a module of the crate.
-pub use seekwell_sched::{contract, cx, registry, tunable};
-
 #[path = "add/sweep.rs"]
 mod sweep;
 

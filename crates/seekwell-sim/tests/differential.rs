@@ -1,17 +1,15 @@
 //! The fast schedulers in the real layer compared with simple models in a simple layer, on random
 //! cases: no dispatch, time or timer may differ.
 
-mod models;
-mod random;
-
-use models::anticipatory::Anticipatory;
-use models::deadline::{Deadline, Generation};
-use models::fiops::{Fiops, Kind};
-use models::row::Row;
-use models::sio::Sio;
-use models::vr::Vr;
-use models::zen::Zen;
-use models::{Model, Plain};
+use crate::models::anticipatory::Anticipatory;
+use crate::models::deadline::{Deadline, Generation};
+use crate::models::fiops::{Fiops, Kind};
+use crate::models::row::Row;
+use crate::models::sio::Sio;
+use crate::models::vr::Vr;
+use crate::models::zen::Zen;
+use crate::models::{self, Model, Plain};
+use crate::random;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use seekwell_microscope::{Case, run};
 use seekwell_sched::registry;

@@ -2,8 +2,6 @@
 //! contiguous requests within the limit; nothing gets stuck; timers end. (In these builds each step
 //! of a run also checks the schedulers' own invariants.)
 
-mod random;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRng, TestRunner};
 use seekwell_core::Op;
@@ -66,7 +64,7 @@ fn hold(
     };
     let rng = TestRng::deterministic_rng(config.rng_algorithm);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let cases = random::cases(info, version, HZ);
+    let cases = crate::random::cases(info, version, HZ);
     let result = runner.run(&cases, |case| {
         let out = run(&case, false).map_err(|e| TestCaseError::fail(e.to_string()))?;
         sound(&case, &out)?;

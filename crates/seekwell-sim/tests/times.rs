@@ -3,18 +3,12 @@
 
 use rand::RngCore;
 use seekwell_core::rng;
-use seekwell_sched::SchedulerInfo;
 use seekwell_sim::fuzz::{DEVICES, fuzz_one};
 use seekwell_trace::TIME_MAX_NS;
 use suite::{HEADER, bursts, run};
 
 #[path = "suite/times.rs"]
 mod suite;
-
-/// The schedulers under test; an external scheduler's crate replaces this function.
-fn registered() -> &'static [SchedulerInfo] {
-    seekwell_sched::registry()
-}
 
 #[test]
 fn the_trace_that_hung_every_hard_disk() {

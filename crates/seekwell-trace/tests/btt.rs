@@ -4,9 +4,7 @@
 //! Not compared: btt's median of distances, which is wrong for traces of a few events (0 of seven
 //! different distances), and its #Q, which counts requeues.
 
-mod common;
-
-use common::{Folder, Shared};
+use crate::common::{Folder, Shared};
 use rand::Rng;
 use seekwell_core::{Action, Event, Flags, Instant, Op, Sector, Sectors, TaskId};
 use seekwell_trace::survey::{Survey, survey};

@@ -1,13 +1,11 @@
 //! The public collections: published lines, read exactly; and the handling of several volumes.
 
-mod common;
-
-use common::{Folder, error_of, read, reader};
+use crate::common::{Folder, error_of, read, reader};
 use seekwell_core::Op;
 use seekwell_trace::{ErrorKind, Intake, ReadOptions, Record, find_format};
 
 fn sample(name: &str) -> Vec<u8> {
-    common::written(find_format(name).unwrap(), &[])
+    crate::common::written(find_format(name).unwrap(), &[])
 }
 
 fn of_volume(volume: &str) -> ReadOptions {
@@ -270,14 +268,14 @@ fn a_window_and_processes_are_taken_out() {
 fn a_tar_file_is_told_how_to_open() {
     let mut tar = vec![0u8; 1024];
     tar[257..262].copy_from_slice(b"ustar");
-    let e = error_of(&common::gzip(&tar), None, &ReadOptions::default());
+    let e = error_of(&crate::common::gzip(&tar), None, &ReadOptions::default());
     assert!(e.to_string().contains("tar -x"), "{e}");
 }
 
 #[test]
 fn a_missing_cpu_is_told() {
     let folder = Folder::new();
-    let trace = common::written(
+    let trace = crate::common::written(
         find_format("blktrace").unwrap(),
         &[Record::new(0, Op::Read, 0, 8)],
     );

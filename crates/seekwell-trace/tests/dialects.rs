@@ -1,8 +1,6 @@
 //! CSV in every spelling, the losses of conversions, and several traces as one.
 
-mod common;
-
-use common::{error_of, read, reader, written};
+use crate::common::{error_of, read, reader, written};
 use proptest::prelude::*;
 use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId};
 use seekwell_trace::reader::NOTE_NO_DATA;

@@ -1,9 +1,7 @@
 //! Block traces of real kernels: merges, splits, partial completions, flush sequences, requeues;
 //! and our own event stream written and read.
 
-mod common;
-
-use common::{Folder, Shared, error_of, read, reader, swapped, written};
+use crate::common::{Folder, Shared, error_of, read, reader, swapped, written};
 use seekwell_core::{Action, Event, Flags, Instant, More, Op, Rule, Sector, Sectors, TaskId};
 use seekwell_trace::join::{
     NOTE_ISSUE_STREAM, NOTE_LATE_QUEUE, NOTE_ORPHAN, NOTE_SORTED, NOTE_UNFINISHED,
@@ -332,7 +330,7 @@ fn files_of_all_cpus_are_merged_by_time() {
     let mut files = by_cpu(&merged, 4);
     assert!(files[2].is_empty(), "CPU 2 had nothing to do");
     files[1] = swapped(&files[1]);
-    files[3] = common::zstd(&files[3]);
+    files[3] = crate::common::zstd(&files[3]);
     for (cpu, bytes) in files.iter().enumerate() {
         let zst = if cpu == 3 { ".zst" } else { "" };
         folder.file(&format!("sdb.blktrace.{cpu}{zst}"), bytes);

@@ -2,9 +2,7 @@
 //!
 //! A failure prints the round, which fails again when repeated. The long run is in `fuzz/`.
 
-mod common;
-
-use common::{gzip, written, zstd};
+use crate::common::{gzip, written, zstd};
 use rand::{Rng, RngCore};
 use seekwell_core::{Flags, Op, Sector, Sectors, TaskId, rng};
 use seekwell_trace::fuzz::fuzz_one;

@@ -1,8 +1,6 @@
 //! Parquet files of another writer: tables made by pyarrow 26.0.1, one per compression codec.
 
-mod common;
-
-use common::{error_of, read};
+use crate::common::{error_of, read};
 use seekwell_core::Op;
 use seekwell_trace::{ErrorKind, ReadOptions};
 
@@ -55,7 +53,7 @@ fn a_column_of_negative_bytes_is_an_error() {
     for at in table..SNAPPY.len() - 8 {
         let mut bytes = SNAPPY.to_vec();
         bytes[at] ^= 1;
-        let why = common::reader(&bytes, None, &ReadOptions::default()).err();
+        let why = crate::common::reader(&bytes, None, &ReadOptions::default()).err();
         let why = why.map_or(String::new(), |e| e.to_string());
         assert!(!why.contains("is inconsistent"), "byte {at}: {why}");
         refused += usize::from(why.contains("is said to be -"));
@@ -70,7 +68,7 @@ fn damage_is_an_error_or_another_number_never_more_records() {
         for at in (4..packed.len()).step_by(5) {
             let mut bytes = packed.to_vec();
             bytes[at] ^= 0x55;
-            let Ok(records) = common::reader(&bytes, None, &ReadOptions::default()) else {
+            let Ok(records) = crate::common::reader(&bytes, None, &ReadOptions::default()) else {
                 refused += 1;
                 continue;
             };

@@ -1,8 +1,6 @@
 //! Replay modes, and the closed loop's dependencies.
 
-mod common;
-
-use common::{read, reader, written};
+use crate::common::{read, reader, written};
 use seekwell_core::{Op, TaskId};
 use seekwell_trace::{
     ClosedLoop, ErrorKind, Factor, ReadOptions, Record, ReplayMode, Step, TraceError, find_format,

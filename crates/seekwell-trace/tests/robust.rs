@@ -1,8 +1,6 @@
 //! Any file gives records or one clear message, in bounded memory.
 
-mod common;
-
-use common::{error_of, gzip, read, reader, written, zstd};
+use crate::common::{error_of, gzip, read, reader, written, zstd};
 use seekwell_core::{Flags, Op, TaskId};
 use seekwell_trace::reader::{NOTE_BACKWARDS, NOTE_NO_DATA};
 use seekwell_trace::{
@@ -397,7 +395,7 @@ const TWO_FILES: &str = "fio version 2 iolog\n/a add\n/b add\n/a open\n/b open\n
 
 #[test]
 fn several_files_lie_one_behind_the_other() {
-    let folder = common::Folder::new();
+    let folder = crate::common::Folder::new();
     for packed in [TWO_FILES.as_bytes().to_vec(), zstd(TWO_FILES.as_bytes())] {
         let path = folder.file("two.iolog", &packed);
         let mut r = open(&path, None, &default()).unwrap();

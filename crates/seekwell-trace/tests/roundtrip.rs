@@ -1,8 +1,6 @@
 //! For every format, the reader returns all written information that the format can express.
 
-mod common;
-
-use common::{Shared, gzip, read, reader, swapped, written, zstd};
+use crate::common::{Shared, gzip, read, reader, swapped, written, zstd};
 use proptest::prelude::*;
 use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId};
 use seekwell_trace::{
@@ -222,7 +220,7 @@ fn process_names_travel() {
 
 #[test]
 fn files_are_compressed_by_their_name() {
-    let folder = common::Folder::new();
+    let folder = crate::common::Folder::new();
     let records: Vec<_> = (0..1000)
         .map(|i| Record::new(i * 1000, Op::Read, i * 8, 8))
         .collect();

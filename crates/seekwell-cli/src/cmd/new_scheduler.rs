@@ -74,7 +74,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     ))?;
     for next in [
         format!("cargo test -p seekwell-sim --test worked_examples {name}"),
-        "cargo test -p seekwell-sim --test properties_mq".to_owned(),
+        "cargo test -p seekwell-sim --test all mq::".to_owned(),
         "make docs".to_owned(),
         format!("cargo run --release -p seekwell-cli -- arena {name}"),
         "cargo run --release -p seekwell-bench -- gate --write".to_owned(),

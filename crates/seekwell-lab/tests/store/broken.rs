@@ -1,6 +1,6 @@
 //! Folders that are damaged, incomplete, of another version, or not ours.
 
-use crate::{add, experiment, keys, results};
+use super::{add, experiment, keys, results};
 use proptest::prelude::*;
 use seekwell_core::spec::content_hash;
 use seekwell_lab::results::{Folder, JOURNAL, State, look, read};
@@ -281,11 +281,11 @@ fn on_a_full_disk(dir: &Path) {
     let all = keys(40, 3);
     let (mut stored, mut full) = (0, None);
     for key in &all {
-        let run = crate::run(*key);
-        let record = crate::record(*key);
+        let run = super::run(*key);
+        let record = super::record(*key);
         let ended = seekwell_lab::results::Ended {
             run: &run,
-            spec: &crate::spec("noop"),
+            spec: &super::spec("noop"),
             record: Some(&record),
         };
         match folder.add(&ended) {

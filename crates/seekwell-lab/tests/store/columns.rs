@@ -1,6 +1,6 @@
 //! docs/results.md, the list of columns and the files must agree.
 
-use crate::{bytes, experiment, keys, results};
+use super::{bytes, experiment, keys, results};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use seekwell_lab::results::columns::{Column, RUN, TABLES};
 use seekwell_lab::results::{EXPERIMENT, EXPERIMENT_TEXT, Folder, HISTOGRAMS, JOURNAL};
@@ -57,7 +57,7 @@ fn files_have_the_columns_that_are_listed() {
     let mut folder = Folder::create(&at, &experiment(2)).expect("made");
     keys(2, 5)
         .into_iter()
-        .for_each(|k| crate::add(&mut folder, k));
+        .for_each(|k| super::add(&mut folder, k));
     folder
         .finish(&results(&experiment(2), &keys(2, 5)))
         .expect("finished");
@@ -108,7 +108,7 @@ fn the_histograms_of_a_run_are_found_by_their_tag() {
     let at = dir.path().join("r");
     let key = keys(1, 1)[1];
     let mut folder = Folder::create(&at, &experiment(1)).expect("made");
-    crate::add(&mut folder, key);
+    super::add(&mut folder, key);
     folder
         .finish(&results(&experiment(1), &[key]))
         .expect("finished");
@@ -126,7 +126,7 @@ fn the_histograms_of_a_run_are_found_by_their_tag() {
                 .deserialize(&mut text.expect("base64").as_slice())
                 .expect("a histogram");
         counts.push(histogram.len());
-        let whole = &crate::record(key).operations[0].latency;
+        let whole = &super::record(key).operations[0].latency;
         if tags.len() == 3 {
             assert_eq!(histogram.value_at_quantile(0.99), whole.percentile_ns(99.0));
         }

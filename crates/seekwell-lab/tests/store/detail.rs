@@ -1,6 +1,6 @@
 //! Details of a cell, from a folder and from the records themselves.
 
-use crate::{add, experiment, keys, record, results, run};
+use super::{add, experiment, keys, record, results, run};
 use seekwell_lab::detail::{Gather, of_folder};
 use seekwell_lab::results::{Folder, Outcome, read};
 

@@ -1,6 +1,6 @@
 //! Exports contain the measured values, with any names.
 
-use crate::{AWKWARD, experiment, keys, results};
+use super::{AWKWARD, experiment, keys, results};
 use quick_xml::events::Event;
 use seekwell_lab::results::export::FORMATS;
 use seekwell_lab::results::{MetricInfo, Outcome, Results, Summary};

@@ -1,6 +1,6 @@
 //! Results exported to composite.xml and imported again must agree.
 
-use crate::{experiment, keys, results};
+use super::{experiment, keys, results};
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::import::{Input, Options, import};
 use seekwell_lab::results::export::FORMATS;

@@ -1,6 +1,6 @@
 //! Folders that are completed after any number of interruptions.
 
-use crate::{add, bytes, experiment, keys, results, run};
+use super::{add, bytes, experiment, keys, results, run};
 use proptest::prelude::*;
 use seekwell_lab::results::{Environment, Folder, JOURNAL, RunKey, State, list, look, read};
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ fn rows_are_those_of_the_records() {
     let order = keys(2, 5);
     let mut seen = 0;
     operations(&at, |run, o| {
-        let r = crate::record(order[run]);
+        let r = super::record(order[run]);
         let (latency, bytes) = match (o.layer, o.kind.as_str()) {
             (Layer::Block, "read") => (&r.read.latency, r.read.bytes),
             (Layer::Block, _) => (&r.write.latency, r.write.bytes),
@@ -160,14 +160,14 @@ fn rows_are_those_of_the_records() {
     })
     .expect("read");
     for (run, told) in seconds.iter().enumerate() {
-        let all = crate::record(order[run]).operations[0].seconds.clone();
+        let all = super::record(order[run]).operations[0].seconds.clone();
         let some = all.iter().enumerate().filter(|s| s.1.ops > 0);
         let row = |(at, s): (usize, &seekwell_core::result::OpSecond)| {
             let (sum, max) = (s.latency_sum_ns, s.latency_max_ns);
             SeriesRow(at as u64, s.ops, s.bytes, sum, max, s.latency_square_us2)
         };
         let failed = !matches!(
-            crate::run(order[run]).outcome,
+            super::run(order[run]).outcome,
             seekwell_lab::results::Outcome::Failed(_)
         );
         let all: Vec<_> = some.map(row).filter(|_| failed).collect();
@@ -176,11 +176,11 @@ fn rows_are_those_of_the_records() {
     let mut specs = 0;
     records(&at, |_, spec, record| {
         let spec: seekwell::RunSpec = serde_json::from_str(spec.expect("there")).expect("a run");
-        assert_eq!(spec, crate::spec("noop"));
+        assert_eq!(spec, super::spec("noop"));
         specs += 1;
         if let Some(record) = record {
             let record: serde_json::Value = serde_json::from_str(record).expect("JSON");
-            assert_eq!(record["marks"][0]["name"], crate::AWKWARD);
+            assert_eq!(record["marks"][0]["name"], super::AWKWARD);
         }
     })
     .expect("read");

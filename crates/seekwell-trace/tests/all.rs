@@ -1,0 +1,12 @@
+//! The tests of this crate, in one binary: it is linked once.
+
+mod btt;
+mod collections;
+mod common;
+mod dialects;
+mod events;
+mod fuzz_short;
+mod parquet;
+mod replay;
+mod robust;
+mod roundtrip;
