@@ -4,7 +4,7 @@ use rustix::fs::{Mode, OFlags};
 use seekwell_core::{Errno, OpenFlags};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 /// An open file, directory or device.
 #[derive(Debug)]
@@ -21,8 +21,6 @@ pub struct OpenFile {
     pub end: Mutex<()>,
     /// Whether the file was written since its last sync.
     unsynced: AtomicBool,
-    /// Its inode, looked up at the first write.
-    inode: OnceLock<Inode>,
 }
 
 /// Device and number of an inode.
@@ -51,11 +49,6 @@ impl OpenFile {
     }
     /// Marks the file as dirty; call it after each write.
     pub fn wrote(&self) {
-        if self.inode.get().is_none()
-            && let Ok(s) = rustix::fs::fstat(self)
-        {
-            self.inode.get_or_init(|| (s.st_dev, s.st_ino));
-        }
         self.unsynced.store(true, Ordering::Relaxed);
     }
     /// Marks the file as synced; call it before each sync that covers the file.
@@ -64,8 +57,11 @@ impl OpenFile {
     }
     /// The inode, if the file was written since its last sync.
     pub fn unsynced(&self) -> Option<Inode> {
-        let inode = self.inode.get().copied();
-        inode.filter(|_| self.unsynced.load(Ordering::Relaxed))
+        if !self.unsynced.load(Ordering::Relaxed) {
+            return None;
+        }
+        let s = rustix::fs::fstat(self).ok()?;
+        Some((s.st_dev, s.st_ino))
     }
 }
 
@@ -118,7 +114,6 @@ fn wrap(fd: OwnedFd, how: OpenFlags, raw: bool) -> Result<OpenFile, Errno> {
         raw,
         end: Mutex::new(()),
         unsynced: AtomicBool::new(false),
-        inode: OnceLock::new(),
     })
 }
 

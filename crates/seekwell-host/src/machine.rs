@@ -169,6 +169,9 @@ impl Machine for HostMachine {
         }
         Ok(())
     }
+    async fn compute_if_simulated(&mut self, _: Nanos) -> Result<(), Errno> {
+        self.going()
+    }
     async fn sleep(&mut self, d: Nanos) -> Result<(), Errno> {
         let end = std::time::Instant::now() + Duration::from_nanos(d.0);
         loop {

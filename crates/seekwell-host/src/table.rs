@@ -1,15 +1,23 @@
 //! Objects that tasks share by number: open files, mapped ranges, rings.
 //!
-//! The lock is held during the look-up of a number, never during a system call. Closing a file can
+//! A lock is held during the look-up of a number, never during a system call. Closing a file can
 //! take as long as disk I/O (ext4 writes a replaced file back on close), and so can dropping a ring
 //! or a mapping. Other tasks must not wait for it.
+//!
+//! The table has several parts with a lock each, because a hundred tasks that open files would
+//! otherwise wait for a lock more often than for the kernel.
 
 use seekwell_core::Errno;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Parts of a table. The lowest bits of a number are its part.
+const PARTS: u32 = 64;
 
 /// Objects by number.
 #[derive(Debug)]
-pub struct Table<T>(RwLock<Slots<T>>);
+pub struct Table<T>([RwLock<Slots<T>>; PARTS as usize]);
 
 #[derive(Debug)]
 struct Slots<T> {
@@ -19,55 +27,78 @@ struct Slots<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Table(RwLock::new(Slots {
-            all: Vec::new(),
-            free: Vec::new(),
+        Table(std::array::from_fn(|_| {
+            RwLock::new(Slots {
+                all: Vec::new(),
+                free: Vec::new(),
+            })
         }))
     }
 }
 
+/// The part in which the current thread inserts. Threads are assigned to parts in turn.
+fn own_part() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static PART: Cell<Option<u32>> = const { Cell::new(None) });
+    PART.with(|part| {
+        let own = part
+            .get()
+            .unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed) % PARTS);
+        part.set(Some(own));
+        own
+    })
+}
+
 impl<T> Table<T> {
-    fn reading(&self) -> RwLockReadGuard<'_, Slots<T>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    fn read_part(&self, part: u32) -> RwLockReadGuard<'_, Slots<T>> {
+        let lock = &self.0[part as usize];
+        lock.read().unwrap_or_else(PoisonError::into_inner)
     }
-    fn writing(&self) -> RwLockWriteGuard<'_, Slots<T>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    fn write_part(&self, part: u32) -> RwLockWriteGuard<'_, Slots<T>> {
+        let lock = &self.0[part as usize];
+        lock.write().unwrap_or_else(PoisonError::into_inner)
     }
     /// Assigns a number to a value, and reuses freed numbers.
     pub fn insert(&self, value: T) -> u32 {
         let value = Some(Arc::new(value));
-        let mut t = self.writing();
-        match t.free.pop() {
-            Some(i) => {
-                t.all[i as usize] = value;
-                i
+        let part = own_part();
+        let mut t = self.write_part(part);
+        let slot = match t.free.pop() {
+            Some(slot) => {
+                t.all[slot as usize] = value;
+                slot
             }
             None => {
                 t.all.push(value);
                 (t.all.len() - 1) as u32
             }
-        }
+        };
+        slot * PARTS + part
     }
     /// The value of a number; EBADF if it has none.
     pub fn get(&self, i: u32) -> Result<Arc<T>, Errno> {
-        let value = self.reading().all.get(i as usize).cloned().flatten();
+        let t = self.read_part(i % PARTS);
+        let value = t.all.get((i / PARTS) as usize).cloned().flatten();
         value.ok_or(Errno::EBADF)
     }
     /// Frees a number; EBADF if it has no value. The value is dropped after the lock is released:
     /// here, or by the last task that uses it.
     pub fn remove(&self, i: u32) -> Result<(), Errno> {
-        let mut t = self.writing();
-        let slot = t.all.get_mut(i as usize).ok_or(Errno::EBADF)?;
+        let mut t = self.write_part(i % PARTS);
+        let slot = t.all.get_mut((i / PARTS) as usize).ok_or(Errno::EBADF)?;
         let value = slot.take().ok_or(Errno::EBADF)?;
-        t.free.push(i);
+        t.free.push(i / PARTS);
         drop(t);
         drop(value);
         Ok(())
     }
-    /// Visits every value under the lock; `look` must not make a system call.
+    /// Visits every value, without a lock.
     pub fn for_each(&self, look: impl FnMut(&T)) {
-        let t = self.reading();
-        t.all.iter().flatten().map(AsRef::as_ref).for_each(look);
+        let mut all: Vec<Arc<T>> = Vec::new();
+        for part in 0..PARTS {
+            all.extend(self.read_part(part).all.iter().flatten().cloned());
+        }
+        all.iter().map(AsRef::as_ref).for_each(look);
     }
 }
 
@@ -81,7 +112,7 @@ mod tests {
 
     impl Drop for Closing {
         fn drop(&mut self) {
-            let free = self.0.0.try_write().is_ok();
+            let free = self.0.0.iter().all(|part| part.try_write().is_ok());
             let mut seen = self.1.lock().unwrap_or_else(PoisonError::into_inner);
             seen.push(free);
         }

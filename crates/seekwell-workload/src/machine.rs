@@ -166,6 +166,11 @@ pub trait Machine: Sized + 'static {
     /// CPU work in addition to system calls. Virtual: occupies a core for `d` of CPU time, and
     /// shares cores with the other tasks. Real: spins until the thread has used `d` of CPU time.
     async fn compute(&mut self, d: Nanos) -> Result<(), Errno>;
+    /// Uses the CPU time of system calls that a simulated machine does not model. A real machine
+    /// does nothing, because its calls take their own time.
+    async fn compute_if_simulated(&mut self, d: Nanos) -> Result<(), Errno> {
+        self.compute(d).await
+    }
     /// Waits without using the CPU.
     async fn sleep(&mut self, d: Nanos) -> Result<(), Errno>;
 

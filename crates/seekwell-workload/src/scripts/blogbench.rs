@@ -61,7 +61,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "20us",
-            "CPU time per file in addition to its system calls",
+            "CPU time per file in addition to its system calls; simulation only",
         ),
     ],
     profiles: &[],
@@ -149,7 +149,7 @@ impl Job {
     async fn create<M: Machine>(&self, m: &mut M, path: &str, lo: u64, hi: u64) -> Outcome<bool> {
         let size = uniform(m, lo, hi);
         let op = m.op_begin("create");
-        m.compute(self.think).await.doing(|| "compute")?;
+        m.compute_if_simulated(self.think).await.doing(|| "compute")?;
         // Two tasks may make the same file, and then share the temporary name as in the original.
         let tmp = format!("{path}.tmp");
         let fd = match m.open(&tmp, FRESH).await {

@@ -69,7 +69,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "60us",
-            "CPU time per file in addition to its system calls",
+            "CPU time per file in addition to its system calls; simulation only",
         ),
         param(
             "sync",
@@ -272,7 +272,7 @@ impl Trees {
             }
             let path = format!("{root}/{}", f.path);
             let op = m.op_begin("create");
-            m.compute(self.think).await.doing(|| "compute")?;
+            m.compute_if_simulated(self.think).await.doing(|| "compute")?;
             let fd = open(m, &path, FRESH).await?;
             write_all(m, fd, f.size, CALL, &path).await?;
             close(m, fd, &path).await?;
@@ -287,7 +287,7 @@ impl Trees {
         for leaf in leaves(m, root).await? {
             for e in list(m, &leaf).await? {
                 let path = format!("{leaf}/{}", e.name);
-                m.compute(self.think).await.doing(|| "compute")?;
+                m.compute_if_simulated(self.think).await.doing(|| "compute")?;
                 let op = m.op_begin("read file");
                 let fd = open(m, &path, OpenFlags::RDONLY).await?;
                 let n = read_to_end(m, fd, CALL, &path).await?;
