@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 # Builds and runs the main job: every two of the built-in workloads under four schedulers.
 run:
-	scripts/guided.sh cargo run --release --locked --quiet -p seekwell-cli -- compare
+	cargo run --profile quick --locked --quiet -p seekwell-cli -- compare
 
 # Installs whatever the tests need (as far as it may) and runs them all. What they take of the disk, GB.
 ROOM ?= 12

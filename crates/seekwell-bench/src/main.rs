@@ -91,7 +91,7 @@ fn yardstick() -> f64 {
 const BUILT: &str = if cfg!(seekwell_guided) {
     "built with profile data from pgo/"
 } else {
-    "built without profile data; `make run` and `make bench` use the data in pgo/"
+    "built without profile data; `make install` and `make bench` use the data in pgo/"
 };
 
 fn wall(names: &[&str]) -> ExitCode {
