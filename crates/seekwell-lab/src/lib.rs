@@ -1,19 +1,21 @@
-//! The lab: experiments, repetition, judgement and conclusions.
+//! The laboratory: it runs experiments, compares their results and draws conclusions.
 //!
-//! [`stats`] is the method: effects as log ratios within blocks, intervals, tests, corrections,
-//! verdicts, flags, plans. It does not depend on schedulers or devices. It takes numbers, returns
-//! numbers, and says "cannot tell" if the data does not support more.
+//! [`stats`] contains the statistical methods: effects as log ratios within blocks, confidence
+//! intervals, tests, corrections for many comparisons, verdicts, signs of noise, and plans. It does
+//! not depend on schedulers or devices. It takes numbers and returns numbers. The verdict is
+//! "cannot tell" if the data does not support more.
 //!
-//! [`experiment`] describes a comparison, [`conduct`] runs it, [`results`] holds and stores the
-//! outcome, [`import`] reads results measured elsewhere, and [`analysis`] draws conclusions.
-//! [`diff`] compares two results. [`detail`] collects the details of a cell for a report, and
-//! [`scenes`] selects windows of events for a replay.
+//! [`experiment`] describes a comparison, [`conduct`] runs the experiment, and [`results`] holds
+//! and stores the results. [`import`] reads results that were measured elsewhere, and [`analysis`]
+//! draws conclusions. [`diff`] compares two sets of results. [`detail`] collects the details of a
+//! cell for a report, and [`scenes`] selects windows of events for a replay.
 //!
 //! [`usual`] lists the defaults. [`arena`] compares a scheduler with all its rivals. [`demo`] shows
-//! well-known behaviours of schedulers, with each claim as a check on numbers. [`reproduce`]
-//! repeats published comparisons. [`validation`] compares the models with published figures, and
-//! [`curves`] measures the curves of a device. [`worlds`] and [`referee`] compare the simulation,
-//! and single scheduling decisions, with the running kernel. Nothing here prints.
+//! well-known behaviours of schedulers, and checks each claim with numbers. [`reproduce`] repeats
+//! published comparisons. [`validation`] compares the models with published figures, and [`curves`]
+//! measures the performance curves of a device. [`worlds`] compares the simulation with the running
+//! kernel, and [`referee`] compares single scheduling decisions with those of the kernel. This
+//! crate prints nothing.
 
 pub mod analysis;
 pub mod arena;

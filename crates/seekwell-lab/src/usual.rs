@@ -1,32 +1,34 @@
 //! Defaults of the commands: the only place that lists default devices, schedulers and workloads.
 //!
-//! The workloads are sized so that all of them under all schedulers take a few seconds of CPU time.
+//! The default workloads are short: all of them under all schedulers need a few seconds of CPU
+//! time.
 
 use seekwell_sched::Layer;
 
-/// The defaults of an era.
+/// The default choices for one era of kernels and devices.
 #[derive(Debug)]
 pub struct Usual {
-    /// Devices for commands that compare.
+    /// Devices of commands that compare several devices.
     pub devices: &'static [&'static str],
-    /// Device for commands that use one.
+    /// Device of commands that use only one device.
     pub device: &'static str,
-    /// Schedulers, as a list on the command line.
+    /// Schedulers, separated by commas as on the command line.
     pub schedulers: &'static str,
-    /// Workloads, as on the command line.
+    /// Workloads, each written as on the command line.
     pub workloads: &'static [&'static str],
-    /// Number of seeds for these workloads; `None` chooses it by the work of the first seed.
+    /// Number of seeds for these workloads. `None` means that the run time of the first seed
+    /// determines the number.
     pub seeds: Option<u32>,
 }
 
-/// Current kernels and drives: an NVMe drive, a SATA SSD and a hard disk, under the schedulers that
-/// every kernel since 5.0 has.
+/// Defaults for current kernels and drives: an NVMe drive, a SATA SSD and a hard disk. The
+/// schedulers are those of every kernel since 5.0.
 ///
-/// On an NVMe drive a second of bulk writes is the most expensive part to simulate. `pause` is long
-/// enough for writeback to begin before the application starts.
+/// One second of bulk writes to the NVMe drive takes the most CPU time to simulate. `pause` is long
+/// enough that writeback begins before the application starts.
 pub const TODAY: Usual = Usual {
     devices: &["ssd:nvme-gen4-tlc-2t", "ssd:sata-tlc-1t", "hdd:st2000dm006"],
-    // The choice of a scheduler matters most on this device.
+    // The scheduler makes the largest difference on this device.
     device: "hdd:st2000dm006",
     schedulers: "none,mq-deadline,kyber,bfq",
     workloads: &[
@@ -34,11 +36,11 @@ pub const TODAY: Usual = Usual {
         "app-start:starts=1,libraries=5,small=15,readers=1,writers=1,bulk=512m,pause=200ms",
         "fs-mark:files=30",
     ],
-    // Three seeds decide nothing after a correction for some 50 comparisons.
+    // Three seeds are too few to show a difference after the correction for some 50 comparisons.
     seeds: Some(6),
 };
 
-/// The single-queue kernels and the drives of 2012, with today's bfq.
+/// Defaults for the single-queue kernels and the drives of 2012, and for the bfq of today.
 pub const IN_2012: Usual = Usual {
     devices: &["hdd:hitachi-7k200", "ssd:sata3-256-2011"],
     device: "hdd:hitachi-7k200",
@@ -52,7 +54,7 @@ pub const IN_2012: Usual = Usual {
 };
 
 impl Usual {
-    /// The defaults of the era in which schedulers of this layer were used.
+    /// Returns the defaults of the era in which schedulers of this layer were used.
     pub fn of(layer: Layer) -> &'static Usual {
         match layer {
             Layer::Legacy => &IN_2012,
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
     use seekwell::words;
 
-    /// The command line accepts every word of the lists.
+    /// The command line must accept every word of the lists.
     #[test]
     fn the_defaults_can_be_typed() {
         for usual in [&TODAY, &IN_2012] {

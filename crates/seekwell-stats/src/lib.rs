@@ -1,10 +1,12 @@
-//! Basic statistics, one function for each: the definitions of mean, median, quantile and 95 %
-//! interval for all crates. Tests and designs that use them are in `seekwell_lab::stats`.
+//! Basic statistics for all crates, for example mean, median, quantile and 95 % confidence
+//! interval. Each is defined here only once. The tests and experiment designs that use them are in
+//! `seekwell_lab::stats`.
 //!
-//! Conventions: variances divide by n - 1. "Interval" is 95 % two-sided. The median of an even
-//! number of values is the mean of the two middle ones. Quantiles are interpolated linearly between
-//! the order statistics (type 7 of Hyndman and Fan, the default of R and numpy). An undefined
-//! result is `None`, unless a function says otherwise.
+//! Conventions: variances divide by n - 1. An interval is a two-sided 95 % confidence interval. The
+//! median of an even number of values is the mean of the two middle values. Quantiles are
+//! interpolated linearly between the order statistics (type 7 of Hyndman and Fan, the default of R
+//! and numpy). A function returns `None` if its result is undefined, unless its description says
+//! otherwise.
 
 mod dist;
 
@@ -14,11 +16,11 @@ pub use dist::{
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// Values whose range is below this count as equal: logarithms of equal ratios can differ in the
-/// last bits.
+/// Values count as equal if their range is at most this. Logarithms of equal ratios can differ in
+/// the last bits.
 pub const EQUAL: f64 = 1e-12;
 
-/// Arithmetic mean; 0 for no values, for sums with a known part.
+/// Returns the arithmetic mean. Returns 0 for no values, so that sums stay defined.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -26,8 +28,9 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Sample standard deviation (n - 1). It is 0 for fewer than two values, and for a range below
-/// [`EQUAL`] relative to the largest value: equal numbers have no spread, whatever their last bits.
+/// Returns the sample standard deviation (n - 1). Returns 0 for fewer than two values, or if the
+/// values are equal within a relative difference of [`EQUAL`], because rounding errors are not
+/// spread.
 pub fn deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -41,7 +44,7 @@ pub fn deviation(values: &[f64]) -> f64 {
     libm::sqrt(squares / (values.len() - 1) as f64)
 }
 
-/// Smallest and largest value; zeros for no values.
+/// Returns the smallest and the largest value; both are 0 for no values.
 pub fn range(values: &[f64]) -> (f64, f64) {
     let mut all = values.iter().copied();
     let Some(first) = all.next() else {
@@ -56,7 +59,8 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     v
 }
 
-/// The middle value, or the mean of the two middle ones for an even number; `None` for no values.
+/// Returns the middle value, or the mean of the two middle values for an even number; `None` for no
+/// values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let v = sorted(values);
     let n = v.len();
@@ -67,12 +71,12 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The quantile `q` (0 to 1); `None` for no values.
+/// Returns the quantile `q` (0 to 1); `None` for no values.
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_sorted(&sorted(values), q)
 }
 
-/// The quantile `q` of values in ascending order.
+/// Returns the quantile `q` (0 to 1) of values in ascending order; `None` for no values.
 pub fn quantile_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let place = q.clamp(0.0, 1.0) * last as f64;
@@ -81,22 +85,24 @@ pub fn quantile_sorted(ascending: &[f64], q: f64) -> Option<f64> {
     Some(ascending[low] + (ascending[high] - ascending[low]) * (place - low as f64))
 }
 
-/// Half of the 95 % interval of the mean, by Student's t with n - 1 degrees of freedom; `None` for
-/// fewer than two values. At n = 2 it is 12.7 standard errors, not 1.96.
+/// Returns half the width of the 95 % interval of the mean, from Student's t with n - 1 degrees of
+/// freedom. Returns `None` for fewer than two values. For n = 2 the half-width is 12.7 standard
+/// errors, not 1.96.
 pub fn half_width(values: &[f64]) -> Option<f64> {
     let n = values.len();
     (n > 1).then(|| t_quantile(0.975, (n - 1) as f64) * deviation(values) / libm::sqrt(n as f64))
 }
 
-/// 95 % interval of the median: the narrowest pair of order statistics, symmetric from both ends,
-/// that covers the median with at least that probability for every distribution. `None` for fewer
-/// than six values, which have no such pair.
+/// Returns the 95 % interval of the median, from the k-th smallest to the k-th largest value. k is
+/// the largest number for which the interval contains the median with a probability of at least 95
+/// %, for every distribution. Returns `None` for fewer than six values, because no k satisfies
+/// this.
 pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     let v = sorted(values);
     let n = v.len();
     let below = Binomial::new(0.5, n as u64).ok()?;
-    // The number of values that may be left out at each end: the chance that all of them lie on one
-    // side of the median must stay small enough.
+    // Bisection for k. The interval does not contain the median if fewer than k values are on one
+    // side of the median. The probability of this may be at most 2.5 % for each side.
     let (mut from_end, mut too_many) = (0, n / 2 + 1);
     while from_end + 1 < too_many {
         let k = (from_end + too_many) / 2;
@@ -109,7 +115,8 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((low, v[n - from_end]))
 }
 
-/// Ranks from 1 in the given order; ties share their mean rank.
+/// Returns the rank of each value, starting with 1 for the smallest. Equal values share their mean
+/// rank.
 pub fn midranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -158,7 +165,7 @@ mod tests {
         assert_eq!(quantile(&[7.0], 0.3), Some(7.0));
     }
 
-    /// Expected values from scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
+    /// The expected values are from scipy.stats.t.interval(0.95, n - 1, scale=scipy.stats.sem(v)).
     #[test]
     fn intervals_of_few_values_are_students() {
         assert_eq!(half_width(&[1.0]), None);
@@ -168,8 +175,8 @@ mod tests {
         assert_eq!(half_width(&[5.0, 5.0, 5.0]), Some(0.0));
     }
 
-    /// The order statistics of the tables of the sign test: from 6 values on the smallest and
-    /// largest, from 9 the second from each end, for 20 the sixth, for 100 the 40th.
+    /// The expected order statistics are those of the tables of the sign test. From 6 values on
+    /// they are the first from each end, from 9 the second, for 20 the sixth, and for 100 the 40th.
     #[test]
     fn the_interval_of_a_median_is_exact() {
         let of = |n: u32| {

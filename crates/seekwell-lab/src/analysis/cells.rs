@@ -1,4 +1,4 @@
-//! Builds and judges the comparisons of a cell.
+//! Builds the comparisons of a cell and determines their verdicts.
 
 use super::comparison::{AtLimit, Comparison, Exact, Judge};
 use super::{CellAnalysis, Check, Longer, Secondary, Side, better};
@@ -9,7 +9,8 @@ use crate::stats::{
 };
 use std::collections::BTreeMap;
 
-/// Runs of a cell, indexed by treatment (in the cell's order), then by block.
+/// Runs of a cell. The first index is the treatment, in the order of the cell; the second is the
+/// block.
 pub(super) struct Table<'a> {
     pub runs: Vec<Vec<Option<&'a Run>>>,
 }
@@ -37,13 +38,14 @@ impl<'a> Table<'a> {
         all.map(|r| r.and_then(|r| r.value(metric)).filter(|v| v.is_finite()))
             .collect()
     }
-    /// How long each run took; a lower bound where the run reached its limit.
+    /// Returns the duration of each run. It is a lower bound if the run reached its limit.
     fn untils(&self) -> Vec<Vec<Option<Until>>> {
         let of = |r: &Option<&Run>| r.and_then(Run::until);
         let column = |c: &Vec<Option<&Run>>| c.iter().map(of).collect();
         self.runs.iter().map(column).collect()
     }
-    /// True if each treatment gave bit-identical runs in all blocks, and there are enough blocks.
+    /// Returns true if each treatment has bit-identical runs in all blocks, and there are at least
+    /// [`crate::conduct::EXACT_BLOCKS`] blocks.
     fn exact(&self) -> bool {
         self.blocks() >= crate::conduct::EXACT_BLOCKS as usize
             && self.runs.iter().all(|column| {
@@ -68,8 +70,8 @@ pub(super) fn all(results: &Results) -> Vec<CellAnalysis> {
         .collect()
 }
 
-/// Builds the rows of a cell: one for each deciding metric that has a value. The first row is kept
-/// even without a value, to report that the value is missing.
+/// Builds the rows of a cell: one row for each deciding metric that has a value. The first row is
+/// kept even without a value, so that the missing value is reported.
 fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     let cell = &results.cells[index];
     let table = Table::new(&cell.treatments, runs);
@@ -83,7 +85,7 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
     for (row, of) in rows.iter_mut().enumerate() {
         (of.row, of.rows) = (row, metrics.len());
         of.checks.retain(|_| row == 0);
-        // A metric with a row of its own is not listed among the secondary metrics.
+        // A metric that has its own row is not listed again among the secondary metrics.
         of.secondary
             .retain(|s| row == 0 && metrics.iter().all(|m| m.name != s.metric.name));
     }
@@ -93,7 +95,8 @@ fn rows(results: &Results, index: usize, runs: &[&Run]) -> Vec<CellAnalysis> {
 fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) -> CellAnalysis {
     let cell = &results.cells[index];
     let treatments = &cell.treatments;
-    // Only the first row's intervals can end a cell, so only they are widened for it.
+    // Only the first row can make the stopping rule stop a cell, so only its intervals are
+    // corrected for the repeated looks at the data.
     let decides_end = metric.name == cell.primary.name;
     let columns: Vec<_> = (0..treatments.len())
         .map(|t| table.column(t, &metric.name))
@@ -167,7 +170,7 @@ fn one(results: &Results, index: usize, metric: &MetricInfo, table: &Table<'_>) 
     }
 }
 
-/// The geometric mean of each treatment in each metric that must agree.
+/// Returns the geometric mean of each treatment in each metric that must agree.
 fn checks(cell: &Cell, table: &Table<'_>) -> Vec<Check> {
     let of = |name: &String| {
         let runs = table.runs.iter().flatten().flatten();
@@ -204,7 +207,8 @@ fn side(
         of: runs.iter().flatten().count(),
         than_s: stored(than_s),
     });
-    // The finished runs alone do not represent all runs.
+    // If some runs reached their limit, the statistics of the other runs would not represent all
+    // runs.
     let d = match censored {
         Some(_) => stats::describe(&[]),
         None => d,
@@ -232,9 +236,10 @@ fn side(
 
 /// Builds the comparisons of a cell.
 struct Make<'a> {
-    /// How long each run took (a lower bound at the limit), by treatment and block.
+    /// Duration of each run, by treatment and block. It is a lower bound if the run reached its
+    /// limit.
     untils: &'a [Vec<Option<Until>>],
-    /// Times used where a run reached its limit; empty if no run did.
+    /// Times to compare when a run reached its limit; empty if no run reached its limit.
     times: &'a [Vec<Option<f64>>],
     treatments: &'a [usize],
     method: &'a Method,
@@ -249,9 +254,10 @@ struct Make<'a> {
 type Columns = [Vec<Option<f64>>];
 
 impl Make<'_> {
-    /// Treatments that kept the stopping rule from stopping at the look before the last. Their
-    /// intervals are narrow by luck. Treatments with a narrow enough interval at that look are not
-    /// included.
+    /// Returns, for each treatment, whether its interval needs the correction for early stopping.
+    /// These are the treatments whose interval was still too wide at the look before the last. The
+    /// rule stopped as soon as their intervals were narrow enough, so their spread is
+    /// underestimated.
     fn bound(&self, columns: &Columns, reference: usize, better: Better) -> Vec<bool> {
         let rule = stopping(self.method);
         let by_rule = matches!(self.ended, CellEnd::Met(_))
@@ -285,7 +291,8 @@ impl Make<'_> {
                 c.at_limit = Some(at_limit);
                 return Some(c);
             }
-            // In a pair without the reference, either side may have delayed the stop.
+            // In a pair without the reference, either of the two treatments may have delayed the
+            // stop.
             let widened = bound[a] || bound[b];
             self.compare(&columns[a], &columns[b], (a, b), metric, widened)
         };
@@ -298,8 +305,8 @@ impl Make<'_> {
         )
     }
 
-    /// Blocks in which runs of two treatments reached their limit; `None` if there are no such
-    /// blocks.
+    /// Counts the blocks in which runs of two treatments reached their limit. Returns `None` if
+    /// there are no such blocks.
     fn at_limit(&self, a: usize, b: usize) -> Option<AtLimit> {
         let mut found = AtLimit::default();
         if !self.times.is_empty() {
@@ -377,8 +384,8 @@ impl Make<'_> {
             let of = |t: usize| of(t).filter(|s| s.metric.name == metric.name);
             return match (of(one), of(other)) {
                 (Some(s), Some(t)) => Some(Comparison::summaries(s, t, metric)),
-                // If only one side has single runs, they are summarised as a publication would do
-                // it.
+                // If only one side has single runs, they are reduced to a mean and its error, as in
+                // a publication.
                 (Some(s), None) if y.iter().any(Option::is_some) => {
                     let t = super::unpaired::summed(other, &have(y), metric);
                     Some(Comparison::summaries(s, &t, metric))
@@ -411,22 +418,25 @@ impl Make<'_> {
     }
 }
 
-/// Collects without spare capacity: with a thousand cells, spare capacity is most of the memory.
+/// Collects the items without spare capacity. With a thousand cells, spare capacity would be most
+/// of the memory.
 fn fitting<T>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut all: Vec<T> = all.collect();
     all.shrink_to_fit();
     all
 }
 
-/// True if every block gave the same value and there are enough blocks: no randomness affects it.
+/// Returns true if all blocks have the same value, and there are enough blocks to conclude that the
+/// value does not depend on the seed.
 fn same(column: &[Option<f64>]) -> bool {
     let first = column.first().copied().flatten();
     column.len() >= crate::conduct::EXACT_BLOCKS as usize
         && first.is_some_and(|f| column.iter().all(|v| *v == Some(f)))
 }
 
-/// Widens an interval that was looked at after every block, and that ended the cell once it
-/// excluded 0. It becomes as wide as an interval that allows repeated looks.
+/// Widens the interval of a cell that was stopped as soon as the interval excluded 0. The interval
+/// was checked after every block, so it is made as wide as an interval that allows such repeated
+/// checks.
 fn watched(p: &mut Paired, alpha: f64) {
     let (Some(mean), Some(se), Some(df)) = (p.mean, p.se, p.df) else {
         return;
@@ -451,7 +461,8 @@ fn watched(p: &mut Paired, alpha: f64) {
         .map(|(l, h)| (libm::exp(l), libm::exp(h)));
 }
 
-/// Judges all comparisons of a cell. `families` holds the sizes of the three families.
+/// Determines the verdicts of all comparisons of a cell. `families` holds the number of comparisons
+/// of each family: with the reference, all pairs, secondary metrics.
 pub(super) fn judge(cell: &mut CellAnalysis, method: &Method, families: (usize, usize, usize)) {
     let level: BTreeMap<usize, f64> = cell
         .sides
@@ -490,7 +501,7 @@ pub(super) fn conclude(cell: &mut CellAnalysis, method: &Method, family: usize) 
         .sides
         .iter()
         .filter_map(|s| value(s).map(|v| (s.treatment, v)));
-    // On a tie the first in printing order wins.
+    // If several treatments have the same value, the first in printing order is the best.
     let best = with.reduce(|a, b| if b.1 > a.1 { b } else { a });
     cell.best = best.map(|b| b.0);
     let all: Vec<usize> = cell.sides.iter().map(|s| s.treatment).collect();

@@ -1,4 +1,4 @@
-//! Two treatments in a cell: effect, interval, tests, verdict.
+//! The comparison of two treatments in a cell: effect, confidence interval, tests, verdict.
 
 use crate::results::MetricInfo;
 use crate::stats::{self, Better, Paired, Scale, Verdict, VerdictInput, stored};
@@ -11,61 +11,62 @@ pub enum Test {
     /// Paired t test on log ratios within blocks.
     #[default]
     Paired,
-    /// Paired t test on differences: some value is 0 or negative, so it has no logarithm.
+    /// Paired t test on differences, for values that are 0 or negative and so have no logarithm.
     PairedDifferences,
-    /// Welch's t test on logarithms: the blocks are not known.
+    /// Welch's t test on logarithms, for runs whose blocks are not known.
     Welch,
-    /// Welch's t test on means and standard errors: the single runs are not known.
+    /// Welch's t test on means and standard errors, for results whose single runs are not known.
     WelchSummary,
 }
 
 /// Number of blocks in which runs reached their limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtLimit {
-    /// Blocks in which only `one` reached its limit.
+    /// Number of blocks in which only `one` reached its limit.
     pub one: usize,
-    /// Blocks in which only `other` reached its limit.
+    /// Number of blocks in which only `other` reached its limit.
     pub other: usize,
-    /// Blocks in which both reached their limit.
+    /// Number of blocks in which both treatments reached their limit.
     pub both: usize,
 }
 
-/// Reason to accept a difference without any spread after three blocks.
+/// Why a difference without any spread is accepted after only three blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Exact {
-    /// The difference has spread, or may have.
+    /// No reason: the difference has spread, or may have.
     #[default]
     No,
-    /// Each side gave a single value in all blocks; other figures of the runs differ.
+    /// Each side has the same value in all blocks, although other metrics of the runs differ.
     Value,
     /// No run depends on its seed.
     Run,
 }
 
-/// One treatment compared with another, in one cell and metric.
+/// One treatment compared with another, in one cell and for one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The treatment that is compared, as an index into the results.
+    /// Index of the compared treatment in the results.
     pub one: usize,
-    /// The treatment it is compared with.
+    /// Index of the treatment that `one` is compared with.
     pub other: usize,
-    /// The test used.
+    /// The test that was used.
     pub test: Test,
-    /// Blocks that have both; without blocks, the runs of the smaller side.
+    /// Number of blocks that contain both treatments. Without blocks, the number of runs of the
+    /// smaller side.
     pub n: usize,
-    /// Runs without a partner in their block.
+    /// Number of runs without a partner in their block.
     pub dropped: usize,
-    /// Mean log ratio one / other, or mean difference; `None` if no block has both.
+    /// Mean log ratio one / other, or mean difference; `None` if no block contains both treatments.
     pub mean: Option<f64>,
     /// Standard deviation of the log ratios or differences.
     pub sd: Option<f64>,
-    /// Standard error, including the stopping rule's factor where it applies.
+    /// Standard error. Includes the correction factor for the stopping rule where it applies.
     pub se: Option<f64>,
     /// Degrees of freedom.
     pub df: Option<f64>,
-    /// Half-width added because the metric has coarse steps.
+    /// Half-width that was added to the interval because the metric has coarse steps.
     pub step_added: f64,
-    /// True if the stopping rule widened the interval.
+    /// True if the interval was widened for the stopping rule.
     pub corrected: bool,
     /// Ratio one / other.
     pub ratio: Option<f64>,
@@ -73,67 +74,68 @@ pub struct Comparison {
     pub ratio95: Option<(f64, f64)>,
     /// 95 % confidence interval of `mean`.
     pub interval95: Option<(f64, f64)>,
-    /// Ratio of the arithmetic means over the same blocks.
+    /// Ratio of the arithmetic means of the same blocks.
     pub ratio_of_means: Option<f64>,
     /// Two-sided p value.
     pub p: Option<f64>,
-    /// The p value with the worst possible rounding of published digits; `None` if nothing was
-    /// rounded.
+    /// The p value if the published digits were rounded in the worst possible way; `None` if no
+    /// value was rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_rounded: Option<f64>,
-    /// `p_rounded` after Holm's correction over the experiment.
+    /// `p_rounded` after Holm's correction for all comparisons of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_rounded_adjusted: Option<f64>,
-    /// `p` after Holm's correction over the experiment.
+    /// `p` after Holm's correction for all comparisons of the experiment.
     pub p_adjusted: Option<f64>,
-    /// The interval of `mean` that decides. It uses the error that Holm's correction leaves to this
-    /// comparison, so it excludes 0 exactly where `p_adjusted` is small enough.
+    /// The interval of `mean` that decides the verdict. Its error probability is the part that
+    /// Holm's correction leaves to this comparison, so the interval excludes 0 exactly if
+    /// `p_adjusted` is small enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding95: Option<(f64, f64)>,
-    /// The number by which Holm's correction divides this comparison's error.
+    /// The number by which Holm's correction divides the error probability of this comparison.
     #[serde(skip)]
     pub(super) divisor: f64,
     /// `p` after Holm's correction within the cell.
     pub p_cell: Option<f64>,
-    /// p value of the hypothesis that the difference is as large as the margin.
+    /// p value of the null hypothesis that the difference is at least as large as the margin.
     pub p_margin: Option<f64>,
-    /// Verdict over the experiment.
+    /// Verdict after the correction for all comparisons of the experiment.
     pub verdict: Verdict,
-    /// Verdict within the cell.
+    /// Verdict after the correction for the comparisons of the cell.
     pub verdict_cell: Verdict,
-    /// Blocks in which `one` is better.
+    /// Number of blocks in which `one` is better.
     pub ahead: usize,
-    /// Blocks in which both are equal.
+    /// Number of blocks in which both treatments are equal.
     pub equal: usize,
-    /// p value of the signed rank test.
+    /// p value of Wilcoxon's signed rank test.
     pub p_rank: Option<f64>,
-    /// Hodges-Lehmann estimate: the typical run's ratio or difference.
+    /// Hodges-Lehmann estimate of the ratio or difference of a typical run.
     pub typical: Option<f64>,
     /// 95 % confidence interval of `typical`.
     pub typical95: Option<(f64, f64)>,
-    /// Runs that reached their limit. If set, the ratio compares the time for the same work; a time
-    /// above the limit counts as the limit.
+    /// Number of blocks in which runs reached their limit. If set, the comparison uses the time for
+    /// the same work, and a time above the limit counts as the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_limit: Option<AtLimit>,
-    /// Mean and typical run disagree: outliers drive the mean.
+    /// True if the mean and the typical run disagree, because outliers drive the mean.
     pub tail_decides: bool,
-    /// Blocks needed for an interval of the requested width, if this interval is wider.
+    /// Number of blocks needed for an interval of the requested width; `None` if the interval is
+    /// already narrow enough.
     pub blocks_needed: Option<u32>,
-    /// The verdict on `one` in words.
+    /// The verdict in words, with `one` as its subject.
     pub words: String,
     #[serde(skip)]
     pub(super) exact: Exact,
 }
 
 impl Comparison {
-    /// How many times better `one` is, whichever direction is better; below 1 it is worse. `None`
-    /// if
-    /// there is no ratio.
+    /// Returns how many times better `one` is than `other`; below 1, `one` is worse. The direction
+    /// of the metric is taken into account. Returns `None` if there is no ratio.
     pub fn times_better(&self, better: Better) -> Option<f64> {
         self.ratio
             .map(|r| if better == Better::Higher { r } else { 1.0 / r })
     }
-    /// The interval of [`Self::times_better`], lower end first.
+    /// Returns the 95 % interval of [`Self::times_better`], lower end first.
     pub fn better95(&self, better: Better) -> Option<(f64, f64)> {
         let (low, high) = self.ratio95?;
         Some(match better {
@@ -141,8 +143,9 @@ impl Comparison {
             Better::Lower => (1.0 / high, 1.0 / low),
         })
     }
-    /// Whether the comparison supports "it does not matter": either it is level, or its estimate
-    /// lies within the margin and its 90 % interval within twice the margin.
+    /// Returns whether the comparison supports the conclusion "the scheduler makes no difference".
+    /// It does if the treatments are near, or if the estimate lies within the margin and its 90 %
+    /// interval within twice the margin.
     pub(super) fn agrees(&self, margin: f64) -> bool {
         let mu = libm::log1p(margin);
         let small = || {
@@ -155,7 +158,7 @@ impl Comparison {
         };
         self.near() || small().unwrap_or(false)
     }
-    /// The deciding interval of [`Self::times_better`], lower end first.
+    /// Returns the deciding interval of [`Self::times_better`], lower end first.
     pub fn better_deciding(&self, better: Better) -> Option<(f64, f64)> {
         let (low, high) = self.deciding95.filter(|_| self.ratio.is_some())?;
         let (low, high) = (libm::exp(low), libm::exp(high));
@@ -164,7 +167,8 @@ impl Comparison {
             Better::Lower => (1.0 / high, 1.0 / low),
         })
     }
-    /// The interval at the error that the correction leaves to this comparison.
+    /// Returns the interval of `mean` at the error probability that the correction leaves to this
+    /// comparison.
     fn widened(&self, alpha: f64) -> Option<(f64, f64)> {
         let ((low, high), df) = (self.interval95?, self.df?);
         let (usual, own) = (
@@ -175,27 +179,30 @@ impl Comparison {
         let middle = (low + high) / 2.0;
         Some(both((middle - half, middle + half)))
     }
-    /// Whether `one` is shown to be better, over the experiment.
+    /// Returns whether `one` is shown to be better, after the correction for the whole experiment.
     pub fn wins(&self, better: Better) -> bool {
         self.verdict.claims() && self.mean.is_some_and(|m| m * better.sign() > 0.0)
     }
-    /// Whether only one of the two reached limits. It is then behind by at least the ratio.
+    /// Returns whether only one of the two treatments reached its limit. That treatment is then
+    /// worse by at least the ratio.
     pub fn at_least(&self) -> bool {
         self.at_limit
             .is_some_and(|l| l.both == 0 && (l.one == 0) != (l.other == 0))
     }
-    /// Whether the two are shown to differ by less than the margin.
+    /// Returns whether the two treatments are shown to differ by less than the margin.
     pub fn level(&self) -> bool {
         use Verdict::{Identical, NoDifference, RealButSmall};
         matches!(self.verdict, Identical | NoDifference | RealButSmall)
     }
 
-    /// Whether the two are level, or equal in every block so far (which does not prove a tie).
+    /// Returns whether the two treatments are level, or equal in every block so far (which does not
+    /// prove equality).
     pub fn near(&self) -> bool {
         self.level() || (self.n > 1 && self.equal == self.n)
     }
 
-    /// The verdict if some times are lower bounds: it never claims equality.
+    /// Returns the verdict for a comparison in which some times are lower bounds. Such a verdict
+    /// never claims equality.
     fn of_bounds(&self, v: Verdict, better: bool) -> Verdict {
         match v {
             Verdict::RealButSmall if self.at_least() && better => Verdict::BetterMaybeSmall,
@@ -208,7 +215,7 @@ impl Comparison {
         }
     }
 
-    /// Compares paired runs.
+    /// Builds the comparison of paired runs.
     pub(super) fn paired(
         one: usize,
         other: usize,
@@ -292,18 +299,21 @@ impl Comparison {
         }
     }
 
-    /// Whether no spread was seen in too few blocks: a standard error of 0 then has no meaning.
+    /// Returns whether the blocks are too few to believe that there is no spread. A standard error
+    /// of 0 then has no meaning.
     pub(super) fn unbelieved(&self) -> bool {
         self.se == Some(0.0) && self.verdict == Verdict::CannotTell
     }
 
-    /// Whether the claim would hold over the experiment without the rounding of published digits.
+    /// Returns whether a claim for the whole experiment fails only because the published digits are
+    /// rounded.
     pub fn lost_to_rounding(&self, alpha: f64) -> bool {
         let holds = |p: Option<f64>| p.is_some_and(|p| p <= alpha);
         holds(self.p_adjusted) && self.p_rounded.is_some() && !holds(self.p_rounded_adjusted)
     }
 
-    /// The margin's half-width on the scale of `mean`.
+    /// Returns the margin on the scale of `mean`: a log ratio, or a difference in the unit of the
+    /// metric. `level` is the mean of the reference side.
     fn mu(&self, margin: f64, level: f64) -> f64 {
         match self.ratio {
             Some(_) => libm::log1p(margin),
@@ -311,11 +321,11 @@ impl Comparison {
         }
     }
 
-    /// Sets the verdicts; the p values of both families must be known. `level` is the mean of the
-    /// reference side, needed where there is no ratio.
+    /// Sets the verdicts; the p values of all families must be known. `level` is the mean of the
+    /// reference side and is used if there is no ratio.
     pub(super) fn judge(&mut self, of: &Judge<'_>, level: f64) {
         let Some(mean) = self.mean else {
-            // Without a common block there is nothing to judge.
+            // If no block contains both treatments, there is nothing to compare.
             self.words = super::words::of(self, of);
             return;
         };
@@ -352,7 +362,7 @@ impl Comparison {
             (Some(t), Some(r)) => t.min(r) < 0.05 && t.max(r) > 0.2,
             _ => false,
         };
-        // With fewer than six blocks no rank test can reach 5 %.
+        // With fewer than six blocks the p value of a rank test cannot be below 5 %.
         self.tail_decides = self.n >= 6 && (apart || disagree);
         if let (Some(sd), Some((low, high))) = (self.sd, self.interval95) {
             let half = (high - low) / 2.0;
@@ -367,17 +377,17 @@ impl Comparison {
     }
 }
 
-/// A larger number of blocks is printed as "many".
+/// Upper limit of an estimated number of blocks; a larger number is printed as "thousands".
 pub(super) const BLOCKS_MOST: u32 = 10_000;
 
-/// Everything that a verdict depends on.
+/// The inputs of a verdict.
 pub(super) struct Judge<'a> {
     pub better: Better,
     pub margin: f64,
     pub alpha: f64,
     pub target: f64,
     pub fraction: f64,
-    /// Number of comparisons in the experiment's family.
+    /// Number of comparisons in the family, over the whole experiment.
     pub family: usize,
     pub metric: &'a MetricInfo,
 }

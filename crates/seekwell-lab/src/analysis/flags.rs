@@ -1,4 +1,4 @@
-//! Signs of noise, shown next to a cell's verdicts. They never remove any data.
+//! Signs of noise in a cell. They are shown next to the verdicts and never remove data.
 
 use super::CellAnalysis;
 use crate::results::{Results, Run};
@@ -11,63 +11,64 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "flag", rename_all = "snake_case")]
 pub enum Flag {
-    /// Runs have a coefficient of variation above 5 %.
+    /// The runs have a coefficient of variation above 5 %.
     Spread {
         /// The treatment.
         treatment: usize,
         /// Standard deviation divided by the mean.
         cv: f64,
     },
-    /// Runs far from the others.
+    /// Some runs are far from the others.
     Outlier {
         /// The treatment.
         treatment: usize,
         /// The blocks of the outliers.
         blocks: Vec<usize>,
     },
-    /// Runs fall into two groups.
+    /// The runs fall into two groups.
     TwoModes {
         /// The treatment.
         treatment: usize,
         /// Relative distance between the groups.
         gap: f64,
-        /// Share of the smaller group.
+        /// Fraction of the runs that are in the smaller group.
         share: f64,
     },
-    /// Values drift over the blocks.
+    /// The values drift from block to block.
     Trend {
         /// Relative change per block.
         slope: f64,
         /// p value of the Mann-Kendall test.
         p: f64,
     },
-    /// A run depends on the one before it.
+    /// The value of a run depends on the run before it.
     CarryOver {
         /// p value of the F test.
         p: f64,
     },
-    /// Mean and typical run disagree: outliers drive the mean.
+    /// The mean and the typical run disagree, because outliers drive the mean.
     TailDecides {
         /// The treatment that is compared with the reference.
         treatment: usize,
     },
-    /// The ratio of the arithmetic means differs from the ratio that is reported.
+    /// The ratio of the arithmetic means differs from the reported ratio.
     MeansDiffer {
         /// The treatment that is compared with the reference.
         treatment: usize,
         /// Ratio of the arithmetic means.
         ratio: f64,
     },
-    /// The metric's steps are coarser than its spread.
+    /// The steps of the metric are coarser than the spread of the runs.
     Step {
         /// The treatment that is compared with the reference.
         treatment: usize,
         /// Half-width added to the interval.
         added: f64,
     },
-    /// Half of each run was left out as warm-up; the runs may never have been steady.
+    /// Half of each run was left out as warm-up. It is possible that the runs never reached a
+    /// steady state.
     NotReached {
-        /// Seconds left out.
+        /// Length of the part that was left out, in s.
         seconds: u32,
     },
     /// The host was busy with other work.
@@ -76,35 +77,35 @@ pub enum Flag {
         treatment: usize,
         /// Number of affected runs.
         runs: usize,
-        /// Largest share of processor time that other work took in a run.
+        /// Largest fraction of CPU time that other work took during a run.
         most: f64,
     },
-    /// Values still changed when runs ended.
+    /// The values were still changing when the runs ended.
     Moving {
         /// The treatment.
         treatment: usize,
         /// Relative difference between the last third and the middle third of a run.
         change: f64,
     },
-    /// There are fewer operations than a reliable value needs.
+    /// A value is based on too few operations to be reliable.
     FewOperations {
         /// The treatment.
         treatment: usize,
-        /// Operations in a run.
+        /// Number of operations in a run.
         n: u64,
     },
-    /// Runs reached their limit before their work was done.
+    /// Runs reached their limit before their work was finished.
     AtLimit {
         /// The treatment.
         treatment: usize,
-        /// Runs that reached the limit.
+        /// Number of runs that reached the limit.
         runs: usize,
-        /// All runs of the treatment.
+        /// Number of all runs of the treatment.
         of: usize,
-        /// The work takes longer than this, in s.
+        /// The work takes longer than this time, in s.
         than_s: f64,
     },
-    /// Tasks got next to nothing while similar tasks continued.
+    /// Some tasks received almost no service while similar tasks continued.
     Starved {
         /// The treatment.
         treatment: usize,
@@ -117,22 +118,23 @@ pub enum Flag {
     Fails {
         /// The treatment.
         treatment: usize,
-        /// Failed runs.
+        /// Number of failed runs.
         failed: usize,
-        /// All runs of the treatment.
+        /// Number of all runs of the treatment.
         of: usize,
     },
 }
 
-/// Smallest coefficient of variation that is flagged.
+/// Runs with a larger coefficient of variation are flagged.
 const CV: f64 = 0.05;
-/// Fewest operations for a mean or a rate. The mean of ten is accurate to about a third.
+/// Fewest operations for which a mean or a rate is reported. The mean of ten operations has a
+/// standard error of about a third.
 pub const FEWEST: u64 = 10;
 
-/// Finds the flags of a judged cell.
+/// Finds the signs of noise in a cell that already has verdicts.
 pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
     let margin = results.about.method.margin;
-    // Starvation is always shown.
+    // Starvation is always reported.
     let mut flags = starvation(cell, results);
     let columns: Vec<Vec<Option<f64>>> = cell.sides.iter().map(|s| s.values.clone()).collect();
     let outliers = stats::outliers(&columns, margin);
@@ -202,8 +204,8 @@ pub(super) fn find(cell: &mut CellAnalysis, results: &Results) {
             }),
     );
     failures(cell, results, &mut flags);
-    // In a simulation a block is a seed, and runs do not follow each other. So nothing can drift or
-    // be carried over, unless the drive itself is carried over.
+    // In a simulation a block is a seed, and no run follows another run. So the values cannot
+    // drift, and no run can affect the next, unless the drive keeps its state between runs.
     let index = results.cells.iter().position(|c| c.name == cell.name);
     let simulated = index.is_some_and(|i| results.cells[i].substrate == "sim");
     if results.about.paired && (!simulated || results.about.method.carried) {
@@ -264,7 +266,8 @@ fn failures(cell: &CellAnalysis, results: &Results, flags: &mut Vec<Flag>) {
             }
         }
         let often = side.failed * 10 > cell.blocks;
-        // P(this many or more of the discordant blocks), where each block is a fair coin flip.
+        // Probability of this many failures or more, if each block in which exactly one treatment
+        // failed were a fair coin flip.
         let more = side.treatment != cell.reference && own > 0 && {
             let coin = Binomial::new(0.5, own + its);
             coin.is_ok_and(|b| b.sf(own - 1) < 0.05)

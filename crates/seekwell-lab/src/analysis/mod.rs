@@ -1,10 +1,11 @@
-//! Turns results into conclusions: effect, interval and verdict for each cell and comparison,
-//! flags, and the overview of an experiment.
+//! Turns results into conclusions: the effect, interval and verdict of each comparison in each
+//! cell, the signs of noise, and the overview of the experiment.
 //!
 //! The primary comparisons are those with the reference, corrected over the whole experiment. All
-//! pairs are also computed from the same data, corrected over all pairs of the experiment, because
-//! "is it ahead of all others" looks at all pairs. Other metrics form a family of their own.
-//! Numbers are rounded to 12 digits, so that equal results give equal bytes on every machine.
+//! pairs are also compared with the same data, because a scheduler is called "ahead of all others"
+//! only if all its pairs show it. They are corrected over all pairs of the experiment. The
+//! secondary metrics form a third family. Numbers are rounded to 12 digits, so that equal results
+//! give equal bytes on every machine.
 
 mod cells;
 mod comparison;
@@ -27,30 +28,30 @@ use crate::results::{Cell, CellEnd, Method, MetricInfo, Results, WarmUp};
 use crate::stats::{self, Better};
 use serde::{Deserialize, Serialize};
 
-/// Version of the written analysis; it is raised when a field changes its meaning.
+/// Version of the format of a stored analysis. It is raised when a field changes its meaning.
 pub const ANALYSIS_VERSION: u32 = 1;
 
 /// The conclusions of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Analysis {
-    /// [`ANALYSIS_VERSION`].
+    /// Always [`ANALYSIS_VERSION`].
     pub version: u32,
-    /// How the experiment was repeated and is judged.
+    /// The rules for repetitions and verdicts of the experiment.
     pub method: Method,
     /// Labels of the treatments, by index.
     pub treatments: Vec<String>,
     /// Number of primary comparisons that were tested, over all cells.
     pub comparisons: usize,
-    /// One entry per cell and row.
+    /// One entry for each row of each cell.
     pub cells: Vec<CellAnalysis>,
-    /// Cells of one device and machine together, with all their rows.
+    /// Groups of the cells with the same device and machine, with all their rows.
     pub groups: Vec<Group>,
 }
 
-/// Conclusions for one deciding metric of a cell (a row). Most cells have one row.
+/// Conclusions for one deciding metric of a cell (a row). Most cells have only one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellAnalysis {
-    /// The cell, as an index into [`Results::cells`].
+    /// Index of the cell in [`Results::cells`].
     #[serde(default)]
     pub cell: usize,
     /// Index of the row within its cell, from 0.
@@ -61,52 +62,52 @@ pub struct CellAnalysis {
     pub rows: usize,
     /// Name of the cell.
     pub name: String,
-    /// Device, as tables print it.
+    /// Name of the device as printed in tables.
     pub device: String,
-    /// Workload, as tables print it.
+    /// Name of the workload as printed in tables.
     pub workload: String,
-    /// Machine; empty for the default machine.
+    /// Name of the machine; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
     /// The deciding metric.
     pub metric: MetricInfo,
-    /// The reference, as a treatment index.
+    /// Index of the reference treatment.
     pub reference: usize,
-    /// Blocks with at least one run.
+    /// Number of blocks with at least one run.
     pub blocks: usize,
-    /// Why the cell ended.
+    /// Why the cell stopped running blocks.
     pub ended: CellEnd,
-    /// No run depends on its seed: each treatment has one exact number.
+    /// True if no run depends on its seed, so that each treatment has one exact value.
     pub exact: bool,
     /// Statistics of each treatment.
     pub sides: Vec<Side>,
-    /// Each treatment compared with the reference.
+    /// Comparisons of each treatment with the reference.
     pub comparisons: Vec<Comparison>,
     /// All pairs, in the order of the cell's treatments.
     pub pairs: Vec<Comparison>,
-    /// The treatment with the best mean, by index.
+    /// Index of the treatment with the best mean.
     pub best: Option<usize>,
-    /// The treatment that is shown to be ahead of every other.
+    /// Index of the treatment that is shown to be ahead of every other treatment.
     pub winner: Option<usize>,
-    /// Undefeated treatments: no other is shown to be ahead of them.
+    /// Undefeated treatments: no other treatment is shown to be ahead of them.
     pub not_beaten: Vec<usize>,
-    /// All pairs are shown to differ by less than the margin.
+    /// True if all pairs are shown to differ by less than the margin.
     pub level: bool,
     /// Smallest relative difference from the reference that this number of blocks detects with a
     /// power of 80 %.
     pub visible: Option<f64>,
-    /// Time that the values leave out at the start of timed runs.
+    /// Time at the start of timed runs that the values leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Metrics without a row that must agree before the analysis says that nothing differs. Set on
-    /// the first row only.
+    /// Metrics without their own row. They must agree too before the analysis concludes that
+    /// nothing differs. Only the first row contains them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// Signs of noise.
     pub flags: Vec<Flag>,
-    /// Other metrics, each treatment compared with the reference.
+    /// The secondary metrics, with comparisons of each treatment with the reference.
     pub secondary: Vec<Secondary>,
-    /// The answer in one sentence.
+    /// The conclusion in one sentence.
     pub sentence: String,
 }
 
@@ -114,17 +115,18 @@ fn one_row() -> usize {
     1
 }
 
-/// A metric that must agree before the analysis says that nothing differs.
+/// A metric that must agree before the analysis concludes that nothing differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// The metric.
     pub metric: MetricInfo,
-    /// Treatment index and the geometric mean of its blocks.
+    /// For each treatment, its index and the geometric mean of its blocks.
     pub values: Vec<(usize, f64)>,
 }
 
 impl Check {
-    /// How many times worse than the best a treatment is, and the index of the best.
+    /// Returns how many times worse a treatment is than the best treatment, and the index of the
+    /// best.
     pub fn behind(&self, treatment: usize) -> Option<(f64, usize)> {
         let sign = better(&self.metric).sign();
         let own = self.values.iter().find(|v| v.0 == treatment)?.1;
@@ -133,7 +135,7 @@ impl Check {
         let times = libm::exp(sign * (libm::log(best.1) - libm::log(own)));
         Some((times, best.0))
     }
-    /// Ratio between the best and the worst.
+    /// Returns the ratio between the best and the worst treatment, 1 or more.
     fn spread(&self) -> f64 {
         let behind = |v: &(usize, f64)| self.behind(v.0).map_or(1.0, |b| b.0);
         self.values.iter().map(behind).fold(1.0, f64::max)
@@ -145,58 +147,59 @@ impl Check {
 pub struct Side {
     /// Treatment index.
     pub treatment: usize,
-    /// Runs with a value.
+    /// Number of runs with a value.
     pub n: usize,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Runs that reached their limit; such a side has no mean and no spread.
+    /// Runs that reached their limit. If there are any, the side has no mean and no spread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub censored: Option<Longer>,
-    /// Arithmetic mean.
+    /// Arithmetic mean of the runs.
     pub mean: Option<f64>,
-    /// Geometric mean, if all values are positive.
+    /// Geometric mean of the runs, if all values are positive.
     pub geometric_mean: Option<f64>,
-    /// Median.
+    /// Median of the runs.
     pub median: Option<f64>,
     /// Standard deviation of the runs.
     pub sd: Option<f64>,
     /// Standard error of the mean.
     pub se: Option<f64>,
-    /// 95 % interval of the mean.
+    /// 95 % confidence interval of the mean.
     pub interval95: Option<(f64, f64)>,
-    /// Fewest operations that a value is based on; `None` if not known.
+    /// Smallest number of operations that a value is based on; `None` if not known.
     pub operations: Option<u64>,
     /// One value per block.
     pub values: Vec<Option<f64>>,
 }
 
-/// Runs of a side that reached their limit.
+/// The runs of a treatment that reached their limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Longer {
-    /// Runs that reached their limit.
+    /// Number of runs that reached their limit.
     pub runs: usize,
-    /// All runs.
+    /// Number of all runs.
     pub of: usize,
-    /// The work takes longer than this, in s: the shortest time after which a limit was reached.
+    /// The work takes longer than this time, in s. It is the shortest time after which a limit was
+    /// reached.
     pub than_s: f64,
 }
 
-/// Another metric of a cell.
+/// A metric that does not decide, with its comparisons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Secondary {
     /// The metric.
     pub metric: MetricInfo,
-    /// Each treatment compared with the reference, corrected over all secondary comparisons.
+    /// Comparisons of each treatment with the reference, corrected over all secondary comparisons.
     pub comparisons: Vec<Comparison>,
 }
 
 impl Analysis {
-    /// The rows of one cell of the results.
+    /// Returns the rows of one cell of the results.
     pub fn rows(&self, cell: usize) -> impl Iterator<Item = &CellAnalysis> {
         self.cells.iter().filter(move |c| c.cell == cell)
     }
-    /// The cells that a group's rows were measured in. A cell with several rows appears several
-    /// times.
+    /// Returns the cells in which the rows of a group were measured. A cell with several rows is
+    /// returned several times.
     pub fn measured<'a>(
         &self,
         results: &'a Results,
@@ -208,26 +211,28 @@ impl Analysis {
 }
 
 impl CellAnalysis {
-    /// A name that no other row has: the cell, and the metric in all rows but the first.
+    /// Returns a name that no other row has: the name of the cell, followed by the metric except
+    /// for the first row.
     pub fn id(&self) -> String {
         match self.row {
             0 => self.name.clone(),
             _ => format!("{}, {}", self.name, self.metric.name),
         }
     }
-    /// What its row is called: the workload, and the metric where the cell has several rows.
+    /// Returns the title of the row: the workload, followed by the metric if the cell has several
+    /// rows.
     pub fn title(&self) -> String {
         match self.rows {
             0 | 1 => self.workload.clone(),
             _ => format!("{}, {}", self.workload, self.metric.name),
         }
     }
-    /// Which direction of the metric is better.
+    /// Returns which direction of the metric is better.
     pub fn better(&self) -> Better {
         better(&self.metric)
     }
-    /// The comparison of two treatments. The second value is true if the comparison was made in the
-    /// opposite direction.
+    /// Returns the comparison of two treatments. The second value is true if the comparison was
+    /// made in the opposite direction.
     pub fn pair(&self, one: usize, other: usize) -> Option<(&Comparison, bool)> {
         self.pairs.iter().find_map(|p| match (p.one, p.other) {
             pair if pair == (one, other) => Some((p, false)),
@@ -235,7 +240,7 @@ impl CellAnalysis {
             _ => None,
         })
     }
-    /// How many times better `one` is than `other`, with the deciding interval.
+    /// Returns how many times better `one` is than `other`, with the deciding interval.
     pub fn times(&self, one: usize, other: usize) -> Option<(f64, Option<(f64, f64)>)> {
         let (pair, turned) = self.pair(one, other)?;
         let better = self.better();
@@ -245,7 +250,7 @@ impl CellAnalysis {
             true => (1.0 / times, ends.map(|(l, h)| (1.0 / h, 1.0 / l))),
         })
     }
-    /// The treatments that are ahead.
+    /// Returns the treatments that are ahead in this row.
     pub fn ahead(&self) -> Ahead {
         let Some(best) = self.best else {
             return Ahead::Open;
@@ -261,7 +266,7 @@ impl CellAnalysis {
             false => Ahead::Open,
         }
     }
-    /// Whether `one` is shown to be ahead of `other`.
+    /// Returns whether `one` is shown to be ahead of `other`.
     pub fn beats(&self, one: usize, other: usize) -> bool {
         self.pair(one, other).is_some_and(|(p, turned)| {
             let ahead = p.mean.is_some_and(|m| m * self.better().sign() > 0.0);
@@ -270,14 +275,14 @@ impl CellAnalysis {
     }
 }
 
-/// Outcome of a cell.
+/// Which treatments of a cell are ahead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// These treatments are ahead, and level with each other.
+    /// These treatments are ahead of all others, and level with each other.
     Who(Vec<usize>),
     /// All treatments are level.
     Level,
-    /// The cell is undecided, or there is no data to decide it.
+    /// The data does not decide the cell, or there is no data.
     Open,
 }
 
@@ -288,12 +293,12 @@ fn better(metric: &MetricInfo) -> Better {
     }
 }
 
-/// Analyses results; all workloads have equal weight.
+/// Analyses results with equal weights for all workloads.
 pub fn analyse(results: &Results) -> Analysis {
     analyse_weighted(results, &Weights::default())
 }
 
-/// Analyses results; each workload has the given weight.
+/// Analyses results with the given weight for each workload.
 pub fn analyse_weighted(results: &Results, weights: &Weights) -> Analysis {
     let method = &results.about.method;
     let mut cells = cells::all(results);
@@ -321,14 +326,16 @@ pub fn analyse_weighted(results: &Results, weights: &Weights) -> Analysis {
     }
 }
 
-/// Corrects p values over all families and within each; returns the total number of comparisons.
+/// Corrects the p values over all families together and within each family. Returns the total
+/// number of comparisons.
 fn corrected(mut families: Vec<&mut Vec<Comparison>>) -> usize {
     let all: Vec<Option<f64>> = families
         .iter()
         .flat_map(|f| f.iter().map(|c| c.p))
         .collect();
     let mut steps = stats::holm_steps(&all).into_iter();
-    // For published figures: the p value that remains under the worst rounding of their digits.
+    // For published values, also corrects the p value under the worst possible rounding of the
+    // digits.
     let rounded: Vec<Option<f64>> = families
         .iter()
         .flat_map(|f| f.iter().map(|c| c.p_rounded.or(c.p)))

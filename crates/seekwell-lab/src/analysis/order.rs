@@ -1,29 +1,32 @@
-//! Tests whether the order of columns explains the ranks. Most publications ran all tests of one
-//! scheduler, then all tests of the next. If a drive ages or a file system fills up, the schedulers
-//! then rank in that order.
+//! Tests whether the ranks of the schedulers follow the order of the columns in a publication. Most
+//! publications ran all tests of one scheduler, then all tests of the next scheduler. If a drive
+//! ages or a file system fills up meanwhile, the schedulers rank in that order.
 
 use super::Analysis;
 
-/// How often the treatments of a machine rank in the order in which they were listed.
+/// How often the treatments of a machine rank in the order in which they are listed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOrder {
-    /// Machine, or the device if no machine is given.
+    /// Name of the machine, or of the device if no machine is given.
     pub place: String,
-    /// Treatments in listed order, by index.
+    /// Indices of the treatments, in the listed order.
     pub treatments: Vec<usize>,
-    /// Cells in which all treatments have values, all different.
+    /// Number of cells in which all treatments have values, and no two values are equal.
     pub cells: u32,
-    /// Cells in which the first treatment is best and the last is worst.
+    /// Number of cells in which the treatments rank exactly in the listed order, the first
+    /// treatment best.
     pub best_first: u32,
-    /// Cells in which the last treatment is best.
+    /// Number of cells in which the treatments rank exactly in the reverse order, the last
+    /// treatment best.
     pub worst_first: u32,
-    /// Probability of either outcome by chance.
+    /// Expected number of cells with one particular order, if all orders are equally probable.
     pub expected: f64,
-    /// p value of the larger of the two counts, doubled because there are two.
+    /// p value of the larger of `best_first` and `worst_first`, doubled because the larger of two
+    /// counts is tested.
     pub p: f64,
 }
 
-/// P(X >= k) of a binomial distribution.
+/// Returns P(X >= k) of a binomial distribution with `n` trials of probability `p`.
 fn binomial_tail(k: u32, n: u32, p: f64) -> f64 {
     let (mut term, mut sum) = (libm::pow(1.0 - p, f64::from(n)), 0.0);
     for i in 0..=n {
@@ -35,7 +38,8 @@ fn binomial_tail(k: u32, n: u32, p: f64) -> f64 {
     sum.min(1.0)
 }
 
-/// One result per machine and set of treatments, for sets of three or more.
+/// Returns one result for each machine and set of treatments. Only sets of 3 to 12 treatments are
+/// tested.
 pub fn column_order(analysis: &Analysis) -> Vec<ColumnOrder> {
     let mut out: Vec<ColumnOrder> = Vec::new();
     for cell in &analysis.cells {

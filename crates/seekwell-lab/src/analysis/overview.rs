@@ -1,5 +1,5 @@
 //! Conclusions over several cells: a score for each treatment on a device, the undefeated
-//! treatments and the decision. Also describes a cell in one sentence.
+//! treatments, and the decision which scheduler to set. Also describes a cell in one sentence.
 
 use super::weights::{self, Switch, Weights};
 use super::words::{half_width, percent, size, span};
@@ -9,7 +9,7 @@ use crate::stats::{self, Against, Combined, Decision, Part, combine, stored};
 use seekwell_core::prose::all_in_prose;
 use serde::{Deserialize, Serialize};
 
-/// Cells of one device and machine with the same treatments and reference.
+/// The cells of one device and machine that have the same treatments and the same reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// Device name.
@@ -17,52 +17,54 @@ pub struct Group {
     /// Machine name; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// The rows of its cells, as indices into the analysis.
+    /// Indices of the rows of the group in the analysis.
     pub cells: Vec<usize>,
-    /// Number of tests. A test is one cell; its rows share its weight.
+    /// Number of tests. A test is one cell; the rows of the cell divide its weight among them.
     #[serde(default)]
     pub tests: usize,
-    /// The reference, by index.
+    /// Index of the reference treatment.
     pub reference: usize,
-    /// Each treatment against the reference over all cells, the simplest first.
+    /// Score of each treatment against the reference over all cells, the simplest scheduler first.
     pub scores: Vec<Score>,
-    /// Undefeated treatments: no other is shown to beat them.
+    /// Undefeated treatments: no other treatment is shown to beat them.
     pub not_beaten: Vec<usize>,
-    /// "change", "keep" or "cannot_tell".
+    /// The decision about the reference: "change", "keep" or "cannot_tell".
     pub decision: String,
-    /// The treatment to set.
+    /// Index of the treatment to set.
     pub pick: Option<usize>,
-    /// The treatment with the highest score.
+    /// Index of the treatment with the highest score.
     pub best: Option<usize>,
-    /// The choice is shown not to matter: every score is within the margin of the reference's, and
-    /// no cell shows two treatments that are farther apart.
+    /// True if the data shows that all treatments are equivalent. The interval of every score must
+    /// lie within the margin, and in every cell each pair of treatments must agree within the
+    /// margin.
     #[serde(default)]
     pub level: bool,
-    /// Cells that are left out, with the reason.
+    /// Rows that are left out of the scores, by index, with the reason.
     pub left_out: Vec<(usize, String)>,
-    /// Weights of the cells, as given; empty if all weights are equal.
+    /// Weight of each row in `cells`; empty if all weights are equal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<f64>,
-    /// Weights at which the choice would change, by workload.
+    /// The weights of the cells at which the decision would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
 }
 
 impl Group {
-    /// All pairs of the group's cells, each with the number of blocks of its cell.
+    /// Returns all pairs of the cells of the group, each with the number of blocks of its cell.
     fn pairs<'a>(&self, analysis: &'a Analysis) -> impl Iterator<Item = (&'a Comparison, usize)> {
         let cells = self.cells.iter().filter_map(|i| analysis.cells.get(*i));
         cells.flat_map(|c| c.pairs.iter().map(move |p| (p, c.blocks)))
     }
 
-    /// Half the widest relative interval of its pairs.
+    /// Returns half the relative width of the widest interval of all pairs.
     pub fn widest(&self, analysis: &Analysis) -> Option<f64> {
         let all = self.pairs(analysis).filter_map(|(p, _)| half_width(p));
         all.reduce(f64::max)
     }
 
-    /// Upper bound on how many times better than the reference another treatment may be: the
-    /// highest upper end of the scores' intervals. `None` if a score has no interval.
+    /// Returns an upper bound on how many times better than the reference any other treatment can
+    /// be. It is the highest upper end of the 95 % intervals of the scores. Returns `None` if a
+    /// score has no interval.
     pub fn at_most(&self) -> Option<f64> {
         let others = self.scores.iter().filter(|s| s.treatment != self.reference);
         let ends = others.map(|s| s.times95.map(|(_, high)| high));
@@ -70,8 +72,8 @@ impl Group {
         ends.into_iter().reduce(f64::max)
     }
 
-    /// Blocks after which every interval would be as narrow as requested. `None` if all intervals
-    /// already are, or if the number is unrealistically large.
+    /// Returns the number of blocks after which every interval would be as narrow as requested.
+    /// Returns `None` if all intervals are narrow enough, or if the number would be 10,000 or more.
     pub fn blocks_needed(&self, analysis: &Analysis) -> Option<u32> {
         let all = self.pairs(analysis);
         let more = all.filter_map(|(p, n)| p.blocks_needed.filter(|b| *b as usize > n));
@@ -79,50 +81,55 @@ impl Group {
     }
 }
 
-/// Score of a treatment over several workloads.
+/// The score of a treatment over several workloads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Treatment index.
     pub treatment: usize,
-    /// How many times better than the reference: weighted geometric mean over the cells.
+    /// How many times better the treatment is than the reference: the weighted geometric mean over
+    /// the cells.
     pub times: f64,
     /// 95 % confidence interval of `times`.
     pub times95: Option<(f64, f64)>,
-    /// The deciding interval. It uses the error that the correction over the treatments ahead of
-    /// the reference leaves to this one ([`stats::CHANGE_ALPHA`]).
+    /// The interval that decides whether to change the scheduler. Its error probability is the part
+    /// of [`stats::CHANGE_ALPHA`] that the correction for several treatments leaves to this
+    /// treatment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<(f64, f64)>,
-    /// Two-sided p value.
+    /// Two-sided p value of `times`.
     pub p: Option<f64>,
-    /// Runs reached their limit on one side only: the real distance is at least this large.
+    /// True if runs of the treatment or of the reference reached their limit. If only one of the
+    /// two did, the real difference is at least as large as `times`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// Rows on which it is shown to be ahead of the reference.
+    /// Number of rows in which the treatment is shown to be ahead of the reference.
     pub won: usize,
-    /// Rows on which it is shown to be behind the reference.
+    /// Number of rows in which the treatment is shown to be behind the reference.
     pub lost: usize,
-    /// Largest cost on one row, as a factor relative to the best treatment there.
+    /// Largest loss of the treatment in one row, as a factor relative to the best treatment of that
+    /// row.
     pub regret: f64,
-    /// The row of `regret`, as an index into the analysis.
+    /// Index of the row of `regret` in the analysis.
     pub regret_on: Option<usize>,
-    /// The row on which an undecided cost may be the largest. `None` if the treatment is shown to
-    /// be level or ahead on every row.
+    /// The row in which the treatment could lose most, as far as the data allows. `None` if the
+    /// treatment is shown to be level or ahead in every row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
 }
 
-/// A cost that the data does not exclude.
+/// A loss of a treatment that the data does not exclude.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Undecided {
-    /// The row, as an index into the analysis.
+    /// Index of the row in the analysis.
     pub on: usize,
-    /// The treatment that may be ahead, by index.
+    /// Index of the treatment that could be ahead.
     pub of: usize,
-    /// Upper bound of the factor; `None` if there is no interval.
+    /// Upper bound of the loss as a factor; `None` if there is no interval.
     pub at_most: Option<f64>,
 }
 
-/// Kernel names from simple to complex: among equals the simpler scheduler is preferred.
+/// Kernel names of schedulers, from simple to complex. Among equal schedulers the simpler is
+/// preferred.
 const SIMPLE: [&str; 6] = ["none", "noop", "deadline", "mq-deadline", "kyber", "bfq"];
 
 fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
@@ -131,7 +138,7 @@ fn simplicity(results: &Results, treatment: usize) -> (usize, usize) {
         .get(treatment)
         .map_or("", |t| &t.scheduler);
     let rank = SIMPLE.iter().position(|s| *s == name);
-    // Unlisted schedulers rank between kyber and bfq.
+    // Schedulers that are not in the list rank between kyber and bfq.
     let rank = rank.map_or(9, |r| if r == SIMPLE.len() - 1 { 10 } else { r });
     (rank, treatment)
 }
@@ -180,7 +187,7 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
         }
     }
     for (group, sides) in groups.iter_mut().zip(&sides) {
-        // The rows of a cell share its weight.
+        // The rows of a cell divide the weight of the cell among them.
         if !weights.is_empty() || group.cells.iter().any(|i| cells[*i].rows > 1) {
             let own = |i: &usize| weights.of(&cells[*i]) / cells[*i].rows.max(1) as f64;
             group.weights = group.cells.iter().map(own).collect();
@@ -190,14 +197,14 @@ pub(super) fn groups(cells: &[CellAnalysis], results: &Results, weights: &Weight
     groups
 }
 
-/// A cell counts as one test, whatever its number of rows.
+/// One cell with all its rows. A cell counts once, however many rows it has.
 struct Test {
-    /// Rows, as indices into the analysis.
+    /// Indices of the rows in the analysis.
     rows: Vec<usize>,
     weight: f64,
 }
 
-/// Collects the rows of the same cell into one test.
+/// Collects the rows of each cell into one test.
 fn tests(group: &Group, cells: &[CellAnalysis]) -> Vec<Test> {
     let mut all: Vec<Test> = Vec::new();
     for (at, i) in group.cells.iter().enumerate() {
@@ -217,8 +224,9 @@ fn tests(group: &Group, cells: &[CellAnalysis]) -> Vec<Test> {
     all
 }
 
-/// How much `one` is ahead of `other` in a test, with the error. The rows of a cell come from the
-/// same runs, so they are averaged within each block before the spread is computed.
+/// Returns by how much `one` is ahead of `other` in a test, with its standard error. The rows of a
+/// cell come from the same runs, so they are averaged within each block before the spread is
+/// computed.
 fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Option<Part> {
     let pair = |i: usize| {
         let (pair, turned) = cells[i].pair(one, other)?;
@@ -226,12 +234,12 @@ fn between(test: &Test, cells: &[CellAnalysis], one: usize, other: usize) -> Opt
         Some((pair, turn * cells[i].better().sign()))
     };
     let (first, sign) = pair(*test.rows.first()?)?;
-    // If a run reached its limit, every row compares the same times.
+    // If a run reached its limit, all rows compare the same times, so the first row is enough.
     if test.rows.len() == 1 || first.at_limit.is_some() {
         return part(first, sign);
     }
     let mut logs: Vec<Vec<Option<f64>>> = Vec::new();
-    // The factor by which the stopping rule enlarged a row's error.
+    // The largest factor by which the stopping rule enlarged the error of a row.
     let mut factor: f64 = 1.0;
     let mut believed = true;
     for i in &test.rows {
@@ -288,7 +296,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
     }
     let mut order = sides.to_vec();
     order.sort_by_key(|t| simplicity(results, *t));
-    // Score of one treatment against another; positive if `one` is better.
+    // The score of one treatment against another; positive if `one` is better.
     let score_of = |one: usize, other: usize| -> Option<Combined> {
         let parts = used.iter().map(|t| between(t, cells, one, other));
         combine(&parts.collect::<Option<Vec<_>>>()?, &weights)
@@ -319,7 +327,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .unwrap_or(0);
     let margin = results.about.method.margin;
     let rows: Vec<usize> = used.iter().flat_map(|t| t.rows.iter().copied()).collect();
-    // A failed test, here or on another device, does not weaken the tests that ran.
+    // A test that failed, here or on another device, does not invalidate the tests that ran.
     let mut used_cells = rows.iter().map(|i| &cells[*i]);
     let compared = used_cells.all(|c| c.blocks > 1 || c.pairs.iter().all(|p| p.se.is_some()));
     let mut divisors = vec![1.0; order.len()];
@@ -329,9 +337,9 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         group.not_beaten = r.retained.iter().map(|i| order[*i]).collect();
         group.decision = r.decision.word().to_owned();
         (group.pick, group.best) = (Some(order[r.pick]), Some(order[r.best]));
-        // The choice does not matter only if every row agrees, not just their mean.
+        // The treatments are equivalent only if they agree in every row, not only on average.
         let mu = libm::log1p(margin);
-        // The one-sided bounds are symmetric.
+        // The lower bound is as far from the mean as the upper bound.
         let within = |c: &Option<Combined>| {
             let bound = c.and_then(|c| c.upper95.map(|u| (u, 2.0 * c.mean - u)));
             bound.is_some_and(|(high, low)| high < mu && low > -mu)
@@ -356,7 +364,7 @@ fn scored(group: &mut Group, sides: &[usize], cells: &[CellAnalysis], results: &
         .collect();
 }
 
-/// Finds the weight of each test at which the choice would change.
+/// Finds, for each test, the weight at which another treatment would be picked.
 fn switches(
     used: &[Test],
     order: &[usize],
@@ -365,7 +373,7 @@ fn switches(
     pick: usize,
     margin: f64,
 ) -> Vec<Switch> {
-    // Log ratios to the reference, with the sign adjusted, by test and treatment.
+    // Log ratios to the reference, by test and treatment; positive if the treatment is better.
     let log = |i: usize, t: usize| match t == reference {
         true => 0.0,
         false => cells[i].times(t, reference).map_or(0.0, |x| libm::log(x.0)),
@@ -433,7 +441,8 @@ fn score(
     }
 }
 
-/// The largest cost of a treatment that no row excludes.
+/// Returns the largest loss of a treatment that the data does not exclude, over all rows and all
+/// other treatments.
 fn undecided(treatment: usize, rows: &[usize], cells: &[CellAnalysis]) -> Option<Undecided> {
     let open = rows.iter().flat_map(|i| {
         let others = cells[*i].sides.iter().map(|s| s.treatment);
@@ -456,7 +465,7 @@ fn undecided(treatment: usize, rows: &[usize], cells: &[CellAnalysis]) -> Option
     open.reduce(|a, b| if far(&b) > far(&a) { b } else { a })
 }
 
-/// Formats "a", "a and b", "a, b and c".
+/// Formats a list as "a", "a and b" or "a, b and c".
 fn list(names: &[&str]) -> String {
     match names {
         [one] => (*one).to_owned(),
@@ -465,7 +474,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// Formats how far `other` is behind `best`: "8 % behind (6 to 10 %)".
+/// Formats by how much `other` is behind `best`, for example "8 % behind (6 to 10 %)".
 fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
     let least = cell.pair(best, other).is_some_and(|(p, _)| p.at_least());
     match cell.times(best, other) {
@@ -475,7 +484,8 @@ fn behind(cell: &CellAnalysis, best: usize, other: usize) -> String {
     }
 }
 
-/// The best treatment, the next one and the distance, as a sentence without a full stop.
+/// Returns a sentence without a full stop: the best treatment, the second best, and the difference
+/// between the two.
 pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
     let names = &all_in_prose(names);
     let name = |t: usize| names.get(t).map_or("?", String::as_str);
@@ -485,7 +495,7 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
     let all_cut = with > 0 && cut.clone().count() == with;
     if let Some(longest) = cut.map(|c| c.than_s).reduce(f64::max).filter(|_| all_cut) {
         return format!(
-            "not decided: none finished every run within its limit ({} s)",
+            "not decided: no scheduler finished every run within its limit ({} s)",
             (longest * 10.0).round() / 10.0
         );
     }
@@ -496,7 +506,7 @@ pub(super) fn sentence(cell: &CellAnalysis, names: &[String]) -> String {
         };
     };
     if cell.pairs.iter().all(|p| p.mean.is_none()) {
-        return "no block contains two of them: not compared".to_owned();
+        return "no block contains two schedulers: not compared".to_owned();
     }
     if cell.pairs.iter().all(|p| p.n < 2 && p.se.is_none()) {
         return "one run each: not compared".to_owned();

@@ -1,12 +1,13 @@
-//! Compares runs when there is only one of each. There is no spread and so no test; the wording
-//! claims no more than a single run can show.
+//! Compares runs if there is only one run of each treatment. Without repetitions there is no spread
+//! and no test, so the wording claims no more than a single run can show.
 //!
-//! Each run is deterministic. It does not show what another seed, another disk of the same model or
-//! a slightly different program would change. The figures that programs see decide: the workload's
-//! own metric, otherwise its operations. Bios decide only if there is no program (a replay). Values
-//! closer than [`SAME_PERCENT`] are level. A value with fewer than [`FEWEST`] operations supports
-//! no claim. Kernels of different generations place the same files differently. Between them, a
-//! difference as small as placement alone can cause is not attributed to the scheduler.
+//! Each run is deterministic. It does not show the effect of another seed, another disk of the same
+//! model or a slightly different program. Runs are compared by what programs see: the metric of the
+//! workload, or the latency of its operations. The latency of bios is used only if there is no
+//! program (a replay). Values closer than [`SAME_PERCENT`] are called level. A value with fewer
+//! than [`FEWEST`] operations supports no claim. Kernels of different generations place the same
+//! files differently. Between such kernels, a difference that file placement alone can cause is not
+//! attributed to the scheduler.
 
 use crate::experiment::Deciding;
 use seekwell_core::result::{Metric, Record};
@@ -15,24 +16,26 @@ use seekwell_workload::Needs;
 /// Values closer than this are called level, in percent.
 pub const SAME_PERCENT: f64 = 2.0;
 
-/// Fewest operations for a mean or a rate. Latencies spread about as widely as their mean, so the
-/// mean of ten is accurate to about a third. With fewer, even a factor of two is not reliable.
+/// Fewest operations for which a mean or a rate is reported. The standard deviation of latencies is
+/// about as large as their mean, so the mean of ten has a standard error of about a third. With
+/// fewer operations, even a factor of two is not reliable.
 pub const FEWEST: u64 = 10;
 
-/// Factor by which file placement alone has changed a figure on a rotating disk: the default
-/// streams on hdd:hitachi-7k200, 32.0 to 60.8 MB/s over seeds 1 to 6.
+/// Factor by which file placement alone can change a result on a rotating disk. Measured with the
+/// default `streams` workload on hdd:hitachi-7k200: 32.0 to 60.8 MB/s over seeds 1 to 6.
 const PLACED_ROTATING: f64 = 1.9;
-/// The same on flash: the default interactive on ssd:sata3-256-2011 under cfq, 5.18 to 5.75 ms.
+/// The same factor on flash. Measured with the default `interactive` workload on ssd:sata3-256-2011
+/// under cfq: 5.18 to 5.75 ms.
 const PLACED_FLASH: f64 = 1.11;
 
-/// The figure that runs are compared by.
+/// The quantity by which runs are compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum By {
-    /// The workload's own metric.
+    /// The metric of the workload.
     Metric,
-    /// Time for the same work.
+    /// Time for the same amount of work.
     Duration,
-    /// Mean latency of the program's operations of a kind.
+    /// Mean latency of the operations of this kind.
     Operation(String),
     /// Mean latency of reads.
     ReadLatency,
@@ -40,24 +43,25 @@ pub enum By {
     WriteLatency,
 }
 
-/// The order of the runs, and the distances between them.
+/// The ranking of the runs, with their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The figure that decides.
+    /// The quantity by which the runs are ranked.
     pub by: By,
-    /// Larger is better.
+    /// True if larger values are better.
     pub higher_is_better: bool,
-    /// Value and run index, best first.
+    /// The value and the index of each run, best first.
     pub order: Vec<(f64, usize)>,
-    /// Operations behind each run's value, by index; `None` if not known.
+    /// Number of operations that the value of each run is based on, by run index; `None` if not
+    /// known.
     pub counts: Vec<Option<u64>>,
-    /// The next run of another kernel generation, if file placement alone can explain its distance
-    /// from the best run.
+    /// Index of the best run of another kernel generation, if file placement alone can explain its
+    /// difference from the best run of all.
     placed: Option<usize>,
 }
 
-/// The main kind of operation: the one that the metric counts, otherwise the most frequent. `None`
-/// if a run lacks it.
+/// Returns the main kind of operation: the kind that the metric counts, or else the most frequent
+/// kind. Returns `None` if a run has no operation of that kind.
 pub fn kind_of(records: &[Record]) -> Option<String> {
     let first = records.first()?;
     let named = first.metric.as_ref().and_then(|m| {
@@ -70,7 +74,8 @@ pub fn kind_of(records: &[Record]) -> Option<String> {
         .filter(|k| records.iter().all(|r| r.operation(k).is_some()))
 }
 
-/// The order of runs of the same work, one run each; `None` for fewer than two.
+/// Returns the ranking of runs that did the same work, one run of each treatment. Returns `None`
+/// for fewer than two runs.
 pub fn standing(records: &[Record]) -> Option<Standing> {
     let first = records.first().filter(|_| records.len() > 1)?;
     let mode = first
@@ -79,12 +84,12 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
         .map(String::as_str)
         .unwrap_or_default();
     let reads = records.iter().all(|r| r.read.ios > 0);
-    // A run that ended early has no metric.
+    // A run that ended early has no metric, so the first run that has a metric names it.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let by = if metric.is_some() {
         By::Metric
     } else if mode.starts_with("depth") || mode == "closed" {
-        // The work is fixed, so the time it takes decides.
+        // The amount of work is fixed, so runs are compared by its duration.
         By::Duration
     } else if let Some(kind) = kind_of(records) {
         By::Operation(kind)
@@ -94,7 +99,7 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
         By::WriteLatency
     };
     let higher_is_better = metric.is_some_and(|m| m.higher_is_better);
-    // Each value and the number of operations it is based on.
+    // The value of each run, and the number of operations that the value is based on.
     let worst = match higher_is_better {
         true => 0.0,
         false => f64::INFINITY,
@@ -117,7 +122,7 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     };
     let (values, counts): (Vec<f64>, Vec<Option<u64>>) = records.iter().map(value).unzip();
     let mut order: Vec<_> = values.into_iter().zip(0..).collect();
-    // Equal values keep the order in which they were requested.
+    // Runs with equal values keep the order in which they were requested.
     order.sort_by(|a, b| {
         if higher_is_better {
             b.0.total_cmp(&a.0)
@@ -136,8 +141,8 @@ pub fn standing(records: &[Record]) -> Option<Standing> {
     Some(v)
 }
 
-/// Copies of the runs, once per deciding figure, with that figure as their metric. If only one
-/// figure decides, the result is one element with the unchanged runs.
+/// Returns one copy of the runs for each deciding metric, with that metric as the metric of the
+/// run. If only one metric decides, returns one copy with unchanged runs.
 pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
     let spec = records.iter().find_map(|r| r.spec.as_ref());
     let rows = spec
@@ -175,7 +180,7 @@ pub fn by_rows(records: &[Record]) -> Vec<Vec<Record>> {
     views
 }
 
-/// Whether the workload creates files, whose location the kernel chooses.
+/// Returns whether the workload creates files, whose location the kernel chooses.
 pub fn on_files(r: &Record) -> bool {
     let known = seekwell_workload::workload(&r.workload);
     r.substrate == "sim"
@@ -183,7 +188,7 @@ pub fn on_files(r: &Record) -> bool {
         && known.is_none_or(|w| w.needs == Needs::Directory)
 }
 
-/// The factor that file placement alone can cause on this device.
+/// Returns the factor that file placement alone can cause on the device of a run.
 pub fn placement(r: &Record) -> f64 {
     if r.device.rotational {
         PLACED_ROTATING
@@ -193,8 +198,8 @@ pub fn placement(r: &Record) -> f64 {
 }
 
 impl Standing {
-    /// The best run of another kernel generation than the best run. Only if the two are not level,
-    /// and file placement can explain the distance.
+    /// Returns the best run that has another kernel generation than the best run of all. Returns
+    /// `None` if the two are level, or if file placement cannot explain the difference.
     fn next_generation(&self, records: &[Record]) -> Option<usize> {
         let best = &records[self.order[0].1];
         let other = |o: &&(f64, usize)| {
@@ -205,7 +210,8 @@ impl Standing {
         let placed = behind > SAME_PERCENT && behind <= (placement(best) - 1.0) * 100.0;
         placed.then_some(next.1)
     }
-    /// How much worse than the best, in percent of the better value; infinite if not comparable.
+    /// Returns how much worse `value` is than the best value, in percent of the better value.
+    /// Returns infinity if exactly one of the two is 0.
     pub fn behind(&self, value: f64) -> f64 {
         let best = self.order.first().map_or(0.0, |o| o.0);
         let (high, low) = if best > value {
@@ -220,23 +226,23 @@ impl Standing {
             (high / low - 1.0) * 100.0
         }
     }
-    /// How many times worse than the best this run is; 1 for the best.
+    /// Returns how many times worse a run is than the best run; 1 for the best run.
     pub fn times(&self, run: usize) -> f64 {
         let own = self.order.iter().find(|o| o.1 == run);
         own.map_or(1.0, |o| self.behind(o.0) / 100.0 + 1.0)
     }
-    /// Whether every value is based on enough operations.
+    /// Returns whether every value is based on at least [`FEWEST`] operations.
     pub fn enough(&self) -> bool {
         self.counts.iter().flatten().all(|n| *n >= FEWEST)
     }
-    /// The index of the run that is ahead of all others, if there is one.
+    /// Returns the index of the run that is ahead of all others, if there is such a run.
     pub fn winner(&self) -> Option<usize> {
         let second = self.order.get(1)?;
         let ahead = self.behind(second.0) > SAME_PERCENT;
         (ahead && self.enough() && self.placed.is_none()).then(|| self.order[0].1)
     }
-    /// Indices of the runs that are level with the best, the best first. Empty if all runs are
-    /// level, or if the data cannot decide.
+    /// Returns the indices of the runs that are level with the best run, the best first. The list
+    /// is empty if all runs are level, or if some value has too few operations.
     pub fn leaders(&self) -> Vec<usize> {
         let level = self.order.iter();
         let level = level.filter(|o| self.behind(o.0) <= SAME_PERCENT);
@@ -247,25 +253,27 @@ impl Standing {
             level
         }
     }
-    /// The best run that is not level with the first, and how many times it is worse.
+    /// Returns the best run that is not level with the best run of all, and how many times worse it
+    /// is.
     pub fn next(&self) -> Option<(usize, f64)> {
         let leaders = self.leaders();
         let next = self.order.iter().find(|o| !leaders.contains(&o.1))?;
         Some((next.1, self.behind(next.0) / 100.0 + 1.0))
     }
-    /// Kernels of the best run and of the best run that is not level with it. Only if the kernels
-    /// differ and the program uses files.
+    /// Returns the kernels of the best run and of the best run that is not level with it. Returns
+    /// `None` if the kernels are the same, or if the program uses no files.
     pub fn other_kernel<'a>(&self, records: &'a [Record]) -> Option<(&'a str, &'a str)> {
         let best = &records[self.order[0].1];
         let (next, _) = self.next()?;
         let (a, b) = (&best.scheduler.kernel, &records[next].scheduler.kernel);
         (a != b && on_files(best)).then_some((a, b))
     }
-    /// Whether file placement alone can explain the difference between the generations.
+    /// Returns whether file placement alone can explain the difference between the kernel
+    /// generations.
     pub fn only_placement(&self) -> bool {
         self.placed.is_some()
     }
-    /// The next run of another generation, if [`Self::only_placement`] is true.
+    /// Returns the best run of another kernel generation, if [`Self::only_placement`] is true.
     pub fn placed(&self) -> Option<usize> {
         self.placed
     }

@@ -11,7 +11,8 @@ fn metric(higher: bool) -> MetricInfo {
     }
 }
 
-/// One cell with one column of values per treatment; the first treatment is the reference.
+/// Builds results with one cell and one column of values per treatment. The first treatment is the
+/// reference.
 fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
     let run = |treatment: usize, block: usize, value: f64| Run {
         key: RunKey {
@@ -24,7 +25,7 @@ fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
             value,
             n: 100,
         }],
-        // No two runs are identical.
+        // Different durations, so that no two runs are identical.
         duration_ns: (block * 10) as u64,
         ..Run::default()
     };
@@ -54,7 +55,7 @@ fn results(columns: &[&[f64]], higher: bool, paired: bool) -> Results {
     }
 }
 
-/// Blocks that differ by a tenth, with little noise.
+/// Returns the values of blocks that differ by a tenth, with little noise.
 fn column(times: f64, noise: f64) -> Vec<f64> {
     let block = |b: usize| 100.0 + 10.0 * (b % 3) as f64;
     let value = |b: usize| block(b) * times * (1.0 + noise * ((b * 7 % 5) as f64 - 2.0) / 2.0);
@@ -120,7 +121,8 @@ fn published_means_and_errors_are_compared_as_they_are() {
 
 #[test]
 fn holm_counts_all_cells_for_the_overview_and_one_for_its_page() {
-    // p of one comparison is about 2 %: significant alone, but not among many comparisons.
+    // The p value of one comparison is about 2 %. That is significant alone, but not among many
+    // comparisons.
     let (a, b) = (column(1.0, 0.0), column(1.006, 0.014));
     let mut r = results(&[&a, &b], true, true);
     let alone = analyse(&r).cells[0].comparisons[0].clone();
@@ -217,7 +219,7 @@ fn nothing_is_dropped_for_being_far_off() {
     assert_eq!((cell.sides[1].n, cell.comparisons[0].n), (n, n));
     let mean = other.iter().sum::<f64>() / n as f64;
     assert_eq!(cell.sides[1].mean, Some(stats::stored(mean)));
-    // The single run enters the effect with its share of ln 0.2 and widens the interval.
+    // The single run contributes ln 0.2 to the mean effect, and widens the interval.
     let effect = cell.comparisons[0].mean.expect("blocks");
     let logs = one.iter().zip(&other).map(|(a, b)| (b / a).ln());
     let expected = logs.sum::<f64>() / n as f64;
@@ -245,15 +247,18 @@ fn treatments_without_a_common_block_have_no_mean_difference() {
         (c.n, c.mean, c.ratio, c.verdict),
         (0, None, None, Verdict::CannotTell)
     );
-    assert_eq!(c.words, "no block has both: not compared");
-    assert_eq!(cell.sentence, "no block contains two of them: not compared");
+    assert_eq!(c.words, "no block contains both: not compared");
+    assert_eq!(
+        cell.sentence,
+        "no block contains two schedulers: not compared"
+    );
     assert!(!cell.beats(0, 1) && !cell.beats(1, 0));
     let json = serde_json::to_value(c).expect("JSON");
     assert!(json["mean"].is_null() && json.get("mean").is_some());
 }
 
-/// A quantile is one number per run; more operations in a run do not make it more certain. If the
-/// operations counted as independent, they would support a claim that ten more runs contradict.
+/// A quantile is one number per run, so more operations in a run do not make it more certain. If
+/// the operations counted as independent, they would support a claim that ten more runs contradict.
 #[test]
 fn operations_within_runs_are_no_repetitions() {
     let (one, other) = (column(1.0, 0.03), column(1.01, -0.03));
@@ -301,7 +306,7 @@ fn a_device_on_which_all_failed_takes_nothing_from_the_others() {
     assert!(groups[1].decision.is_empty() && groups[1].left_out.len() == 1);
 }
 
-/// The same results with a second deciding metric.
+/// Returns the same results with a second deciding metric.
 fn with_row(mut r: Results, name: &str, columns: &[&[f64]], higher: bool) -> Results {
     let row = MetricInfo {
         name: name.into(),
@@ -323,7 +328,8 @@ fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters()
     let (a, b) = (column(1.0, 0.001), column(1.0, -0.001));
     let equal = || results(&[&a, &b], true, true);
     assert!(analyse(&equal()).groups[0].level);
-    // The second row differs threefold: three times as long.
+    // The values of the second row differ by a factor of three: the second treatment takes three
+    // times as long.
     let (fast, slow) = (column(1.0, 0.01), column(3.0, -0.01));
     let all = analyse(&with_row(equal(), "p99", &[&fast, &slow], false));
     assert_eq!(all.cells.len(), 2);
@@ -345,12 +351,13 @@ fn each_metric_that_decides_is_a_row_and_all_must_agree_before_nothing_matters()
         score.times
     );
     assert_eq!(score.regret_on, Some(1));
-    // A row does not count as a difference on its own if it agrees.
+    // A second row in which the treatments agree does not count as a difference.
     let alone = analyse(&with_row(equal(), "p99", &[&fast, &fast], false));
     assert!(alone.groups[0].level);
 }
 
-/// The rows of a cell are measured in the same runs, so two rows are not twice as much evidence.
+/// The rows of a cell are measured in the same runs, so two rows are not twice as much evidence as
+/// one.
 #[test]
 fn rows_of_the_same_runs_make_a_score_no_surer() {
     let (a, b) = (column(1.0, 0.02), column(1.02, -0.05));
@@ -390,8 +397,8 @@ fn figures_that_do_not_decide_must_agree_all_the_same() {
     assert_eq!(check.behind(0), Some((1.0, 0)));
 }
 
-/// The printed interval and the deciding interval are the same: it excludes 0 exactly where a
-/// difference is claimed after the correction.
+/// The printed interval is the deciding interval. It excludes 0 exactly if a difference is claimed
+/// after the correction.
 #[test]
 fn the_printed_interval_is_the_one_that_decides() {
     let columns: Vec<Vec<f64>> = [1.0, 1.004, 1.01, 1.02, 1.05, 1.2]
@@ -441,7 +448,7 @@ fn results_can_be_judged_by_another_metric() {
         ("p98", &["m".to_owned(), "p99".to_owned()][..])
     );
 }
-/// A run that took `time_s`; `None` means that it reached its limit of 600 s.
+/// Returns a run that took `time_s`. `None` means that the run reached its limit of 600 s.
 fn timed(treatment: usize, block: u32, value: f64, time_s: Option<f64>) -> Run {
     let duration = MetricInfo {
         name: crate::conduct::DURATION.into(),
@@ -472,9 +479,10 @@ fn timed(treatment: usize, block: u32, value: f64, time_s: Option<f64>) -> Run {
     }
 }
 
-/// Time of each block by treatment; `None` means that the limit was reached. A censored run gets
-/// the best metric of all. A real example is an app of which only one start ended, and ended
-/// quickly.
+/// Builds a cell from the time of each block, by treatment. `None` means that the run reached its
+/// limit. A run that reached its limit gets the best value of the metric. Such values occur if a
+/// program starts an application several times and only one start, a fast one, ended before the
+/// limit.
 fn with_limits(columns: &[&[Option<f64>]]) -> CellAnalysis {
     let mut all = results(&vec![&[][..]; columns.len()], false, true);
     for (t, column) in columns.iter().enumerate() {
@@ -491,7 +499,7 @@ fn a_run_at_its_limit_loses_against_every_run_that_finished() {
     let done = [Some(25.0), Some(26.0), Some(24.5)];
     let slower = [Some(38.0), Some(40.0), Some(36.0)];
     let cell = with_limits(&[&[None; 3], &done, &slower]);
-    // 600 s against 25.2 s.
+    // The limit of 600 s is compared with 25.2 s.
     assert_eq!((cell.best, cell.winner), (Some(1), Some(1)));
     let (pair, _) = cell.pair(0, 1).expect("a pair");
     assert_eq!(pair.verdict, Verdict::Worse);
@@ -521,7 +529,8 @@ fn a_run_at_its_limit_loses_against_every_run_that_finished() {
     // Finished runs are compared by their own metric.
     let (pair, _) = cell.pair(1, 2).expect("a pair");
     assert_eq!(pair.at_limit, None);
-    // The sentence names the next treatment, and gives a bound for the censored one.
+    // The sentence names the next treatment, and gives a lower bound for the treatment that reached
+    // its limit.
     let cell = with_limits(&[&done, &[None; 3]]);
     assert_eq!(cell.sentence, "s0 ahead, s1 at least 24 times behind");
 }
@@ -538,7 +547,7 @@ fn several_sides_at_their_limits_are_not_told_apart() {
     );
     assert_eq!(
         cell.sentence,
-        "not decided: none finished every run within its limit (600 s)"
+        "not decided: no scheduler finished every run within its limit (600 s)"
     );
 }
 

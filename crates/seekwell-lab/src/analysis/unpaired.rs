@@ -1,20 +1,22 @@
-//! Comparisons without blocks: results from elsewhere, with unknown order and unknown pairs.
+//! Comparisons without blocks, for imported results: the order of the runs and their pairs are not
+//! known.
 //!
 //! If single runs are known, Welch's test on logarithms is used. If only means with their errors
-//! were published, Welch's test runs on the raw scale with Satterthwaite's degrees of freedom. The
-//! ratio's interval then comes from the delta method on the log scale. With one run, or no error,
-//! only the ratio is reported. Equal numbers of runs do not make pairs.
+//! were published, Welch's test on the values is used, with Satterthwaite's degrees of freedom. The
+//! interval of the ratio then comes from the delta method on the log scale. If a side has one run
+//! or no error, only the ratio is reported. Runs are not paired even if both sides have equally
+//! many.
 //!
-//! Claims about published figures must survive the rounding of those figures. The test reduces the
-//! difference by half a unit of both last digits and enlarges the errors by half a unit
-//! ([`Comparison::p_rounded`]).
+//! Claims about published values must hold for every possible rounding of their digits. So the test
+//! reduces the difference by half a unit of the last digit of each mean. It also enlarges each
+//! error by half a unit of its last digit ([`Comparison::p_rounded`]).
 
 use super::comparison::{Comparison, Test};
 use crate::results::{MetricInfo, Summary};
 use crate::stats::{self, describe, satterthwaite, stored, t_tail2};
 
 impl Comparison {
-    /// Compares two samples whose blocks are not known; `None` if one sample is empty.
+    /// Compares two samples whose blocks are not known. Returns `None` if a sample is empty.
     pub(super) fn welch(
         one: usize,
         other: usize,
@@ -26,7 +28,8 @@ impl Comparison {
             return None;
         }
         let Some(w) = stats::welch_log(x, y) else {
-            // A value has no logarithm, so the difference is used, in the metric's unit.
+            // A value is 0 or negative and has no logarithm, so the test uses the difference, in
+            // the unit of the metric.
             let (a, b) = (summed(one, x, metric), summed(other, y, metric));
             let w = stats::welch_summary(&plain(&a), &plain(&b));
             let c = Comparison {
@@ -47,7 +50,8 @@ impl Comparison {
             n: x.len().min(y.len()),
             mean: Some(stored(w.mean)),
             se: w.se.map(stored),
-            // Equal numbers on both sides have no spread and no degrees of freedom.
+            // If all values are equal, there is no spread, and the degrees of freedom are not
+            // defined.
             df: w
                 .df
                 .or(w.se.map(|_| (x.len().min(y.len()) - 1) as f64))
@@ -64,12 +68,13 @@ impl Comparison {
         })
     }
 
-    /// Compares published means and errors.
+    /// Compares two published means with their errors.
     pub(super) fn summaries(a: &Summary, b: &Summary, metric: &MetricInfo) -> Self {
         let (x, y) = (plain(a), plain(b));
         let w = stats::welch_summary(&x, &y);
         let worst = Worst::of(a, b);
-        // If the errors were rounded to 0, only half a unit of the last digit is known.
+        // If both published errors are 0, the true errors are at most half a unit of their last
+        // digit.
         let zero = w.se == Some(0.0);
         let (ex, ey) = match worst.as_ref().filter(|_| zero) {
             Some(worst) => (Some(worst.errors.0), Some(worst.errors.1)),
@@ -115,7 +120,7 @@ fn plain(s: &Summary) -> stats::Summary {
     }
 }
 
-/// Summarises runs as a publication would.
+/// Reduces runs to a mean with its error, as in a publication.
 pub(super) fn summed(treatment: usize, runs: &[f64], metric: &MetricInfo) -> Summary {
     let d = describe(&runs.iter().map(|v| Some(*v)).collect::<Vec<_>>());
     Summary {
@@ -129,7 +134,7 @@ pub(super) fn summed(treatment: usize, runs: &[f64], metric: &MetricInfo) -> Sum
     }
 }
 
-/// Two published rows with the worst possible rounding.
+/// The comparison of two published results under the worst possible rounding of their digits.
 struct Worst {
     p: f64,
     errors: (f64, f64),
@@ -137,7 +142,7 @@ struct Worst {
 }
 
 impl Worst {
-    /// `None` unless the number of digits is known and errors were published.
+    /// Returns `None` if the number of digits is not known, or if no errors were published.
     fn of(a: &Summary, b: &Summary) -> Option<Self> {
         let raised = |s: &Summary| {
             let half = s.error_step? / 2.0;
@@ -162,7 +167,8 @@ impl Worst {
     }
 }
 
-/// Half-width added for a metric with steps, if a side's spread is finer than half a step.
+/// Returns the half-width that is added to the interval for a metric with steps. It is 0 unless the
+/// spread of a side is finer than half a step.
 fn coarse(metric: &MetricInfo, a: &Summary, b: &Summary) -> f64 {
     let Some(step) = metric.step.filter(|_| a.mean > 0.0 && b.mean > 0.0) else {
         return 0.0;

@@ -1,26 +1,27 @@
-//! The weights of the workloads, and the weights at which the choice would change.
+//! The weights of the workloads, and the weights at which the decision would change.
 
 use super::CellAnalysis;
 use crate::stats::{stored, switch_weight};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Weights by workload or cell. A name that is missing has weight 1, or 0 if [`Weights::only`] is
-/// set.
+/// Weights by name of the workload or cell. A name that is not listed has weight 1, or 0 if
+/// [`Weights::only`] is set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weights {
-    /// By the name of a workload or cell, above 0.
+    /// The weight of each named workload or cell, above 0.
     pub named: BTreeMap<String, f64>,
-    /// Only named workloads and cells count.
+    /// True if only the named workloads and cells count.
     pub only: bool,
 }
 
 impl Weights {
-    /// Whether no weights were given, so that all have equal weight.
+    /// Returns whether no weights were given, so that all workloads have equal weight.
     pub fn is_empty(&self) -> bool {
         self.named.is_empty()
     }
-    /// The weight of a cell. A workload may be named with or without its parameters.
+    /// Returns the weight of a cell. The name of a workload can be given with or without its
+    /// parameters.
     pub fn of(&self, cell: &CellAnalysis) -> f64 {
         let plain = cell.workload.split([':', ' ', '[']).next();
         let names = [Some(&*cell.name), Some(&*cell.workload), plain];
@@ -29,25 +30,28 @@ impl Weights {
     }
 }
 
-/// A weight at which the choice would change.
+/// A weight at which the decision would change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// The cell whose weight changes, by index.
+    /// Index of the row of the cell whose weight changes.
     pub cell: usize,
-    /// Its current share of all weights.
+    /// The current weight of the cell, as a fraction of the sum of all weights.
     pub share: f64,
-    /// The share at which the other treatment is level with the choice.
+    /// The fraction at which the other treatment has the same score as the treatment that is
+    /// picked.
     pub at: f64,
-    /// The treatment that is ahead beyond that share, by index.
+    /// Index of the treatment that has the better score beyond that fraction.
     pub to: usize,
 }
 
-/// A share that differs from the current one by more than this factor is not reported.
+/// Largest factor between the current fraction and a reported fraction.
 const NEAR: f64 = 2.0;
 
-/// For each cell, the nearest share at which another treatment overtakes `pick`, within a factor of
-/// two of the current share. `logs` is indexed by cell and by position in `order`. Differences
-/// below the margin do not count.
+/// Finds, for each cell, the weight at which another treatment gets a better score than `pick`. The
+/// weight is a fraction of all weights; the fraction closest to the current fraction is returned.
+/// Only fractions from half to double the current fraction are searched. A treatment that differs
+/// from `pick` by less than the margin, in this cell or in the mean of the others, is ignored.
+/// `logs` holds log ratios to the reference, indexed by cell and by position in `order`.
 pub(super) fn switches(
     used: &[usize],
     order: &[usize],

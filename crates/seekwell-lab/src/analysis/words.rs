@@ -1,12 +1,12 @@
-//! Describes verdicts in words. The words claim no more than the verdict's class supports.
+//! Writes verdicts in words. The words claim no more than the verdict supports.
 //!
-//! "Ahead" and "behind" refer to ratios: a is 25 % ahead of b if b is 25 % behind a. From 1.95 on
-//! they are printed as a factor.
+//! "Ahead" and "behind" refer to the ratio of two treatments: a is 25 % ahead of b if b is 25 %
+//! behind a. Ratios of 1.95 or more are printed as a factor.
 
 use super::comparison::{AtLimit, BLOCKS_MOST, Comparison, Exact, Judge, Test};
 use crate::stats::{Better, IDENTICAL_BLOCKS, Verdict};
 
-/// Formats "12", "3.4", "0.6": two significant digits, but only one below 1.
+/// Formats a number with two significant digits, or one digit below 1: "12", "3.4", "0.6".
 fn digits(x: f64) -> String {
     let text = match x.abs() {
         x if x < 0.095 => format!("{x:.2}"),
@@ -24,7 +24,7 @@ pub fn percent(x: f64) -> String {
     format!("{} %", digits(100.0 * x))
 }
 
-/// Ratios from this value on are printed as a factor.
+/// Ratios of this value or more are printed as a factor.
 const FACTOR: f64 = 1.95;
 
 /// Formats a ratio of 1 or more: "12 %", "2.2 times".
@@ -37,7 +37,8 @@ pub fn size(times: f64) -> String {
     }
 }
 
-/// Formats the interval of `times`: " (9 to 15 %)", " (2.0 to 2.5)"; empty if it has no width.
+/// Formats the interval of `times`: " (9 to 15 %)", " (2.0 to 2.5)". The text is empty if the
+/// interval has no width.
 pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
     let Some((low, high)) = ends else {
         return String::new();
@@ -60,7 +61,7 @@ pub fn span(ends: Option<(f64, f64)>, times: f64) -> String {
     }
 }
 
-/// Formats a claim: "12 % ahead (9 to 15 %)"; the comparison's `one` is the subject.
+/// Formats a claim about the treatment `one`: "12 % ahead (9 to 15 %)".
 pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     let Some(times) = c.times_better(better) else {
         let mean = c.mean.unwrap_or_default();
@@ -88,7 +89,8 @@ pub fn effect(c: &Comparison, better: Better, interval: bool) -> String {
     )
 }
 
-/// Half the relative width of the interval.
+/// Returns half the width of the 95 % interval: relative to the value, or in the unit of the metric
+/// if there is no ratio.
 pub fn half_width(c: &Comparison) -> Option<f64> {
     let (low, high) = c.interval95?;
     let half = (high - low) / 2.0;
@@ -101,7 +103,7 @@ pub fn half_width(c: &Comparison) -> Option<f64> {
 
 fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
     if c.mean.is_none() {
-        return "no block has both: not compared".to_owned();
+        return "no block contains both: not compared".to_owned();
     }
     let unpaired = matches!(c.test, Test::Welch | Test::WelchSummary);
     if unpaired && c.se.is_none() && c.ratio.is_some() {
@@ -151,7 +153,7 @@ fn cannot_tell(c: &Comparison, of: &Judge<'_>) -> String {
     format!("cannot tell yet: +-{} after {after}{need}", percent(half))
 }
 
-/// Rounds an estimated number of blocks to two digits.
+/// Rounds an estimated number of blocks to two significant digits.
 pub fn round(n: u32) -> u32 {
     match n {
         0..100 => n,
@@ -168,7 +170,7 @@ pub(super) fn of(c: &Comparison, judge: &Judge<'_>) -> String {
     }
 }
 
-/// Formats "limit reached in 3 of 3 blocks" for a comparison with runs that reached their limit.
+/// Formats how often runs of a comparison reached their limit: "limit reached in 3 of 3 blocks".
 fn limits(c: &Comparison, l: AtLimit) -> String {
     let n = l.one + l.other + l.both;
     let both = match l.both {
@@ -211,7 +213,7 @@ fn verdict(c: &Comparison, judge: &Judge<'_>) -> String {
     }
 }
 
-/// Upper bound of the probability of an outcome that was not seen in `n` runs, in words.
+/// Describes the upper bound of the probability of an outcome that was not seen in `n` runs.
 pub fn may_still_happen(n: usize) -> String {
     match n {
         1 => "1 run shows nothing about rare outcomes".to_owned(),

@@ -1,15 +1,15 @@
-//! Compares a scheduler with all rivals of its layer: its throughput, 99th percentile of latency
-//! and fairness, and the cells in which it is furthest behind a rival.
+//! Compares a scheduler with all rivals of its layer by throughput, 99th percentile of latency and
+//! fairness. Also lists the cells in which the scheduler is furthest behind a rival.
 //!
-//! The default devices and workloads are those of the layer's era ([`crate::usual`]), with the same
-//! seeds for every scheduler. A figure is compared inside its cell only: with the geometric mean of
-//! all schedulers there, so that no device counts for more because it is faster. Seeds are the
-//! repetitions, and the intervals are over them. A scheduler is on the front if no other beats it in
-//! all three figures at once. The front is made of means, so it says nothing about certainty; the
-//! intervals do.
+//! The default devices and workloads are those of the era of the layer ([`crate::usual`]). Every
+//! scheduler runs with the same seeds. A value is compared only with the geometric mean of all
+//! schedulers in the same cell, so a fast device does not count more than a slow device. The seeds
+//! are the repetitions that the confidence intervals are computed from. A scheduler is on the
+//! Pareto front if no other scheduler beats it in all three measures at once. The front is computed
+//! from means. It does not show how certain the differences are; the intervals show this.
 //!
-//! The arena does not vary tunables (that is tuning) and uses only the default machine. A run that
-//! reaches its limit counts with the figures it had until then.
+//! The arena uses the default tunables and the default machine. A run that reaches its limit counts
+//! with the values measured until then.
 
 mod standing;
 #[cfg(test)]
@@ -25,30 +25,32 @@ use seekwell::{Cancel, Progress, Record, words};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The default devices and workloads of these schedulers' era; the schedulers share a layer.
+/// Returns the default devices and workloads of the era of these schedulers, which must belong to
+/// one layer.
 pub fn usual(schedulers: &[String]) -> &'static Usual {
     let first = schedulers.first().map_or("", String::as_str);
     let found = words::named(first.split(':').next().unwrap_or(first));
     found.map_or(&TODAY, |f| Usual::of(f.info.layer))
 }
 
-/// The conditions under which schedulers meet.
+/// The conditions of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Met<'a> {
-    /// Devices.
+    /// The devices.
     pub devices: &'a [&'a str],
-    /// Workloads.
+    /// The workloads.
     pub workloads: &'a [&'a str],
-    /// Traces, by path.
+    /// Paths of the traces to replay.
     pub traces: &'a [String],
     /// Kernel for all schedulers; `None` means the kernel of each scheduler's version.
     pub kernel: Option<&'a str>,
 }
 
-/// Builds the experiment of an arena: first the given schedulers, then all rivals.
+/// Builds the experiment of an arena. The first treatment is the scheduler that is compared with
+/// all others.
 ///
 /// # Errors
-/// An unknown name, or a trace that cannot be read.
+/// Returns an error if a name is unknown or a trace cannot be read.
 pub fn experiment(
     schedulers: &[String],
     on: &Met<'_>,
@@ -77,11 +79,11 @@ pub fn experiment(
     Experiment::from_toml(&text, std::path::Path::new(""))
 }
 
-/// Throughput, p99 and fairness of a run, as logarithms for which larger is better. `None` if the
-/// run does not have the figure (a single process shares with nobody).
+/// Throughput, p99 and fairness of a run, as logarithms for which larger is better. A measure is
+/// `None` if the run does not have it; for example, a single process has no fairness.
 pub type Figures = [Option<f64>; 3];
 
-/// Simulates, and keeps the figures of each run.
+/// The runner that simulates and keeps the three measures of each run.
 #[derive(Default)]
 pub struct Arena {
     by: Simulated,
@@ -89,7 +91,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// The figures of all runs so far.
+    /// Returns the measures of all runs so far.
     pub fn figures(&self) -> BTreeMap<RunKey, Figures> {
         let all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
@@ -112,14 +114,14 @@ impl Runner for Arena {
     }
 }
 
-/// Computes the three figures of a record.
+/// Computes the three measures of a run from its record.
 pub fn figures(record: &Record) -> Figures {
     let log = |x: f64| (x > 0.0 && x.is_finite()).then(|| libm::log(x));
     let own = record.metric.as_ref().and_then(|m| {
         let sign = if m.higher_is_better { 1.0 } else { -1.0 };
         log(m.value).map(|v| sign * v)
     });
-    // A replay has no metric of its own: less time for the same work counts as more throughput.
+    // A replay has no metric. Less time for the same work counts as more throughput.
     let throughput = own.or_else(|| log(record.bytes_per_sec()));
     let operation = kind_of(record).and_then(|k| record.operation(k));
     let latency = operation.map_or(&record.read.latency, |o| &o.latency);
@@ -132,7 +134,8 @@ pub fn figures(record: &Record) -> Figures {
         shares.iter().sum::<f64>(),
         shares.iter().map(|b| b * b).sum::<f64>(),
     );
-    // Jain's index: 1 is an even split; 1/n means that one process has everything.
+    // Jain's index: 1 means that all processes moved equally many bytes, 1/n that one of n
+    // processes moved all.
     let jain = (shares.len() > 1 && squares > 0.0)
         .then(|| sum * sum / (shares.len() as f64 * squares))
         .and_then(log);

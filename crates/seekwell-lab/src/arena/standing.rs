@@ -1,4 +1,4 @@
-//! Ranks each scheduler by the figures of its runs.
+//! Ranks the schedulers of an arena by the measures of their runs.
 
 use super::Figures;
 use crate::experiment::Experiment;
@@ -7,29 +7,30 @@ use crate::stats::{describe, mean, stored};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The quantity that is measured.
+/// One of the three measures by which schedulers are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
-    /// The workload's own metric.
+    /// The metric of the workload.
     Throughput,
-    /// 99th percentile of latency of the workload's main kind of operation.
+    /// 99th percentile of the latency of the workload's main kind of operation.
     P99,
-    /// Jain's index of the bytes that the processes moved.
+    /// Jain's index of the bytes that each process moved.
     Fairness,
 }
 
 impl Figure {
-    /// All figures, in the order of [`Figures`].
+    /// All three measures, in the order of [`Figures`].
     pub const ALL: [Figure; 3] = [Figure::Throughput, Figure::P99, Figure::Fairness];
 }
 
-/// Mean over the seeds with its 95 % interval, as a factor: 1.1 is 10 % better than the average.
+/// A mean over the seeds with its 95 % interval. It is a factor relative to other schedulers: 1.1
+/// is 10 % better than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mean {
-    /// The mean.
+    /// The mean factor.
     pub factor: f64,
-    /// Its interval; `None` for fewer than two seeds.
+    /// The 95 % interval of the factor; `None` for fewer than two seeds.
     pub interval95: Option<(f64, f64)>,
 }
 
@@ -45,47 +46,47 @@ impl Mean {
     }
 }
 
-/// The result of one scheduler.
+/// The means of one scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Place {
-    /// Name, as tables print it.
+    /// Name of the scheduler as printed in tables.
     pub scheduler: String,
-    /// Factors against the mean of all schedulers, over all cells, in the order of [`Figure::ALL`].
-    /// `None` if no cell has the figure.
+    /// Factor of each measure relative to the mean of all schedulers, over all cells, in the order
+    /// of [`Figure::ALL`]. `None` if no cell has the measure.
     pub means: [Option<Mean>; 3],
-    /// No other scheduler is at least as good in all figures and better in one.
+    /// True if no other scheduler is at least as good in all measures and better in one of them.
     pub front: bool,
 }
 
-/// A cell in which the scheduler is behind a rival.
+/// A cell in which the examined scheduler is behind a rival.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Behind {
-    /// The cell.
+    /// Name of the cell.
     pub cell: String,
-    /// The figure in which it is behind.
+    /// The measure in which the examined scheduler is behind.
     pub figure: Figure,
-    /// The best rival in this cell.
+    /// Name of the rival that is furthest ahead in this cell.
     pub rival: String,
-    /// Ratio of the scheduler to the rival: 0.5 is half as good.
+    /// The examined scheduler relative to the rival; 0.5 is half as good.
     pub mean: Mean,
-    /// Seeds for which both have a value.
+    /// Number of seeds for which both schedulers have a value.
     pub seeds: usize,
 }
 
 /// The result of an arena.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// All schedulers, in the order of the experiment: the examined scheduler comes first.
+    /// All schedulers, in the order of the experiment. The examined scheduler is the first.
     pub places: Vec<Place>,
-    /// Cells in which the first scheduler is significantly behind, the worst first.
+    /// Cells in which the examined scheduler is significantly behind, the largest difference first.
     pub behind: Vec<Behind>,
     /// Number of cells.
     pub cells: usize,
-    /// Number of seeds for which, in at least one cell, every scheduler has a value.
+    /// Number of seeds for which every scheduler has a throughput in at least one cell.
     pub seeds: usize,
 }
 
-/// Values of one figure: by cell and seed, then by scheduler.
+/// Values of one measure, by cell and seed, then by scheduler.
 type Of = BTreeMap<(usize, u32), BTreeMap<usize, f64>>;
 
 fn of_figure(all: &BTreeMap<RunKey, Figures>, which: usize) -> Of {
@@ -99,8 +100,9 @@ fn of_figure(all: &BTreeMap<RunKey, Figures>, which: usize) -> Of {
     out
 }
 
-/// The distance of each scheduler from the mean of all, per seed, averaged over the cells. A seed
-/// counts in a cell only if every scheduler has a value there.
+/// Returns the log ratio of each scheduler to the geometric mean of all schedulers, by scheduler
+/// and seed. The log ratios of the cells are averaged. A seed counts in a cell only if every
+/// scheduler has a value there.
 fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
     let mut by_seed: BTreeMap<u32, Vec<Vec<f64>>> = BTreeMap::new();
     for ((_, seed), values) in of.iter().filter(|v| v.1.len() == n) {
@@ -119,7 +121,7 @@ fn distances(of: &Of, n: usize) -> Vec<Vec<f64>> {
     out
 }
 
-/// Whether `one` is at least as good in all figures and better in one.
+/// Returns whether `one` is at least as good in all measures and better in one of them.
 fn beats(one: &[Option<Mean>; 3], other: &[Option<Mean>; 3]) -> bool {
     let pairs = || {
         let both = one.iter().zip(other);
@@ -162,7 +164,7 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
             }));
         }
     }
-    // A difference that may be chance is not listed.
+    // A difference that can be due to chance is not listed.
     behind.retain(|b| b.mean.interval95.is_some_and(|i| i.1 < 1.0));
     behind.sort_by(|a, b| a.mean.factor.total_cmp(&b.mean.factor));
     Standing {
@@ -173,8 +175,9 @@ pub fn standing(experiment: &Experiment, all: &BTreeMap<RunKey, Figures>) -> Sta
     }
 }
 
-/// The scheduler with the best mean in a cell, unless it is the first. Also returns the first
-/// scheduler's distance from it, by seed.
+/// Finds the rival that is furthest ahead of the examined scheduler (index 0) in a cell. Returns
+/// the index of the rival and, for each seed, the log ratio of the examined scheduler to the rival.
+/// Returns `None` if no rival is ahead on average.
 fn worst(of: &Of, cell: usize, n: usize) -> Option<(usize, Vec<f64>)> {
     let seeds: Vec<&BTreeMap<usize, f64>> = of
         .range((cell, 0)..=(cell, u32::MAX))

@@ -1,4 +1,4 @@
-//! Standings computed from made-up figures.
+//! Tests with invented measures of runs.
 
 use super::*;
 
@@ -22,7 +22,8 @@ fn key(cell: usize, block: u32, treatment: usize) -> RunKey {
     }
 }
 
-/// Three seeds of one cell with each scheduler's figures; each seed adds a little to all of them.
+/// Returns measures of each scheduler for three seeds of one cell. Each seed adds the same small
+/// number to all of them.
 fn figures(each: &[[f64; 3]]) -> BTreeMap<RunKey, Figures> {
     let mut all = BTreeMap::new();
     for block in 0..3 {
@@ -42,7 +43,7 @@ fn who_is_beaten_in_all_is_not_on_the_front() {
     let front: Vec<bool> = s.places.iter().map(|p| p.front).collect();
     assert_eq!(front, [false, true, true]);
     assert_eq!((s.cells, s.seeds), (1, 3));
-    // An offset common to all schedulers of a seed does not affect the result.
+    // An offset that all schedulers of a seed have in common does not affect the result.
     let cfq = s.places[1].means[0].expect("it has one");
     assert!((cfq.factor - 1.0).abs() < 1e-9, "{cfq:?}");
     let (low, high) = cfq.interval95.expect("three seeds");
@@ -80,7 +81,7 @@ fn what_may_be_chance_is_not_told() {
     assert_eq!(s.places[0].means[1], None);
 }
 
-/// A scheduler that ignores seek distance is behind on a disk, and the arena reports it.
+/// A scheduler that ignores seek distance is behind on a disk, and the arena reports this.
 #[test]
 fn the_runner_keeps_the_figures_of_every_run() {
     let e = of(&["noop", "deadline"], &["hdd:hitachi-7k200"]);

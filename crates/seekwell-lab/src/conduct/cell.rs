@@ -1,52 +1,53 @@
-//! The state of a running cell: the results of its runs, and whether it continues.
+//! The state of a running cell: the results of its runs, and the decision whether to run more
+//! blocks.
 //!
-//! Each look depends only on the runs of complete blocks. So the set of runs does not depend on the
-//! number of threads or on interruptions.
+//! A look at the results uses only the runs of complete blocks. So the number of threads and
+//! interruptions of the experiment do not change which runs are made.
 
 use super::measured::{DURATION, fingerprint};
 use crate::results::{CellEnd, Method, MetricInfo, Outcome, Pace, Run, StopRule, WarmUp};
 use crate::stats::{self, Better, Stopping, Until, anytime_multiplier};
 
-/// If every run repeats bit by bit over this many blocks, the cell uses no randomness.
+/// Number of blocks after which a cell uses no randomness if all its runs are bit-identical.
 pub const EXACT_BLOCKS: u32 = 3;
 
 /// The part of a run that is kept in memory.
 #[derive(Clone, Debug, PartialEq)]
 struct Slim {
-    /// Its primary value; `None` if it failed or has no such value.
+    /// The primary value; `None` if the run failed or has no such value.
     value: Option<f64>,
-    /// How long it took; a lower bound if it reached its limit.
+    /// The duration, or a lower bound if the run reached its limit.
     until: Option<Until>,
     failed: bool,
     print: u64,
 }
 
-/// State of a cell.
+/// The state of a cell.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Primary metric; it may be unknown until the first block is complete.
+    /// The primary metric. It can be unknown until the first block is complete.
     pub primary: MetricInfo,
-    /// Index of the reference among the cell's treatments.
+    /// Index of the reference in the treatments of the cell.
     reference: usize,
-    /// Indexed by treatment of the cell, then by block.
+    /// The runs, by treatment of the cell and by block.
     runs: Vec<Vec<Option<Slim>>>,
-    /// Runs and their treatments, kept until the primary metric is known.
+    /// Runs with their treatment index, kept until the primary metric is known.
     pending: Vec<(usize, Run)>,
     settled: bool,
-    /// Warm-up in seconds that the experiment asks for.
+    /// Warm-up requested by the experiment, in s.
     asked_s: Option<f64>,
-    /// Warm-up in seconds, fixed once the first block is complete.
+    /// Warm-up in s, determined when the first block is complete.
     warm_up: usize,
-    /// The last number of blocks after which a look let the cell continue.
+    /// Largest number of blocks for which a look decided to continue.
     looked: u32,
-    /// How it ended.
+    /// How the cell ended.
     pub ended: CellEnd,
 }
 
-/// The decision of a look.
+/// What to do after a look at the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Make blocks up to this one (exclusive).
+    /// Run all blocks before this one.
     Upto(u32),
     /// The cell has ended.
     Ended,
@@ -72,7 +73,7 @@ impl State {
         }
     }
 
-    /// Stores a run of the treatment with this index in the cell.
+    /// Stores a run. `treatment` is the index of its treatment in the cell.
     pub fn take(&mut self, treatment: usize, run: &Run) {
         let block = run.key.block as usize;
         let value = self.value(run);
@@ -92,7 +93,7 @@ impl State {
         }
     }
 
-    /// The run's primary value without the warm-up.
+    /// Returns the primary value of a run without the warm-up.
     fn value(&self, run: &Run) -> Option<f64> {
         let whole = run.value(&self.primary.name)?;
         match run.pace.as_ref().filter(|_| self.warm_up > 0) {
@@ -101,7 +102,7 @@ impl State {
         }
     }
 
-    /// Whether there is a run of this treatment and block.
+    /// Returns whether this treatment has a run in this block.
     pub fn has(&self, treatment: usize, block: u32) -> bool {
         let column = self.runs.get(treatment);
         column
@@ -109,14 +110,14 @@ impl State {
             .is_some_and(Option::is_some)
     }
 
-    /// Number of complete blocks, counted from the first.
+    /// Returns the number of complete blocks before the first incomplete block.
     pub fn whole(&self) -> u32 {
         let whole = |b: u32| (0..self.runs.len()).all(|t| self.has(t, b));
         (0..).find(|b| !whole(*b)).unwrap_or(0)
     }
 
-    /// Called once the first block is complete. If no primary metric was requested, the first
-    /// usable run determines it.
+    /// Determines the primary metric and the warm-up once the first block is complete. If the
+    /// experiment names no primary metric, the first usable run determines it.
     fn settle(&mut self) {
         if self.whole() == 0 {
             return;
@@ -141,7 +142,7 @@ impl State {
             "" => r.values.first().cloned(),
             name => named(r, name),
         });
-        // If all runs reached their limit, only their time is known.
+        // If all runs reached their limit, only their duration is known.
         let time = || cut.iter().find_map(|r| named(r, DURATION));
         let found = found.or_else(|| time().filter(|_| asked.is_empty()));
         if let Some(found) = found {
@@ -160,7 +161,8 @@ impl State {
         }
     }
 
-    /// Whether every run of the first `n` blocks repeats bit by bit, and all have a value.
+    /// Returns whether the first `n` blocks have bit-identical runs of each treatment, without
+    /// failures.
     fn exact(&self, n: u32) -> bool {
         self.runs.iter().all(|column| {
             let first = column.first().and_then(Option::as_ref);
@@ -169,13 +171,13 @@ impl State {
         })
     }
 
-    /// Values of a treatment in the first `n` blocks.
+    /// Returns the values of a treatment in the first `n` blocks.
     fn column(&self, treatment: usize, n: u32) -> Vec<Option<f64>> {
         let all = self.runs[treatment].iter().take(n as usize);
         all.map(|r| r.as_ref().and_then(|r| r.value)).collect()
     }
 
-    /// Log ratios to the reference in the first `n` blocks, by treatment.
+    /// Returns the log ratios to the reference in the first `n` blocks, by treatment.
     fn differences(&self, n: u32) -> Vec<Vec<f64>> {
         let reference = self.column(self.reference, n);
         let better = match self.primary.higher_is_better {
@@ -193,14 +195,15 @@ impl State {
         others.map(|t| of(t).differences).collect()
     }
 
-    /// How long the runs of the first `n` blocks took (a lower bound at the limit), by treatment.
+    /// Returns the duration of each run of the first `n` blocks, by treatment. It is a lower bound
+    /// if the run reached its limit.
     fn untils(&self, n: u32) -> Vec<Vec<Option<Until>>> {
         let until = |r: &Option<Slim>| r.as_ref().and_then(|r| r.until);
         let column = |c: &Vec<Option<Slim>>| c.iter().take(n as usize).map(until).collect();
         self.runs.iter().map(column).collect()
     }
 
-    /// Decides what follows the complete blocks.
+    /// Looks at the complete blocks and decides whether the cell ends or runs more blocks.
     pub fn look(&mut self, method: &Method) -> Next {
         let n = self.whole();
         if self.ended != CellEnd::Open {
@@ -216,7 +219,8 @@ impl State {
             _ => method.repeats_min.clamp(1, most),
         };
         Next::Upto(match n {
-            // The first block determines the metric; three blocks show whether anything is random.
+            // The first block determines the metric. Three blocks show whether the cell uses
+            // randomness.
             0 => 1,
             n if n < EXACT_BLOCKS => EXACT_BLOCKS.min(most),
             n if n < least => least,
@@ -232,7 +236,8 @@ impl State {
         if n >= 1 && self.runs.iter().all(failed) {
             return Some(CellEnd::Failing(1));
         }
-        // If a store holds blocks beyond the look that ended the cell, they change nothing.
+        // A store may contain blocks beyond the one that ended the cell. They do not change the
+        // decision.
         if n >= EXACT_BLOCKS && self.exact(EXACT_BLOCKS) {
             return Some(CellEnd::Met(EXACT_BLOCKS));
         }
@@ -251,7 +256,7 @@ impl State {
     fn met(&self, n: u32, method: &Method) -> bool {
         let all = self.differences(n);
         if all.is_empty() {
-            // With one treatment there is nothing to compare, so more blocks add no certainty.
+            // With a single treatment there is nothing to compare, so more blocks have no use.
             return true;
         }
         let slices: Vec<&[f64]> = all.iter().map(Vec::as_slice).collect();
@@ -263,7 +268,7 @@ impl State {
     }
 }
 
-/// The stopping rule of the method.
+/// Returns the stopping rule of the method.
 pub fn stopping(method: &Method) -> Stopping {
     Stopping {
         target: method.target,
@@ -273,7 +278,7 @@ pub fn stopping(method: &Method) -> Stopping {
     }
 }
 
-/// Whether the interval for repeated looks excludes 0, or lies within the margin.
+/// Returns whether an interval that allows repeated looks excludes 0, or lies within the margin.
 fn decided(differences: &[f64], method: &Method) -> bool {
     let n = differences.len();
     let Some(multiplier) = anytime_multiplier(n, method.alpha) else {

@@ -1,15 +1,15 @@
-//! Reduces a run to the few numbers that statistics need.
+//! Reduces the record of a run to the values that the statistics use.
 //!
-//! The primary metric comes first. It is the workload's own metric, if there is one. Otherwise, if
-//! the work is fixed (a replay by depth, or a closed replay), it is the time for that work.
-//! Otherwise it is the mean latency of the run's main kind of operation, or else of bios. Figures
-//! that users see take precedence; bios decide only if there is no program.
+//! The primary value is the first. If the workload has a metric, the primary value is that metric.
+//! Otherwise, if the amount of work is fixed (a replay by depth, or a closed replay), it is the
+//! duration. Otherwise it is the mean latency of the main kind of operation. The latency of bios is
+//! used only if there is no program.
 
 use crate::results::{MetricInfo, Run, Value};
 use seekwell_core::result::{Latency, Metric, Operation, Record};
 use std::sync::Arc;
 
-/// Operations needed for a p99: ten of them lie beyond it.
+/// Smallest number of operations for a p99. Ten of a thousand operations are beyond it.
 const P99_LEAST: u64 = 1_000;
 
 /// Name of the metric "time for the same work".
@@ -36,13 +36,14 @@ fn own(m: &Metric) -> Value {
     }
 }
 
-/// Whether the work is fixed, so that its duration is compared.
+/// Returns whether the amount of work is fixed, so that runs are compared by their duration.
 pub fn work_is_given(r: &Record) -> bool {
     let mode = r.params.get("mode").map_or("", String::as_str);
     mode.starts_with("depth") || mode == "closed"
 }
 
-/// The run's main kind of operation: the one its metric counts, otherwise the most frequent.
+/// Returns the main kind of operation of a run: the kind that the metric counts, or else the most
+/// frequent kind.
 pub fn kind_of(r: &Record) -> Option<&str> {
     let named = r
         .metric
@@ -53,7 +54,8 @@ pub fn kind_of(r: &Record) -> Option<&str> {
     named.or(most.map(|o| o.kind.as_str()))
 }
 
-/// Mean latency and, with enough operations, p99: "fsync mean", in milliseconds.
+/// Adds the mean latency in ms, for example "fsync mean". Adds the p99 too if there are enough
+/// operations.
 fn latencies(what: &str, l: &Latency, out: &mut Vec<Value>) {
     let n = l.count();
     if n == 0 {
@@ -72,8 +74,8 @@ fn latencies(what: &str, l: &Latency, out: &mut Vec<Value>) {
     }
 }
 
-/// All numbers of a run, the primary first, under the names that experiments use. If the workload
-/// reports a value with the same name, that value is used.
+/// Returns all values of a run, the primary value first, under the names that experiments use. If a
+/// value of the workload has the same name as a computed value, the value of the workload is used.
 pub fn values(r: &Record) -> Vec<Value> {
     let mut all: Vec<Value> = r.metric.iter().chain(&r.more_metrics).map(own).collect();
     let ios = r.read.ios + r.write.ios;
@@ -110,7 +112,7 @@ pub fn values(r: &Record) -> Vec<Value> {
     all
 }
 
-/// A hash that is equal for two runs with bit-identical measurements.
+/// Returns a hash that is equal for runs with bit-identical measurements.
 pub fn fingerprint(run: &Run) -> u64 {
     let mut h = 0xcbf2_9ce4_8422_2325_u64;
     let mut eat = |x: u64| h = (h ^ x).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);

@@ -1,16 +1,16 @@
-//! Runs an experiment: in blocks, on all cores, until the stopping rule, the budget or a signal
-//! ends it. Each finished run goes to a store; an interrupted experiment resumes from its store.
+//! Runs an experiment on all cores, until the stopping rule, the budget or a signal ends it. Each
+//! finished run is saved in a store. An interrupted experiment continues from its store.
 //!
-//! A block is one run of every treatment of a cell with one seed, in random order. Blocks of all
-//! cells are interleaved, round after round. A cell ends when its stopping rule says so. The set of
-//! runs depends only on the experiment and on the results of complete blocks. It does not depend on
-//! the clock, the number of threads or interruptions. Only a time budget can end an experiment
-//! earlier, and only after complete blocks.
+//! A block is one run of every treatment of a cell with one seed, in random order. A round contains
+//! one block of each cell; the rounds follow each other. A cell ends when its stopping rule is
+//! satisfied. Which runs are made depends only on the experiment and on the results of complete
+//! blocks, not on the clock, the number of threads or interruptions. The time budget is an
+//! exception: it can end the experiment earlier, after the blocks that have started.
 //!
-//! A failed run becomes a row with a reason. It invalidates its pair and nothing else. Memory holds
-//! one number per run; everything else goes to the store.
+//! A failed run becomes a table row with a reason. It invalidates only the comparisons within its
+//! block. Memory holds only a few numbers per run; the store holds everything else.
 //!
-//! Preparing a host between runs (dropping caches, trimming) is the runner's task.
+//! The runner prepares a host between runs, for example by dropping caches or trimming.
 
 mod cell;
 mod measured;
@@ -38,21 +38,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// A run to make.
+/// A run to be made.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its key.
+    /// Cell, block and treatment of the run.
     pub key: RunKey,
-    /// Index of its treatment in the cell.
+    /// Index of the treatment in the cell.
     pub treatment: usize,
-    /// Its random position in the block.
+    /// Random position of the run in its block.
     pub place: u32,
-    /// The specification; its repeat number is the block.
+    /// The specification of the run. Its repeat number is the block.
     pub spec: RunSpec,
 }
 
-/// A waiting run. Its specification is built when its turn comes: one copy per waiting run would
-/// use most of a long experiment's memory.
+/// A waiting run. Its specification is built only when the run starts, because a copy for each
+/// waiting run would take most of the memory of a long experiment.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     key: RunKey,
@@ -73,29 +73,31 @@ impl Due {
     }
 }
 
-/// Receives progress reports. Any thread may call it, so that no run waits for a progress bar.
+/// Receives progress reports. Any thread may call these functions, so that no run waits for a
+/// progress bar.
 pub trait Told: Sync {
-    /// This number of runs was added to the plan; a negative number removes runs.
+    /// Reports that this number of runs was added to the plan. A negative number means that runs
+    /// were removed.
     fn planned(&self, _runs: i64) {}
-    /// A run started.
+    /// Reports that a run started.
     fn began(&self, _job: &Job) {}
-    /// A run made progress.
+    /// Reports the progress of a run.
     fn progress(&self, _job: &Job, _progress: Progress) {}
-    /// A run ended and was stored.
+    /// Reports that a run ended and was stored.
     fn ended(&self, _job: &Job, _run: &Run, _record: Option<&Record>) {}
-    /// A run was stopped or never started, and is not stored. `_why` is the reason, `_record` holds
-    /// what was measured.
+    /// Reports that a run was stopped or not started, and is not stored. `_why` is the reason;
+    /// `_record` holds what was measured until then.
     fn cut(&self, _job: &Job, _why: &str, _record: Option<&Record>) {}
 }
 
 /// Ignores all reports.
 impl Told for () {}
 
-/// How an experiment is run. Nothing here changes the result of a run.
+/// How an experiment is run. These settings do not change the result of a run.
 pub struct How<'a> {
     /// Number of parallel runs; `None` means one per core.
     pub threads: Option<usize>,
-    /// Token that stops the experiment.
+    /// Stops the experiment when it is set.
     pub cancel: Cancel,
     /// Receives progress reports.
     pub told: &'a dyn Told,
@@ -111,32 +113,32 @@ impl Default for How<'_> {
     }
 }
 
-/// Outcome of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conducted {
-    /// How each cell ended.
+    /// How each cell ended, by cell.
     pub ended: Vec<CellEnd>,
-    /// The primary metric of each cell, as its first block determined it.
+    /// The primary metric of each cell, after the first block of the cell determined it.
     pub primary: Vec<MetricInfo>,
-    /// Runs made in this call.
+    /// Number of runs that were made in this call.
     pub made: u64,
-    /// Runs that the store already held.
+    /// Number of runs that the store already contained.
     pub found: u64,
-    /// Failed runs, of both kinds.
+    /// Number of failed runs, both made and found.
     pub failed: u64,
-    /// The experiment was cancelled before it finished.
+    /// True if the experiment was cancelled before it finished.
     pub cancelled: bool,
-    /// The budget ended the experiment.
+    /// True if the time budget ended the experiment.
     pub out_of_budget: bool,
 }
 
 impl Conducted {
-    /// Whether nothing is left to do.
+    /// Returns whether all cells have ended.
     pub fn finished(&self) -> bool {
         let open = |e: &CellEnd| matches!(e, CellEnd::Open | CellEnd::Cut(_));
         !self.ended.iter().any(open)
     }
-    /// Builds the experiment's results from these runs, without their warm-up.
+    /// Builds the results of the experiment from these runs. The values do not include the warm-up.
     pub fn results(&self, experiment: &Experiment, runs: Vec<Run>) -> Results {
         let cells = experiment.cells.iter().enumerate().map(|(i, plan)| {
             let mut cell = plan.cell.clone();
@@ -160,13 +162,14 @@ impl Conducted {
     }
 }
 
-/// Interval at which the budget and the cancel token are checked.
+/// How often the budget and the cancel token are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs the experiment.
+/// Runs an experiment.
 ///
 /// # Errors
-/// If the store fails. No more runs are made then; everything stored before remains.
+/// Returns an error if the store fails. No more runs are made then, and the runs stored before
+/// remain.
 pub fn conduct(
     experiment: &Experiment,
     runner: &dyn Runner,
@@ -175,10 +178,10 @@ pub fn conduct(
 ) -> Result<Conducted, StoreError> {
     let mut under_way = UnderWay::new(experiment, store.completed()?);
     let queue = Queue::default();
-    // All first jobs are queued before any thread takes one, so that the random order is kept.
+    // All first runs are queued before any thread starts one, so that the random order is kept.
     under_way.begin(&queue, how);
     let threads = how.threads.unwrap_or_else(cores).max(1);
-    // A full channel blocks the threads, so that results do not accumulate in memory.
+    // Threads wait while the channel is full, so that results do not accumulate in memory.
     let (give, take) = mpsc::sync_channel(threads);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -191,7 +194,7 @@ pub fn conduct(
                     if let Ok(m) = &mut ran {
                         m.first(experiment, &job);
                     }
-                    // The receiver is gone: the store failed.
+                    // The store failed, so no thread receives the results.
                     if give.send((job, ran)).is_err() {
                         return;
                     }
@@ -201,7 +204,8 @@ pub fn conduct(
         drop(give);
         let conducted = under_way.drive(&queue, &take, store, how);
         if conducted.is_err() {
-            // The results of active runs cannot be stored.
+            // The results of runs that are still active cannot be stored, so these runs are
+            // cancelled.
             how.cancel.set();
             queue.withdraw(false);
         }
@@ -218,7 +222,7 @@ fn cores() -> usize {
 
 type Ran = Result<Measured, NoRun>;
 
-/// Runs a job; a panic, for example in an external scheduler, fails only this run.
+/// Makes a run. If it panics, for example in an external scheduler, only this run fails.
 fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
     let mut told = |p: Progress| how.told.progress(job, p);
     let run = AssertUnwindSafe(|| runner.run(job, &how.cancel, &mut told));
@@ -228,15 +232,15 @@ fn guarded(runner: &dyn Runner, job: &Job, how: &How<'_>) -> Ran {
     })
 }
 
-/// A running experiment.
+/// The state of a running experiment.
 struct UnderWay<'a> {
     experiment: &'a Experiment,
     cells: Vec<State>,
-    /// Number of blocks handed out, by cell.
+    /// Number of blocks that were queued, by cell.
     issued: Vec<u32>,
-    /// Number of runs handed out that have not returned.
+    /// Number of queued runs that have not ended.
     out: usize,
-    /// Metrics of the runs, stored once each.
+    /// The metrics of the runs. Each metric is stored only once.
     metrics: Interned,
     tally: Conducted,
 }
@@ -264,7 +268,7 @@ impl<'a> UnderWay<'a> {
         };
         found.sort_by_key(|r| r.key);
         for run in &found {
-            // The code that opens a store has already rejected stores of other experiments.
+            // Stores of other experiments were already rejected when the store was opened.
             if let Some(place) = of.place(&run.key) {
                 of.tally.found += 1;
                 of.count(run);
@@ -274,7 +278,7 @@ impl<'a> UnderWay<'a> {
         of
     }
 
-    /// Index of a run's treatment in its cell.
+    /// Returns the index of a run's treatment in its cell.
     fn place(&self, key: &RunKey) -> Option<usize> {
         let plan = self.experiment.cells.get(key.cell)?;
         plan.cell
@@ -317,7 +321,8 @@ impl<'a> UnderWay<'a> {
             match came {
                 Ok((job, ran)) => self.came(job, ran, queue, store, how)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                // All threads have ended while runs are outstanding: one panicked outside a run.
+                // All threads have ended although some runs have not. So a thread panicked outside
+                // a run.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -365,7 +370,7 @@ impl<'a> UnderWay<'a> {
         self.count(&run);
         let cell = job.key.cell;
         self.cells[cell].take(job.treatment, &run);
-        // Look once all runs of the cell that were handed out have returned.
+        // Look at the cell when all its queued runs have ended.
         if self.cells[cell].whole() >= self.issued[cell]
             && !self.tally.cancelled
             && !self.tally.out_of_budget
@@ -375,8 +380,8 @@ impl<'a> UnderWay<'a> {
         Ok(())
     }
 
-    /// Looks at a cell and hands out its next blocks, in random order. For blocks that were started
-    /// before an interruption, only the missing runs are handed out.
+    /// Looks at a cell and queues its next blocks, in random order. If a block was started before
+    /// an interruption, only its missing runs are queued.
     fn issue(&mut self, cell: usize, queue: &Queue, how: &How<'_>) {
         let method = &self.experiment.about.method;
         let plan = &self.experiment.cells[cell];
@@ -384,7 +389,8 @@ impl<'a> UnderWay<'a> {
         loop {
             let upto = match (method.order, state.look(method)) {
                 (_, Next::Ended) => return,
-                // Without blocks there are no intermediate looks.
+                // Sequential order has no complete blocks before the end, so there are no
+                // intermediate looks.
                 (Order::Sequential, Next::Upto(_)) => sequential_runs(method),
                 (Order::Interleaved, Next::Upto(n)) => n,
             };
@@ -426,8 +432,8 @@ impl<'a> UnderWay<'a> {
                 how.told.planned(added as i64);
                 return;
             }
-            // All of these runs were already stored: continue with the next look. If the look
-            // requested no new blocks, all sequential runs are done.
+            // All of these runs were already stored, so look at the cell again. If this look
+            // requested no new blocks, all sequential runs are finished.
             if none {
                 state.ended = CellEnd::Most(state.whole());
                 return;
@@ -447,7 +453,8 @@ impl<'a> UnderWay<'a> {
     }
 }
 
-/// Number of runs per treatment in sequential order. No look is possible before all runs are done.
+/// Returns the number of runs per treatment in sequential order, in which the results are looked at
+/// only when all runs are finished.
 fn sequential_runs(method: &Method) -> u32 {
     match method.stop {
         StopRule::Fixed => method.repeats_max,
@@ -455,7 +462,7 @@ fn sequential_runs(method: &Method) -> u32 {
     }
 }
 
-/// The row of a run without a result.
+/// Builds the entry of a run that failed.
 fn failed(job: &Job, why: String) -> Run {
     Run {
         key: job.key,

@@ -1,11 +1,11 @@
-//! The order of runs is random. A balanced order violates the assumptions of the paired t test, and
-//! a fixed order turns drift into false claims.
+//! The random order of the runs. A balanced order would violate the assumptions of the paired t
+//! test. A fixed order would turn a drift of the machine into wrong claims.
 
 use rand::RngCore;
 use seekwell_core::rng::stream;
 
-/// A uniform permutation of `0..n` (Fisher-Yates). It has its own random stream, so that crate
-/// versions and other draws cannot change it.
+/// Returns a uniformly random permutation of `0..n` (Fisher-Yates). It uses its own random stream,
+/// so that other random draws cannot change it.
 fn permutation(n: usize, seed: u64, name: &str) -> Vec<usize> {
     let mut rng = stream(seed, name);
     let mut order: Vec<usize> = (0..n).collect();
@@ -15,7 +15,7 @@ fn permutation(n: usize, seed: u64, name: &str) -> Vec<usize> {
     order
 }
 
-/// A uniform random number below `n`; draws that would bias the result are rejected.
+/// Returns a uniformly random number below `n`. Draws that would bias the result are rejected.
 fn below(n: u64, mut draw: impl FnMut() -> u64) -> u64 {
     let fair = u64::MAX - u64::MAX % n;
     loop {
@@ -26,12 +26,13 @@ fn below(n: u64, mut draw: impl FnMut() -> u64) -> u64 {
     }
 }
 
-/// Order of the `k` treatments of a cell in one block, as indices into the cell's treatments.
+/// Returns the order of the `k` treatments of a cell in one block, as indices into the treatments
+/// of the cell.
 pub(super) fn in_block(seed: u64, cell: &str, block: u32, k: usize) -> Vec<usize> {
     permutation(k, seed, &format!("order/{cell}/{block}"))
 }
 
-/// The rank of each cell in a round.
+/// Returns the position of each cell in a round.
 pub(super) fn of_cells(seed: u64, round: u32, cells: usize) -> Vec<usize> {
     let order = permutation(cells, seed, &format!("round/{round}"));
     let mut rank = vec![0; cells];
@@ -54,7 +55,7 @@ mod tests {
                 .or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 6);
-        // For a count of 1,000 three standard errors are 87.
+        // For an expected count of 1,000, three standard errors are 87.
         assert!(
             seen.values().all(|n: &i32| (n - 1_000).abs() < 90),
             "{seen:?}"

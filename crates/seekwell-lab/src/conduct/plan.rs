@@ -1,5 +1,5 @@
-//! Estimates an experiment before it runs: cells, runs, time, and the smallest effect that it can
-//! detect.
+//! Estimates an experiment before it runs: the number of cells and runs, the time, and the smallest
+//! effect that the experiment can detect.
 
 use super::{Job, NoRun, Runner};
 use crate::experiment::{Experiment, Primary};
@@ -10,35 +10,35 @@ use seekwell_core::NSEC_PER_SEC;
 use seekwell_sim::world::bound::usual;
 use std::time::{Duration, Instant};
 
-/// Facts known before the first run.
+/// What is known about an experiment before the first run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Number of cells.
     pub cells: usize,
-    /// Runs in one block of every cell together.
+    /// Number of runs in one block of all cells together.
     pub runs_a_block: usize,
-    /// Fewest blocks per cell, unless the cell has no randomness.
+    /// Smallest number of blocks per cell. A cell without randomness can end earlier.
     pub blocks_min: u32,
-    /// Most blocks per cell.
+    /// Largest number of blocks per cell.
     pub blocks_max: u32,
-    /// Number of primary comparisons, which the correction covers.
+    /// Number of primary comparisons. The correction covers all of them.
     pub comparisons: usize,
-    /// Smallest relative effect detected with a power of 80 % after the most blocks, by device.
-    /// Assumes that runs scatter as in published results of the same device class.
+    /// Smallest relative effect that `blocks_max` blocks detect with a power of 80 %, by device.
+    /// The assumed spread of the runs is that of published results of the same device class.
     pub visible: Vec<(String, f64)>,
-    /// The warm-up to leave out of timed runs.
+    /// The warm-up that the values of timed runs leave out.
     pub warm_up: PlannedWarmUp,
 }
 
-/// The warm-up to leave out, as far as it is known before the first run.
+/// The warm-up of timed runs, as far as it is known before the first run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedWarmUp {
-    /// Seconds; `None` means that the first block of each cell determines it.
+    /// Length in s; `None` means that the first block of each cell determines it.
     pub seconds: Option<f64>,
-    /// Workloads with a warm-up.
+    /// Workloads whose values leave out a warm-up.
     pub timed: Vec<String>,
-    /// Workloads that run for a fixed time, but whose metric has no values per second (a
-    /// percentile).
+    /// Workloads that run for a fixed time but leave out no warm-up, because their metric (for
+    /// example a percentile) has no value per second.
     pub whole: Vec<String>,
 }
 
@@ -65,7 +65,8 @@ fn warm_up(experiment: &Experiment) -> PlannedWarmUp {
     planned
 }
 
-/// Relative standard deviation of a run by device class: medians of published I/O results.
+/// Returns the usual relative standard deviation between runs on a device class. The numbers are
+/// medians of published I/O results.
 fn usual_cv(device: &str) -> f64 {
     match device.split(':').next().unwrap_or_default() {
         "ssd" | "nvme" => 0.0135,
@@ -75,7 +76,7 @@ fn usual_cv(device: &str) -> f64 {
     }
 }
 
-/// Fewest and most blocks of a cell.
+/// Returns the smallest and the largest number of blocks of a cell.
 fn blocks(method: &Method) -> (u32, u32) {
     let most = method.repeats_max.max(1);
     let least = method.repeats_min.min(most);
@@ -86,7 +87,7 @@ fn blocks(method: &Method) -> (u32, u32) {
     }
 }
 
-/// Builds the plan.
+/// Estimates an experiment.
 pub fn plan(experiment: &Experiment) -> Plan {
     let method = &experiment.about.method;
     let (blocks_min, blocks_max) = blocks(method);
@@ -114,21 +115,22 @@ pub fn plan(experiment: &Experiment) -> Plan {
     }
 }
 
-/// Largest number of cells that are tried.
+/// Largest number of cells for which a trial is made.
 const TRIED: usize = 6;
 /// Duration of each trial.
 const TRIAL: Duration = Duration::from_millis(800);
 
-/// Estimated time for a block of all cells on one core, from short trials.
+/// Estimated time for one block of all cells on one core, from short trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trial {
-    /// Seconds, extrapolated from the progress of the runs; `None` if no run reports progress.
+    /// Time in s, extrapolated from the progress of the trials; `None` if no trial reports
+    /// progress.
     pub about_s: Option<f64>,
-    /// Seconds if every run continues to its limit, as a starved run does; `None` if not known.
+    /// Time in s if every run continues to its limit, as in starvation; `None` if not known.
     pub most_s: Option<f64>,
 }
 
-/// Limit of a run in simulated time, in ns.
+/// Returns the limit of a run in simulated time, in ns.
 fn limit_ns(spec: &RunSpec) -> Option<f64> {
     if let Some(s) = spec.limit_s {
         return Some(s as f64 * NSEC_PER_SEC as f64);
@@ -164,7 +166,7 @@ pub fn trial(experiment: &Experiment, runner: &dyn Runner) -> Trial {
             }
         });
         let took = began.elapsed().as_secs_f64();
-        // Simulated time that the run has reached.
+        // The simulated time that the trial reached, in ns.
         let simulated_ns = match &ran {
             Ok(m) => m.duration_ns,
             Err(NoRun::Cut(_, Some(record))) => record.duration_ns,

@@ -1,16 +1,16 @@
-//! Runs that wait for a thread, in order.
+//! The queue of runs that wait for a thread.
 
 use super::Due;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Position in the order of all runs.
+/// Position of a run in the order of all runs.
 pub(super) type Turn = (usize, usize, usize, usize);
 
 #[derive(Default)]
 struct Waiting {
     jobs: BTreeMap<Turn, Due>,
-    /// (Cell, block) pairs of which at least one run has started.
+    /// Cells and blocks of which at least one run has started.
     begun: BTreeSet<(usize, u32)>,
     closed: bool,
 }
@@ -23,7 +23,8 @@ pub(super) struct Queue {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // The data is consistent after every statement, so a poisoned lock is safe to use.
+        // The data is consistent after every statement, so it can be used even if a thread panicked
+        // while holding the lock.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
     pub fn add(&self, jobs: impl IntoIterator<Item = (Turn, Due)>) -> usize {
@@ -35,7 +36,7 @@ impl Queue {
         self.more.notify_all();
         added
     }
-    /// Waits for the next run; `None` if there will be no more.
+    /// Waits for the next run and returns it. Returns `None` when the queue is empty and closed.
     pub fn take(&self) -> Option<Due> {
         let mut w = self.lock();
         loop {
@@ -49,8 +50,8 @@ impl Queue {
             w = self.more.wait(w).unwrap_or_else(PoisonError::into_inner);
         }
     }
-    /// Removes the runs that have not started, and returns them. With `blocks`, removes only blocks
-    /// without any started run.
+    /// Removes the runs that have not started, and returns them. If `blocks` is set, the runs of
+    /// blocks with a started run remain.
     pub fn withdraw(&self, blocks: bool) -> Vec<Due> {
         let mut w = self.lock();
         let all = std::mem::take(&mut w.jobs);
@@ -60,7 +61,7 @@ impl Queue {
         w.jobs = keep;
         gone.into_values().collect()
     }
-    /// Marks that no more runs will be added.
+    /// Closes the queue: no more runs will be added.
     pub fn close(&self) {
         self.lock().closed = true;
         self.more.notify_all();

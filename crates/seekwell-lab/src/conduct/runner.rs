@@ -1,4 +1,4 @@
-//! The interface for making runs. The simulator, hosts and tests implement it.
+//! The interface for making runs. The simulator, real hosts and tests implement it.
 
 use super::{Job, values};
 use crate::experiment::Experiment;
@@ -6,12 +6,12 @@ use crate::results::{Outcome, Pace, Run, Value, throttled_usec};
 use seekwell::{Cancel, Error, Hooks, Progress, Record, RunSpec};
 use seekwell_core::result::Starved;
 
-/// Makes runs; several threads may call it at once.
+/// Makes runs. Several threads may call it at the same time.
 pub trait Runner: Sync {
     /// Makes one run. If the token is set, the run ends soon with [`NoRun::Cut`].
     ///
     /// # Errors
-    /// The reason why there is no result.
+    /// Returns the reason if there is no result.
     fn run(
         &self,
         job: &Job,
@@ -23,39 +23,38 @@ pub trait Runner: Sync {
 /// Why a run has no result.
 #[derive(Clone, Debug)]
 pub enum NoRun {
-    /// It failed; the reason becomes a row.
+    /// The run failed for this reason, which the results contain.
     Failed(String),
-    /// It was stopped or not started, and will be made again. Holds the reason and what was
-    /// measured.
+    /// The run was stopped or not started, and will be made again. Holds the reason and what was
+    /// measured until then.
     Cut(String, Option<Box<Record>>),
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Its values, the primary first.
+    /// The values of the run, the primary value first.
     pub values: Vec<Value>,
     /// Duration in ns.
     pub duration_ns: u64,
-    /// The reason why it ended early, if it still counts.
+    /// Why the run ended early, if its values still count.
     pub early: Option<String>,
-    /// It reached its limit; its values are those of an unfinished run.
+    /// True if the run reached its limit. Its values are then those of unfinished work.
     pub censored: bool,
     /// Kinds of tasks with at least one starved task.
     pub starved: Vec<Starved>,
-    /// Start time in ns since 1970; `None` in simulation.
+    /// Start time in ns since 1970; `None` in a simulation.
     pub began_unix_ns: Option<u64>,
-    /// Share of processor time that other work took, 0 to 1. `None` if not known or irrelevant
-    /// (simulation).
+    /// Fraction of CPU time that other work took, 0 to 1; `None` if not known, or in a simulation.
     pub others: Option<f64>,
-    /// The primary value per second, for a timed run.
+    /// The primary value of each second of a timed run.
     pub pace: Option<Pace>,
-    /// The complete record.
+    /// The complete record of the run.
     pub record: Option<Box<Record>>,
 }
 
 impl Measured {
-    /// Builds the result from a record.
+    /// Builds the result of a run from its record.
     pub fn of(record: Record) -> Self {
         Measured {
             values: values(&record),
@@ -70,7 +69,7 @@ impl Measured {
         }
     }
 
-    /// Moves the deciding values to the front, if the run has them.
+    /// Moves the values of the deciding metrics to the front, the primary value first.
     pub(super) fn first(&mut self, experiment: &Experiment, job: &Job) {
         let Some(record) = &self.record else { return };
         let deciding = &experiment.cells[job.key.cell].deciding;
@@ -114,18 +113,18 @@ impl Measured {
     }
 }
 
-/// The simulator.
+/// The runner that simulates.
 #[derive(Default)]
 pub struct Simulated {
     traces: seekwell::Traces,
 }
 
 impl Simulated {
-    /// Adds to an error which scheduler, device and workload it belongs to.
+    /// Formats an error with the scheduler, device and workload of the run.
     fn of(spec: &RunSpec, e: &Error) -> String {
         let who = spec.scheduler_label();
         match e {
-            // This error names the file itself.
+            // This error already names the trace file.
             Error::Trace(_) => e.to_string(),
             _ => format!(
                 "{} under {who} on {}: {e}",
@@ -153,10 +152,10 @@ impl Runner for Simulated {
     }
 }
 
-/// Converts a record into a result; a record cut short by cancellation is not a result.
+/// Converts a record into a result. The record of a cancelled run is not a result.
 ///
 /// # Errors
-/// The run was cancelled.
+/// Returns [`NoRun::Cut`] if the run was cancelled.
 pub fn ended(record: Record, cancel: &Cancel) -> Result<Measured, NoRun> {
     match &record.early {
         Some(early) if cancel.is_set() => {

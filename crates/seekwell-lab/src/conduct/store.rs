@@ -3,27 +3,27 @@
 use crate::results::{Ended, Run};
 use thiserror::Error;
 
-/// A run could not be kept.
+/// The error of a store that cannot read or keep a run.
 #[derive(Error, Clone, Debug, PartialEq, Eq)]
 #[error("{0}")]
 pub struct StoreError(pub String);
 
-/// Stores runs. An accepted run survives a kill of the process; otherwise `add` returns an error.
+/// Stores runs. If `add` succeeds, the run is kept even if the process is killed afterwards.
 pub trait Store {
-    /// Runs that are already stored, in any order; they are not made again.
+    /// Returns the runs that are already stored, in any order. They are not made again.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// Returns an error if the runs cannot be read.
     fn completed(&mut self) -> Result<Vec<Run>, StoreError>;
 
     /// Stores a run that ended or failed.
     ///
     /// # Errors
-    /// If the run cannot be stored; no more runs are made then.
+    /// Returns an error if the run cannot be stored. No more runs are made then.
     fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError>;
 }
 
-/// Keeps runs in memory, for results that are printed and not saved.
+/// Keeps runs in memory only, for results that are printed and not saved.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// The stored runs, in the order in which they ended.

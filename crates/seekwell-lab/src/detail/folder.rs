@@ -1,18 +1,19 @@
-//! Builds details from a complete results folder.
+//! Builds the details from a complete results folder.
 
 use super::Detail;
 use super::gather::{Gather, Told};
 use crate::results::{self, Layer, Results, StoreError};
 use std::path::Path;
 
-/// The details of each cell of a complete folder; empty for an unfinished folder and for imports.
+/// Returns the details of each cell of a complete results folder. Returns an empty list for an
+/// unfinished or imported folder.
 ///
 /// # Errors
-/// A file is missing, damaged, or belongs to other results.
+/// Returns an error if a file is missing, damaged, or belongs to other results.
 pub fn of_folder(dir: &Path, results: &Results) -> Result<Vec<Detail>, StoreError> {
     let mut gather = Gather::default();
     let key = |run: usize| results.runs.get(run).map(|r| r.key);
-    // Only the rows of the block layer hold bytes.
+    // Only the table rows of the block layer contain bytes.
     let mut bytes = vec![0u64; results.runs.len()];
     results::operations(dir, |run, o| {
         if let (Layer::Block, Some(sum)) = (o.layer, bytes.get_mut(run)) {
@@ -30,7 +31,8 @@ pub fn of_folder(dir: &Path, results: &Results) -> Result<Vec<Detail>, StoreErro
     })?;
     results::series(dir, |run, layer, kind, row| {
         if let Some(key) = key(run) {
-            // In the block layer the last number counts writes instead of squares.
+            // In the rows of the block layer, the last number is the number of writes, not the sum
+            // of squares.
             let mut row = row;
             if layer == Layer::Block {
                 row.5 = 0;

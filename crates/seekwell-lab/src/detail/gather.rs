@@ -1,4 +1,4 @@
-//! Collects runs, from records or row by row from a folder.
+//! Collects the details of runs, either from records or from the table rows of a folder.
 
 use super::seconds::Course;
 use super::{Detail, Facts, Mark, MarkKind, Side, Traded};
@@ -8,12 +8,13 @@ use seekwell_core::result::{MarkAt, Metric, ProcessShare, Record};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Number of processes listed separately; the bytes of the others are added up.
+/// Number of processes that are listed separately. The bytes of the other processes are added
+/// together.
 const PROCESSES: usize = 40;
-/// Largest number of marks kept per run.
+/// Largest number of marks that are kept per run.
 const MARKS: usize = 4_000;
 
-/// The fields of a record that are needed here; a folder keeps them, too.
+/// The fields of a record that this module reads. A results folder stores them too.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Told {
@@ -32,35 +33,35 @@ pub(super) struct Told {
     marks: Vec<MarkAt>,
 }
 
-/// A kind of operations: the layer that counted them, and its name.
+/// A kind of operation: the layer in which it is counted, and its name.
 type Kind = (Layer, String);
 
-/// Data of one treatment of a cell.
+/// The collected data of one treatment in a cell.
 #[derive(Debug, Default)]
 struct Pile {
     runs: u32,
     operations: BTreeMap<Kind, (u64, BTreeMap<u64, u64>)>,
-    /// 99th percentile of each kind, by run.
+    /// 99th percentile of the latency of each run, by kind of operation.
     p99: BTreeMap<Kind, Vec<f64>>,
     courses: BTreeMap<Kind, Course>,
     under_way: Option<(RunKey, Kind)>,
     marks: Vec<Mark>,
     shares: BTreeMap<String, u64>,
     sums: Facts,
-    /// Bytes per second, by run.
+    /// Throughput of each run, in bytes per second.
     rates: Vec<f64>,
 }
 
-/// Collects the runs of an experiment, in the order of their keys.
+/// Collects the runs of an experiment. The runs must be added in the order of their keys.
 #[derive(Debug, Default)]
 pub struct Gather {
     piles: BTreeMap<(usize, usize), Pile>,
-    /// The kind of operation that a cell's metric counts.
+    /// The kind of operation that the metric counts, by cell.
     named: BTreeMap<usize, String>,
 }
 
 impl Gather {
-    /// Adds a run's complete record.
+    /// Adds a run with its complete record.
     pub fn record(&mut self, key: RunKey, r: &Record) {
         let told = Told {
             metric: r.metric.clone(),
@@ -105,7 +106,8 @@ impl Gather {
         self.piles.entry((key.cell, key.treatment)).or_default()
     }
 
-    /// Adds the fields of a run's record. `bytes` is the amount that the block layer moved.
+    /// Adds a run with some fields of its record. `bytes` is the number of bytes that the block
+    /// layer transferred.
     pub(super) fn told(&mut self, key: RunKey, duration_ns: u64, told: &Told, bytes: u64) {
         if let Some(m) = &told.metric
             && let Some(kind) = m.operation.split(", ").next().filter(|k| !k.is_empty())
@@ -175,7 +177,7 @@ impl Gather {
         }
     }
 
-    /// Adds one second of a run. Call it run by run, and kind by kind within a run.
+    /// Adds one second of a run. All seconds of a run and kind must be added one after another.
     pub(super) fn second(&mut self, key: RunKey, layer: Layer, kind: &str, row: &SeriesRow) {
         let pile = self.pile(key);
         let now = (key, (layer, kind.to_owned()));
@@ -192,7 +194,7 @@ impl Gather {
         pile.courses.entry(now.1).or_default().add(row);
     }
 
-    /// Returns the details, by cell of the results.
+    /// Returns the details of each cell of the results.
     pub fn done(self, results: &Results) -> Vec<Detail> {
         let mut out: Vec<Detail> = results.cells.iter().map(|_| Detail::default()).collect();
         let mut kinds: BTreeMap<usize, Option<Kind>> = BTreeMap::new();
@@ -212,7 +214,7 @@ impl Gather {
         out
     }
 
-    /// The kind of operations that a cell's latencies and seconds show.
+    /// Returns the kind of operation whose latencies and seconds a cell shows.
     fn kind(&self, cell: usize) -> Option<Kind> {
         let mut counts: BTreeMap<&Kind, u64> = BTreeMap::new();
         for (_, pile) in self.piles.iter().filter(|p| p.0.0 == cell) {
@@ -244,7 +246,7 @@ impl Pile {
         }
         let latency = kind.and_then(|k| self.operations.remove(k));
         let latency: Buckets = latency.map_or(Vec::new(), |l| l.1.into_iter().collect());
-        // The block layer keeps one series for all directions.
+        // The block layer has one common series for reads and writes.
         let of = |k: &Kind| match k.0 {
             Layer::Block => (Layer::Block, "all".to_owned()),
             Layer::Workload => k.clone(),
@@ -276,7 +278,8 @@ impl Pile {
     }
 }
 
-/// p50, p99, p99.9 and p99.99; each is `None` unless ten operations lie beyond it.
+/// Returns p50, p99, p99.9 and p99.99. A percentile is `None` if fewer than ten operations are
+/// beyond it.
 fn percentiles(buckets: &[(u64, u64)]) -> [Option<u64>; 4] {
     let all: u64 = buckets.iter().map(|b| b.1).sum();
     [(1, 2), (99, 100), (999, 1_000), (9_999, 10_000)].map(|(part, of): (u64, u64)| {
@@ -321,7 +324,7 @@ fn shares(of: BTreeMap<String, u64>, runs: u32) -> Vec<(String, u64)> {
     all
 }
 
-/// Joins the begin and end marks.
+/// Joins each begin mark with its end mark.
 fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
     let ms = |ns: u64| ns / 1_000_000;
     let mut out: Vec<Mark> = Vec::new();
@@ -354,7 +357,7 @@ fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
             to_ms: ms(at),
         });
     }
-    // A mark without an end lasts to the end of the run.
+    // A mark without an end lasts until the end of the run.
     out.extend(open.into_iter().map(|((what, _), from)| Mark {
         what,
         from_ms: ms(from),
@@ -363,7 +366,8 @@ fn marks(all: &[MarkAt], duration_ns: u64) -> Vec<Mark> {
     joined(out)
 }
 
-/// Merges overlapping intervals of a kind, since many tasks can be throttled at once.
+/// Merges overlapping intervals of the same kind, because many tasks can be throttled at the same
+/// time.
 fn joined(mut all: Vec<Mark>) -> Vec<Mark> {
     all.sort_by_key(|m| (m.what, m.from_ms, m.to_ms));
     let mut out: Vec<Mark> = Vec::new();

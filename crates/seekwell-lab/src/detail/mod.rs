@@ -1,9 +1,9 @@
-//! Details of a cell: how long operations took, the course over time, trade-offs, shares per
-//! process, and facts about the disk.
+//! The details of a cell for a report: latencies of operations, their course over time, throughput
+//! against latency, bytes per process, and facts about the disk.
 //!
-//! All runs of a treatment are merged. Latencies form one histogram; seconds become mean, lowest
-//! and highest over the runs, so that no spike is lost. The series of single runs are only in the
-//! folder's own files.
+//! All runs of a treatment are merged. Their latencies form one histogram. Each second has the
+//! mean, the lowest and the highest value over the runs, so that no spike is lost. The series of a
+//! single run are only in the files of the results folder.
 
 mod folder;
 mod gather;
@@ -17,62 +17,63 @@ pub use seconds::Second;
 
 use crate::results::Buckets;
 
-/// Details of a cell.
+/// The details of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// The kind of operations that latencies and seconds show: the one that the metric counts,
-    /// otherwise the most frequent. "read", "write" or "I/O" if the workload names none.
+    /// The kind of operation whose latencies and seconds are shown. It is the kind that the metric
+    /// counts, or else the most frequent kind. It is "read", "write" or "I/O" if the workload names
+    /// no kind.
     pub operation: String,
-    /// The cell's treatments that have data.
+    /// The treatments of the cell that have data.
     pub sides: Vec<Side>,
 }
 
-/// Details of one treatment.
+/// The details of one treatment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// Treatment index in the results.
+    /// Index of the treatment in the results.
     pub treatment: usize,
     /// Number of runs.
     pub runs: u32,
-    /// Latencies of all runs.
+    /// Histogram of the latencies of all runs.
     pub latency: Buckets,
-    /// Seconds since the start of the runs, ascending, without gaps; empty if too short for a
-    /// series.
+    /// The seconds since the start of the runs, in ascending order and without gaps. Empty if the
+    /// runs are too short for a series.
     pub seconds: Vec<Second>,
-    /// Events of the first run with their times.
+    /// The marked events of the first run.
     pub marks: Vec<Mark>,
-    /// Bytes per process, by name, as the mean over the runs; the largest first.
+    /// Name of each process and its bytes (mean over the runs), the largest first.
     pub shares: Vec<(String, u64)>,
-    /// Facts about the disk, as means over the runs.
+    /// Facts about the disk (means over the runs).
     pub facts: Option<Facts>,
-    /// Bytes per second and the 99th percentile of the operations, over the runs.
+    /// Throughput and 99th percentile of latency (means over the runs).
     pub traded: Option<Traded>,
 }
 
-/// An event that lasted for some of the run's time.
+/// An event that lasted for a part of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Its kind.
+    /// Kind of the event.
     pub what: MarkKind,
-    /// Start, in ms since the run began.
+    /// Start, in ms since the start of the run.
     pub from_ms: u64,
-    /// End, in ms; equal to the start for an instant.
+    /// End, in ms since the start of the run. Equal to the start if the event has no length.
     pub to_ms: u64,
 }
 
-/// Kinds of marked events.
+/// A kind of marked event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
     /// A checkpoint of a database.
     Checkpoint,
-    /// A flush that the workload marks.
+    /// A flush that the workload marked.
     Flush,
-    /// Writers were throttled.
+    /// A time in which writers were throttled.
     Throttled,
 }
 
 impl MarkKind {
-    /// Name of the kind in one word.
+    /// Returns the name of the kind, a single word.
     pub const fn name(self) -> &'static str {
         match self {
             MarkKind::Checkpoint => "checkpoint",
@@ -82,36 +83,37 @@ impl MarkKind {
     }
 }
 
-/// Facts about the disk, as means over the runs.
+/// Facts about the disk (means over the runs).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Requests to the device.
+    /// Number of requests to the device.
     pub requests: f64,
-    /// Bios merged into requests, plus merges of two requests.
+    /// Number of bios merged into requests, plus the number of merges of two requests.
     pub merges: f64,
     /// Mean distance from one request to the next, in bytes.
     pub seek_bytes: f64,
-    /// Fraction of time that the device was busy.
+    /// Fraction of the time in which the device was busy.
     pub busy: f64,
     /// Mean number of requests in the device.
     pub depth: f64,
-    /// Mean number of bios that were submitted but not completed.
+    /// Mean number of bios that were submitted but not yet completed.
     pub outstanding: f64,
-    /// Operation latency in ns: p50, p99, p99.9 and p99.99; `None` if there are too few operations.
+    /// Latency of the operations in ns: p50, p99, p99.9 and p99.99. A percentile is `None` if there
+    /// are too few operations.
     pub percentiles_ns: [Option<u64>; 4],
 }
 
-/// Two figures that often trade off against each other.
+/// Throughput and latency, between which schedulers often make a trade-off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traded {
-    /// Bytes per second, mean over the runs.
+    /// Mean throughput of the runs, in bytes per second.
     pub bytes_per_s: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of `bytes_per_s`.
     pub bytes_95: Option<(f64, f64)>,
-    /// 99th percentile of latency in ns, mean over the runs.
+    /// Mean over the runs of the 99th percentile of latency, in ns.
     pub p99_ns: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of `p99_ns`.
     pub p99_95: Option<(f64, f64)>,
 }

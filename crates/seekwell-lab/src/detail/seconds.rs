@@ -1,36 +1,37 @@
-//! Merges the seconds of several runs.
+//! Merges the values per second of several runs.
 
 use crate::results::SeriesRow;
 
-/// One second, merged over the runs that reached it.
+/// One second since the start of the run, merged over all runs that lasted as long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// Runs that reached this second.
+    /// Number of runs that lasted as long.
     pub runs: u32,
-    /// Operations of all runs that ended in this second.
+    /// Number of operations that ended in this second, over all runs.
     pub ops: u64,
-    /// Fewest operations in a run.
+    /// Smallest number of operations in one run.
     pub low: u64,
-    /// Most operations in a run.
+    /// Largest number of operations in one run.
     pub high: u64,
-    /// Sum of the operations' latencies, in ns.
+    /// Sum of the latencies of the operations, in ns.
     pub latency_sum_ns: u64,
-    /// Longest latency, in ns.
+    /// Largest latency, in ns.
     pub latency_max_ns: u64,
-    /// Sum of the squared latencies, in square microseconds; 0 if it was not kept.
+    /// Sum of the squared latencies, in square microseconds; 0 if not known.
     pub square_us2: u64,
 }
 
 impl Second {
-    /// Mean number of operations per run, in thousandths.
+    /// Returns the mean number of operations per run, in thousandths.
     pub fn mean_milli(&self) -> u64 {
         self.ops.saturating_mul(1000) / u64::from(self.runs.max(1))
     }
-    /// Mean latency in ns; 0 if no operation ended.
+    /// Returns the mean latency in ns; 0 if no operation ended.
     pub fn latency_ns(&self) -> u64 {
         self.latency_sum_ns / self.ops.max(1)
     }
-    /// Standard deviation of the latencies in ns; 0 for fewer than two.
+    /// Returns the standard deviation of the latencies in ns; 0 if not known, or for fewer than two
+    /// operations.
     pub fn deviation_ns(&self) -> u64 {
         if self.ops < 2 || self.square_us2 == 0 {
             return 0;
@@ -40,7 +41,8 @@ impl Second {
         let variance = (self.square_us2 as f64 - n * mean_us * mean_us) / (n - 1.0);
         (libm::sqrt(variance.max(0.0)) * 1e3) as u64
     }
-    /// Merges with the next second into a coarser step; the lowest and highest values are kept.
+    /// Merges this second with the next to get a coarser time step. The lowest and the highest
+    /// value are kept.
     #[must_use]
     pub fn with(self, other: &Second) -> Self {
         Second {
@@ -55,15 +57,16 @@ impl Second {
     }
 }
 
-/// Merges runs, one after the other.
+/// Merges the seconds of several runs, one run after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Course {
     seconds: Vec<Second>,
-    /// The current run: operations by second.
+    /// Number of operations in each second of the current run.
     own: Vec<u64>,
 }
 
-/// Largest number of seconds kept per run: one day. So a pause of years needs no memory.
+/// Largest number of seconds that are kept per run: one day. It limits the memory for a trace with
+/// a very long pause.
 const LONGEST_S: u64 = 86_400;
 
 impl Course {
@@ -87,7 +90,7 @@ impl Course {
         s.latency_max_ns = s.latency_max_ns.max(max);
         s.square_us2 = s.square_us2.saturating_add(square);
     }
-    /// Ends the current run. All its seconds count, including those without any operation.
+    /// Ends the current run. All its seconds count, also those in which no operation ended.
     pub fn end_run(&mut self) {
         for (s, ops) in self.seconds.iter_mut().zip(self.own.drain(..)) {
             s.low = if s.runs == 0 { ops } else { s.low.min(ops) };

@@ -1,4 +1,4 @@
-//! Tests of the details with made-up runs.
+//! Tests of the details with invented runs.
 
 use super::*;
 use crate::results::{Layer, Results, RunKey, SeriesRow, Treatment};
@@ -89,7 +89,7 @@ fn runs_are_put_together_and_a_spike_of_one_of_them_stays() {
     assert!(s.latency[s.latency.len() - 1].0 >= 900_000_000);
     let of = |s: &Second| (s.runs, s.ops, s.low, s.high, s.mean_milli());
     let all: Vec<_> = s.seconds.iter().map(of).collect();
-    // The first run ended before the fourth second; no operation ended in its second one.
+    // The first run ended before the fourth second. No operation ended in its second second.
     assert_eq!(
         all,
         [

@@ -1,17 +1,18 @@
-//! A results folder's record of the machine, as names and values that can be compared line by line.
+//! The environment that a results folder recorded, as names and values that can be compared one by
+//! one.
 
 use crate::results::Environment;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Largest size of an environment record in bytes; a host's record has some kilobytes.
+/// Largest size of an environment record in bytes. The record of a host has some kilobytes.
 const BYTES_MAX: u64 = 8 << 20;
-/// Largest number of names.
+/// Largest number of names that are kept.
 const NAMES_MAX: usize = 1_000;
 
-/// The environment of a folder; empty without a readable record. Clock times are left out, because
-/// they always differ.
+/// Returns the environment of a folder; empty if it has no readable record. Clock times are left
+/// out, because they always differ.
 pub fn environment(folder: &Path) -> BTreeMap<String, String> {
     let text = seekwell_files::read_text(&folder.join("environment.json"), BYTES_MAX);
     let record: Environment = match text {

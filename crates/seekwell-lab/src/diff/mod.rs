@@ -1,15 +1,18 @@
-//! Compares two results of one experiment: two kernels, two versions of a program, or two days. It
-//! reports what changed, beyond effects of the day as far as those are known.
+//! Compares two results of the same experiment, for example from two kernels, two versions of a
+//! program, or two days. Reports which differences cannot be explained by the variation between
+//! sessions, as far as that variation is known.
 //!
-//! - Simulations are paired by seed, exactly. With different seeds they are two samples without a
-//!   session effect.
-//! - On a host, the session affects everything. So the comparison uses log ratios to a control that
-//!   is in both results. It allows for the effect of a session on the ratio of two schedulers. That
-//!   effect is assumed, or estimated from at least five earlier sessions.
-//! - Without a control the absolute change is reported, with a note that the day may explain it.
+//! - Simulated runs with the same seed are compared exactly, as pairs. With different seeds, the
+//!   results are compared as two samples. Simulations have no session effect.
+//! - On a host, the session affects all runs. So the log ratios to a control that is in both
+//!   results are compared. The session still has an effect on the ratio of two schedulers. The size
+//!   of this effect is assumed, or estimated from at least five earlier sessions.
+//! - Without a control, the absolute change is reported, with a note that the difference between
+//!   the days can explain it.
 //!
-//! A cell got worse if its one-sided 95 % bound excludes "not worse" and the estimate exceeds the
-//! margin. With five earlier sessions absolute changes can be judged, too ([`Options::absolute`]).
+//! A cell got worse if the one-sided 95 % interval excludes "not worse" and the estimate exceeds
+//! the margin. With at least five earlier sessions, absolute changes can have a verdict too
+//! ([`Options::absolute`]).
 
 mod environment;
 mod side;
@@ -25,28 +28,28 @@ use side::{absolute, by_seed, log_ratio};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Earlier sessions needed to estimate the spread between sessions.
+/// Number of earlier sessions that are needed to estimate the spread between sessions.
 pub const HISTORY_MIN: usize = 5;
 
-/// The results of one session, with the record of the machine.
+/// The results of one session, with the recorded environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sitting<'a> {
-    /// The numbers.
+    /// The results of the session.
     pub results: &'a Results,
-    /// Properties of the machine by name ("kernel" -> "6.8.0").
+    /// Properties of the machine by name, for example "kernel" with the value "6.8.0".
     pub environment: &'a BTreeMap<String, String>,
 }
 
 /// How two results are compared.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Label of the control; `None` means each cell's reference.
+    /// Label of the control treatment; `None` means the reference of each cell.
     pub control: Option<String>,
-    /// Judge absolute changes against the history.
+    /// True if absolute changes are compared with earlier sessions.
     pub absolute: bool,
-    /// Correct for the number of comparisons.
+    /// True if p values are corrected for the number of comparisons.
     pub strict_family: bool,
-    /// Standard deviation of a session's effect on the ratio of two schedulers, on the log scale.
+    /// Assumed standard deviation, over sessions, of the log ratio of two schedulers.
     pub sigma: f64,
     /// Relative difference that matters.
     pub margin: f64,
@@ -69,104 +72,105 @@ impl Default for Options {
 pub enum DiffError {
     /// The results have no cell and treatment in common.
     #[error(
-        "the two have no cell and scheduler in common: the first has {0}; the second has {1}. Only \
-         the same workload on the same device can be compared"
+        "the two results have no cell and scheduler in common: the first has {0}; the second has {1}. \
+         Only the same workload on the same device can be compared"
     )]
     Nothing(String, String),
     /// The control is not in both results.
-    #[error("no treatment is called `{0}` in both; there are {1}")]
+    #[error("no treatment is called `{0}` in both results; the new results have {1}")]
     Control(String, String),
-    /// Absolute changes cannot be judged without a history.
+    /// Absolute changes have no verdict without earlier sessions.
     #[error(
         "absolute changes need at least {HISTORY_MIN} earlier results, which show how much days \
-         differ (--history PATH, repeated); there are {0}"
+         differ (repeat --history PATH); {0} are given"
     )]
     NoHistory(usize),
 }
 
-/// The data that a change is based on.
+/// The kind of data that a change was computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Simulation runs with the same seeds: exact.
+    /// Simulated runs with the same seeds, which are compared exactly.
     Seeds,
-    /// Different seeds: two samples.
+    /// Simulated runs with different seeds, which are two samples.
     OtherSeeds,
-    /// Log ratios to a control in both results.
+    /// Log ratios to a control that is in both results.
     Control,
-    /// Log ratios to a control, judged by earlier sessions.
+    /// Log ratios to a control, compared with earlier sessions.
     History,
-    /// Absolute change, judged by earlier sessions.
+    /// Absolute change, compared with earlier sessions.
     AbsoluteHistory,
-    /// Absolute change, which the day may explain.
+    /// Absolute change between two days, which the difference between the days can explain.
     Day,
 }
 
-/// Change of a treatment in a cell, from old to new results.
+/// The change of a treatment in a cell, from the old to the new results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Cell.
+    /// Name of the cell.
     pub cell: String,
-    /// Treatment.
+    /// Label of the treatment.
     pub treatment: String,
-    /// The control that the ratio is relative to; `None` for an absolute change.
+    /// Label of the control, if the ratio is relative to a control; `None` for an absolute change.
     pub control: Option<String>,
-    /// Metric.
+    /// The metric that is compared.
     pub metric: MetricInfo,
-    /// The data that it is based on.
+    /// The kind of data that the change was computed from.
     pub basis: Basis,
-    /// Number of runs or pairs, old and new.
+    /// Number of runs or pairs in the old and in the new results.
     pub n: (usize, usize),
-    /// Bit-identical in every pair.
+    /// True if all pairs of runs have bit-identical values.
     pub identical: bool,
     /// New value divided by old value.
     pub ratio: f64,
-    /// 95 % interval of `ratio`; `None` for a single run.
+    /// 95 % confidence interval of `ratio`; `None` for a single run.
     pub ratio95: Option<(f64, f64)>,
-    /// One-sided p value of "not worse". `None` if the change is exact, or if the spread is
-    /// unknown.
+    /// One-sided p value of the null hypothesis "not worse". `None` if the change is exact, or if
+    /// the spread is not known.
     pub p_worse: Option<f64>,
-    /// `p_worse` after Holm's correction over all judged changes.
+    /// `p_worse` after Holm's correction for all changes with a p value.
     pub p_adjusted: Option<f64>,
-    /// Worse by more than the margin, judged by the data available.
+    /// True if the treatment is worse by more than the margin, as far as the data allows a verdict.
     pub worse: bool,
-    /// Better by more than the margin, judged by the data available.
+    /// True if the treatment is better by more than the margin, as far as the data allows a
+    /// verdict.
     pub better: bool,
-    /// Description in words.
+    /// The change in words.
     pub words: String,
 }
 
-/// A part of the environment that differs.
+/// A property of the environment that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Differing {
     /// Name of the property.
     pub name: String,
-    /// Old value; empty if absent.
+    /// Old value; empty if the old results do not have it.
     pub old: String,
-    /// New value; empty if absent.
+    /// New value; empty if the new results do not have it.
     pub new: String,
 }
 
-/// The differences between two results.
+/// All differences between two results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Diff {
-    /// Properties of machine and settings that differ.
+    /// Properties of the machine and settings of the treatments that differ.
     pub environment: Vec<Differing>,
-    /// Every cell and treatment in both.
+    /// The change of each treatment in each cell that both results contain.
     pub changes: Vec<Change>,
-    /// Cells and treatments that only the old results have.
+    /// Cells and treatments that only the old results contain.
     pub only_old: Vec<String>,
-    /// Cells and treatments that only the new results have.
+    /// Cells and treatments that only the new results contain.
     pub only_new: Vec<String>,
-    /// Notes for the reader.
+    /// Sentences for the reader of the comparison.
     pub notes: Vec<String>,
-    /// Number of changes for the worse.
+    /// Number of changes with the verdict "worse".
     pub worse: usize,
-    /// Number of changes for the better.
+    /// Number of changes with the verdict "better".
     pub better: usize,
 }
 
-/// The properties that two matching cells must share.
+/// Returns the properties in which two cells must agree to be compared.
 fn key(cell: &Cell) -> (String, String, String, String, String) {
     let axes: Vec<String> = cell.axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
     (
@@ -178,7 +182,7 @@ fn key(cell: &Cell) -> (String, String, String, String, String) {
     )
 }
 
-/// A cell that both results have, by index.
+/// A cell that both results contain, with its index in the old and in the new results.
 struct Both<'a> {
     old: &'a Results,
     new: &'a Results,
@@ -211,7 +215,7 @@ fn differing(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> 
     pairs.filter(|d| d.old != d.new).collect()
 }
 
-/// Settings of treatments, as parts of the environment.
+/// Returns the settings of the treatments, in the same form as the environment.
 fn settings(results: &Results) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     for t in &results.treatments {
@@ -225,7 +229,7 @@ fn settings(results: &Results) -> BTreeMap<String, String> {
     out
 }
 
-/// Compares two results; `history` holds earlier sessions of the same experiment.
+/// Compares two results. `history` holds earlier sessions of the same experiment.
 pub fn diff(
     old: Sitting<'_>,
     new: Sitting<'_>,
@@ -297,7 +301,7 @@ pub fn diff(
     Ok(out)
 }
 
-/// Sets the verdicts, once all changes are known.
+/// Sets the verdicts after all changes are computed.
 fn judge(out: &mut Diff, options: &Options) {
     let p: Vec<Option<f64>> = out.changes.iter().map(|c| c.p_worse).collect();
     let opposite: Vec<Option<f64>> = p.iter().map(|p| p.map(|p| 1.0 - p)).collect();
@@ -312,7 +316,7 @@ fn judge(out: &mut Diff, options: &Options) {
             true => (adjusted[i], adjusted_better[i]),
             false => (p[i], opposite[i]),
         };
-        // Exact changes need no test.
+        // An exact change needs no test.
         let says = |p: Option<f64>| p.map_or(c.basis == Basis::Seeds, |p| p < 0.05);
         c.worse = judged && gain < -mu && says(down);
         c.better = judged && gain > mu && says(up);
@@ -322,15 +326,15 @@ fn judge(out: &mut Diff, options: &Options) {
     out.better = out.changes.iter().filter(|c| c.better).count();
     if out.changes.iter().any(|c| c.basis == Basis::Day) {
         out.notes.push(
-            "the day affects all results, so absolute changes may have another cause; run old and \
-             new interleaved (`compare` with both as treatments) to exclude this"
+            "results differ from day to day, so absolute changes can have another cause; to exclude \
+             this, run old and new interleaved (`compare` with both as treatments)"
                 .to_owned(),
         );
     }
     if out.changes.iter().any(|c| c.basis == Basis::Control) {
         out.notes.push(format!(
-            "assumed effect of a session on the ratio of two schedulers: {} % (SD); five earlier \
-             results (--history) replace the assumption",
+            "between sessions, the ratio of two schedulers is assumed to vary by {} % (SD); five \
+             earlier results (--history) replace the assumption",
             stats::stored(100.0 * options.sigma)
         ));
     }
@@ -369,7 +373,9 @@ impl Both<'_> {
         }
     }
 
-    /// The control of this cell in both results; `None` if `name` is the control itself.
+    /// Returns the control of this cell: its label and its index in the old and in the new results.
+    /// Returns `None` if `name` is the control itself, or if one of the results does not have the
+    /// control.
     fn control(&self, name: &str) -> Option<(String, usize, usize)> {
         let now = self.cells().1;
         let reference = self
@@ -484,7 +490,7 @@ impl Both<'_> {
         Some(out)
     }
 
-    /// Values of the same cell in earlier sessions.
+    /// Returns the values of the same cell in the earlier sessions.
     fn past(&self, value: impl Fn(&Results, usize) -> Option<f64>) -> Vec<f64> {
         let here = key(self.cells().1);
         let of = |r: &&Results| {
@@ -494,8 +500,8 @@ impl Both<'_> {
         self.history.iter().filter_map(of).collect()
     }
 
-    /// Compares runs with the same seeds. The differences are exact; only their number supports a
-    /// statement about other seeds.
+    /// Compares runs with the same seeds. The differences are exact for these seeds. The interval
+    /// describes what other seeds would give.
     fn seeds(&self, name: &str, pairs: &[(f64, f64)]) -> Option<Change> {
         let identical = pairs.iter().all(|(a, b)| a.to_bits() == b.to_bits());
         if !identical && pairs.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0) {

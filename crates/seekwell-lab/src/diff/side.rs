@@ -1,4 +1,6 @@
-//! Estimates of a treatment from one session: the mean of its logs, or of log ratios to a control.
+//! The estimate for a treatment from one session. An absolute estimate is the mean of the
+//! logarithms of the treatment's values. The other estimate is the mean of its log ratios to a
+//! control.
 
 use crate::results::{Results, Summary};
 use crate::stats::{self, satterthwaite};
@@ -7,19 +9,19 @@ use std::collections::BTreeMap;
 /// An estimate on the log scale, with its uncertainty.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Mean.
+    /// The mean.
     pub mean: f64,
-    /// Variance of the mean; 0 if runs do not differ, or if only one is known.
+    /// Variance of the mean; 0 if the runs do not differ, or if there is only one run.
     pub variance: f64,
-    /// Degrees of freedom; `None` without spread.
+    /// Degrees of freedom; `None` if there is no spread.
     pub df: Option<f64>,
-    /// Number of runs or pairs.
+    /// Number of runs, or of pairs of runs.
     pub n: usize,
-    /// There are two or more runs, or a published error.
+    /// True if there are two or more runs, or a published error.
     pub measured: bool,
 }
 
-/// Values of a treatment by block.
+/// Returns the values of a treatment by block.
 fn by_block(r: &Results, cell: usize, treatment: usize, metric: &str) -> BTreeMap<u32, f64> {
     let of = r
         .runs
@@ -68,7 +70,8 @@ fn published(r: &Results, cell: usize, treatment: usize, metric: &str) -> Option
     })
 }
 
-/// Mean of the logs; `None` without values, or if a value has no log.
+/// Returns the mean of the logarithms of a treatment's values. Returns `None` without values, or if
+/// a value is not positive.
 pub fn absolute(r: &Results, cell: usize, treatment: usize, metric: &str) -> Option<Known> {
     let values: Vec<f64> = by_block(r, cell, treatment, metric).into_values().collect();
     match values.is_empty() {
@@ -77,7 +80,8 @@ pub fn absolute(r: &Results, cell: usize, treatment: usize, metric: &str) -> Opt
     }
 }
 
-/// Mean log ratio to the control: within blocks if they are known, otherwise of two samples.
+/// Returns the mean log ratio to the control. The ratios are taken within blocks if the blocks are
+/// known; otherwise treatment and control are two samples.
 pub fn log_ratio(
     r: &Results,
     cell: usize,
@@ -108,10 +112,10 @@ pub fn log_ratio(
     })
 }
 
-/// Results and the index of a cell.
+/// Results, with the index of a cell in them.
 type At<'a> = (&'a Results, usize);
 
-/// Values of the runs with the same seed in both results, old and new.
+/// Returns the values of the runs with the same seed in both results, as pairs of old and new.
 pub fn by_seed(
     (old, old_cell): At<'_>,
     (new, new_cell): At<'_>,

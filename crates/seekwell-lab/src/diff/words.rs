@@ -1,9 +1,9 @@
-//! Describes a change in words.
+//! Writes a change in words.
 
 use super::{Basis, Change};
 use crate::analysis::percent;
 
-/// Formats "9 % worse"; `times` is how many times better the new value is.
+/// Formats a change, for example "9 % worse". `times` is how many times better the new value is.
 fn moved(times: f64) -> String {
     match times >= 1.0 {
         true => format!("{} better", percent(times - 1.0)),
@@ -11,7 +11,7 @@ fn moved(times: f64) -> String {
     }
 }
 
-/// Describes a change; `margin` is the relative difference that matters.
+/// Writes a change in words. `margin` is the relative difference that matters.
 pub fn of(c: &Change, margin: f64) -> String {
     if c.identical {
         return format!("identical in {0} of {0} seeds", c.n.0);

@@ -1,38 +1,39 @@
-//! An experiment as requested: the levels of each factor.
+//! An experiment as the user requests it: a list of levels for each factor.
 
 use crate::results::Method;
 use seekwell::words::{TypedMachine, TypedScheduler};
 use seekwell::{BesideSpec, DeviceSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::BTreeMap;
 
-/// An experiment as requested: factors with their levels; grids are already expanded.
+/// An experiment as the user requests it: the factors with their levels. Grids are already
+/// expanded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Design {
-    /// Name; results are found by it.
+    /// Name of the experiment, by which its results are found.
     pub name: String,
     /// Description in one sentence.
     pub description: String,
-    /// How runs are repeated and judged.
+    /// The rules for repetitions and verdicts.
     pub method: Method,
-    /// Devices; at least one.
+    /// The devices; at least one.
     pub devices: Vec<Level<DeviceSpec>>,
-    /// Schedulers (the treatments); at least one.
+    /// The schedulers, which are the treatments; at least one.
     pub schedulers: Vec<Level<SchedulerSpec>>,
-    /// Workloads; at least one.
+    /// The workloads; at least one.
     pub workloads: Vec<Level<Work>>,
-    /// Machines above the queue; empty for the default one. A trace does not use a machine.
+    /// The machines above the queue; empty for the default machine. A trace uses no machine.
     pub machines: Vec<Level<TypedMachine>>,
-    /// Settings of the queue; empty for the defaults.
+    /// The settings of the queue; empty for the defaults.
     pub queues: Vec<Level<QueueSpec>>,
-    /// The treatment that the others are compared with, by its label or its scheduler's name.
-    /// `None` means the kernel's default for the device if it is a treatment, otherwise the first
-    /// treatment.
+    /// The treatment that the others are compared with, by its label or the name of its scheduler.
+    /// `None` means the scheduler that the kernel uses by default for the device. If that is not a
+    /// treatment, it means the first treatment.
     pub reference: Option<String>,
-    /// If not empty, only runs that match one of these picks are made.
+    /// If not empty, only the runs that match one of these picks are made.
     pub only: Vec<Pick>,
-    /// Runs that match one of these picks are left out.
+    /// The runs that match one of these picks are left out.
     pub exclude: Vec<Pick>,
-    /// Notes on how named kernels were interpreted.
+    /// Notes for the reader on how kernel names were interpreted.
     pub notes: Vec<String>,
 }
 
@@ -43,12 +44,12 @@ pub struct Level<T> {
     pub name: Option<String>,
     /// The specification.
     pub spec: T,
-    /// Parameter values that a grid set.
+    /// The parameter values that a grid set, by parameter.
     pub axes: BTreeMap<String, String>,
 }
 
 impl<T> Level<T> {
-    /// A level without a name of its own.
+    /// Builds a level without a name.
     pub fn of(spec: T) -> Self {
         Level {
             name: None,
@@ -58,30 +59,31 @@ impl<T> Level<T> {
     }
 }
 
-/// A workload, and the metric of it that decides.
+/// A workload with its deciding metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Work {
-    /// The measured workload.
+    /// The workload that is measured.
     pub spec: WorkloadSpec,
-    /// The deciding metric, in the syntax of [`super::Primary::parse`]; `None` means the workload's
-    /// own.
+    /// The deciding metric, in the syntax of [`super::Primary::parse`]; `None` means the metric of
+    /// the workload.
     pub metric: Option<String>,
-    /// Stop a run after this many seconds of its own time; `None` means the machine's limit.
+    /// Limit of a run, in s of simulated time; `None` means the limit of the machine.
     pub limit_s: Option<u64>,
-    /// Workloads that run at the same time on the same machine and are not measured.
+    /// Background workloads, which run at the same time on the same machine and are not measured.
     pub beside: Vec<BesideSpec>,
 }
 
-/// Selects runs by the labels of their levels; `*` matches any characters.
+/// A condition that selects runs by the labels of their levels. In a label, `*` matches any
+/// characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pick {
-    /// Device.
+    /// Label of the device.
     pub device: Option<String>,
-    /// Scheduler.
+    /// Label of the scheduler.
     pub scheduler: Option<String>,
-    /// Workload.
+    /// Label of the workload.
     pub workload: Option<String>,
-    /// Machine.
+    /// Label of the machine.
     pub machine: Option<String>,
 }
 
@@ -97,7 +99,7 @@ impl From<WorkloadSpec> for Level<Work> {
 }
 
 impl From<TypedScheduler> for Level<SchedulerSpec> {
-    /// The label is the text as typed.
+    /// Builds a level. Its label is the text that the user typed.
     fn from(typed: TypedScheduler) -> Self {
         Level {
             name: Some(typed.text),
@@ -124,8 +126,8 @@ impl From<QueueSpec> for Level<QueueSpec> {
     }
 }
 
-/// Whether `text` matches a pattern in which `*` stands for any characters, or none. The time is at
-/// most proportional to the product of the two lengths.
+/// Returns whether `text` matches a pattern in which `*` stands for any number of characters. The
+/// time is at most proportional to the product of the two lengths.
 fn matches(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j, mut star) = (0, 0, None);
@@ -137,7 +139,7 @@ fn matches(pattern: &str, text: &str) -> bool {
             }
             Some(c) if *c == t[j] => (i, j) = (i + 1, j + 1),
             _ => match star {
-                // Backtrack: the last star matches one character more.
+                // Backtrack: let the last star match one more character.
                 Some((at, from)) => {
                     star = Some((at, from + 1));
                     (i, j) = (at + 1, from + 1);
@@ -149,7 +151,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     p[i..].iter().all(|c| *c == '*')
 }
 
-/// The labels of a run.
+/// The labels of a run, one for each factor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Labels<'a> {
     pub device: &'a str,
@@ -159,7 +161,7 @@ pub(super) struct Labels<'a> {
 }
 
 impl Pick {
-    /// Its conditions with their names, for messages and files.
+    /// Returns the conditions with their names, for messages and files.
     pub(super) fn conditions(&self) -> [(&'static str, &Option<String>); 4] {
         [
             ("device", &self.device),
@@ -168,7 +170,7 @@ impl Pick {
             ("machine", &self.machine),
         ]
     }
-    /// Whether it selects this run.
+    /// Returns whether the pick selects this run.
     pub(super) fn picks(&self, run: Labels<'_>) -> bool {
         let texts = [run.device, run.scheduler, run.workload, run.machine];
         let mut all = self.conditions().into_iter().zip(texts);
@@ -202,7 +204,7 @@ mod tests {
         ] {
             assert!(!matches(p, t), "{p} {t}");
         }
-        // Earlier stars do not multiply the work: the time stays quadratic.
+        // Only the last star is tried again, so the time stays quadratic even with many stars.
         assert!(!matches(&"*a".repeat(200), &"b".repeat(2000)));
     }
 }

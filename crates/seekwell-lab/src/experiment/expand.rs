@@ -1,9 +1,9 @@
-//! Expands a requested experiment into cells, treatments and runs, and checks all of them.
+//! Expands a requested experiment into cells, treatments and runs, and checks all runs.
 //!
-//! A cell is one device, workload, machine and queue. In it, every scheduler that is not excluded
-//! is a treatment. This module finds faults that involve two factors (a tunable of a member's
-//! scheduler, a trace on a machine). It also finds faults of single factors, for callers that pass
-//! a [`Design`] of their own.
+//! A cell is a combination of a device, a workload, a machine and a queue. Its treatments are all
+//! schedulers that are not excluded. This module finds faults in combinations of two factors.
+//! Examples are a tunable that a scheduler does not have in a kernel, and a trace on a machine. It
+//! also finds faults in single factors, because a [`Design`] need not come from a file.
 
 mod cells;
 
@@ -19,12 +19,13 @@ use seekwell::{QueueSpec, RunSpec};
 pub const CELLS_MAX: usize = 10_000;
 /// Largest number of treatments of an experiment.
 pub const TREATMENTS_MAX: usize = 1_000;
-/// Largest number of treatments over all cells together: each is a specification in memory.
+/// Largest number of treatments over all cells together. Each treatment is a specification in
+/// memory.
 pub const PLANS_MAX: usize = 100_000;
 /// Largest number of blocks of a cell.
 pub const REPEATS_MAX: u32 = 100_000;
 
-/// Positions of each factor's levels in the file; empty if there is no file.
+/// The positions of the levels of each factor in the file; empty if there is no file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     pub top: Place,
@@ -43,11 +44,12 @@ fn at(places: &[Place], i: usize) -> Place {
 }
 
 impl Experiment {
-    /// Builds an experiment from a design, given on a command line or by a program. All factors are
-    /// expanded and every run is checked. All runs of a cell get the same largest request size.
+    /// Builds an experiment from a design, which comes from a command line or a program. All
+    /// factors are expanded and every run is checked. All runs of a cell get the same largest
+    /// request size.
     ///
     /// # Errors
-    /// All faults of the design.
+    /// Returns all faults of the design.
     pub fn from_specs(design: Design) -> Result<Experiment, Faults> {
         expand(design, &Places::default(), "")
     }
@@ -76,8 +78,8 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
     size(&whole, places, &mut faults);
     std::mem::take(&mut faults).or(())?;
     for w in &mut whole.workloads {
-        // Fill in all parameters, because labels and the first metric depend on them. Faults are
-        // reported below.
+        // Labels and the first metric depend on all parameters, so the defaults are filled in.
+        // Faults are reported later.
         let of = RunSpec::new(Default::default(), Default::default(), w.spec.spec.clone());
         if let Ok(spec) = seekwell_sim::spec::workload::checked(&of.workload) {
             w.spec.spec = spec;
@@ -113,7 +115,7 @@ pub(super) fn expand(design: Design, places: &Places, text: &str) -> Result<Expe
     })
 }
 
-/// Checks that the settings for repetition and judgement are within their ranges.
+/// Checks that the settings for repetitions and verdicts are within their ranges.
 fn method(m: &Method, places: &Places, faults: &mut Faults) {
     let mut bad = |field: &str, what: String| {
         faults.push(places.top, format!("experiment.{field}"), what);
@@ -167,7 +169,8 @@ fn method(m: &Method, places: &Places, faults: &mut Faults) {
     }
 }
 
-/// Checks that the number of runs is feasible; if it is not, reports the product.
+/// Checks that the numbers of cells, schedulers and runs are within their limits. The message for a
+/// fault contains the product that is too large.
 fn size(d: &Design, places: &Places, faults: &mut Faults) {
     let parts = [
         (d.devices.len(), "devices"),

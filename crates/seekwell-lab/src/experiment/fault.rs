@@ -1,4 +1,4 @@
-//! All faults of an experiment at once, each with its position in the file.
+//! Collects all faults of an experiment, each with its position in the file.
 
 use seekwell::{SpecError, SpecErrors};
 use std::fmt;
@@ -6,22 +6,23 @@ use std::fmt;
 /// A position in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Line, from 1; 0 means that there is no file.
+    /// Line number, from 1; 0 means that there is no file.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column number in characters, from 1.
     pub column: usize,
 }
 
-/// One fault.
+/// One fault of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Its position.
+    /// Position of the fault.
     pub at: Place,
-    /// The field's path from the top: `experiment.margin`, `scheduler[2].fifo_batch`.
+    /// Path of the faulty field from the top of the file: `experiment.margin`,
+    /// `scheduler[2].fifo_batch`.
     pub field: String,
-    /// The fault and how to fix it.
+    /// What is wrong and how to fix it.
     pub what: String,
-    /// The word that was probably meant, for programs; `what` names it, too.
+    /// The word that the user probably meant, for programs. The text in `what` contains it too.
     pub nearest: Option<String>,
 }
 
@@ -39,12 +40,13 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// All faults of an experiment, in file order; as an error it is never empty.
+/// All faults of an experiment, in the order of the file. An error always contains at least one
+/// fault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// A single fault without a file.
+    /// Builds a list with a single fault that has no position.
     pub fn one(field: impl Into<String>, what: impl Into<String>) -> Self {
         let mut all = Faults::default();
         all.push(Place::default(), field, what);
@@ -61,7 +63,7 @@ impl Faults {
             },
         );
     }
-    /// Adds a fault of a part, if it is not already present.
+    /// Adds a fault of a part of the experiment, if it is not in the list yet.
     pub fn add(&mut self, at: Place, e: SpecError) {
         let fault = Fault {
             at,
@@ -73,7 +75,7 @@ impl Faults {
             self.0.push(fault);
         }
     }
-    /// Adds the faults of a part; `prefix` is put in front of their fields.
+    /// Adds the faults of a part of the experiment. Their fields get this prefix.
     pub fn under(&mut self, at: Place, prefix: &str, part: SpecErrors) {
         let mut all = SpecErrors::default();
         all.under(prefix, part);
@@ -87,7 +89,7 @@ impl Faults {
         all.unknown(field, what, word, known);
         self.under(at, "", all);
     }
-    /// Returns the value, or records its faults.
+    /// Returns the value, or adds its faults to the list and returns `None`.
     pub fn take<T>(&mut self, at: Place, prefix: &str, result: Result<T, SpecErrors>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -97,10 +99,10 @@ impl Faults {
             }
         }
     }
-    /// Returns `value` if there are no faults; otherwise the faults, in file order.
+    /// Returns `value` if there are no faults.
     ///
     /// # Errors
-    /// All recorded faults.
+    /// Returns all faults in the order of the file, if there are any.
     pub fn or<T>(mut self, value: T) -> Result<T, Faults> {
         if self.0.is_empty() {
             return Ok(value);

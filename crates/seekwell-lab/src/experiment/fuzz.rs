@@ -1,20 +1,21 @@
-//! Entry point for all fuzzers. Any bytes, read as an experiment file, must give faults with
-//! messages, or an experiment whose own file gives the same experiment again.
+//! The entry point for fuzzing experiment files. For any bytes, the reader must either report
+//! faults with messages, or return an experiment. If that experiment is written and read again, the
+//! result must be the same.
 //!
-//! A short deterministic run in the tests calls it, and so does the target under `fuzz/`.
+//! The tests call it in a short deterministic run, and the target under `fuzz/` calls it too.
 
 use super::Experiment;
 use std::path::Path;
 
-/// A folder that does not exist, so that a fuzzer cannot find files of the host.
+/// A folder that does not exist, so that the fuzzer cannot find files of the host.
 const NOWHERE: &str = "/nowhere/at/all";
 
-/// Reads `bytes` as an experiment file. Panics if a property is violated.
+/// Reads `bytes` as an experiment file. Panics if the reader violates one of the properties.
 pub fn fuzz_one(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    // Absolute paths would leave that folder.
+    // An absolute path could refer to a file outside that folder.
     if text.contains('/') {
         return;
     }

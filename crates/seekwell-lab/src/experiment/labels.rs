@@ -7,8 +7,8 @@ use seekwell::{DeviceSpec, MachineSpec, QueueSpec, SchedulerSpec, WorkloadSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Unique labels for a factor's levels. A label is the given name with the grid's values; otherwise
-/// the first candidate wording in which all labels differ.
+/// Returns unique labels for the levels of a factor. The label of a named level is its name with
+/// the values of its grid. The other labels are the first candidates with which all labels differ.
 fn unique<T>(
     levels: &[Level<T>],
     ways: &[&dyn Fn(usize) -> String],
@@ -39,14 +39,14 @@ fn unique<T>(
     labels
 }
 
-/// Shortens `hdd:hitachi-7k200,write_cache=no` to `hitachi-7k200,write_cache=no`.
+/// Removes the kind of a device, for example in `hdd:hitachi-7k200,write_cache=no`.
 fn without_kind(spec: &str) -> String {
     let (base, options) = match spec.find([',', '(']) {
         Some(at) => spec.split_at(at),
         None => (spec, ""),
     };
     let short = match base.split_once(':') {
-        // `constant:depth=4` is not clear without its kind.
+        // The kind is kept if the name alone is not clear, as in `constant:depth=4`.
         Some((_, name)) if !name.is_empty() && !name.contains('=') => name,
         _ if base.ends_with(".toml") => {
             let stem = Path::new(base).file_stem().and_then(|s| s.to_str());
@@ -67,7 +67,8 @@ pub(super) fn devices(
     unique(levels, &[&short, &full], "device", places, faults)
 }
 
-/// `cfq`, `cfq-3.4:slice_idle=0`: as typed, without the version if it is the default one.
+/// Returns the label of a scheduler as typed, for example `cfq` or `cfq-3.4:slice_idle=0`. The
+/// version is left out if it is the default version.
 pub(super) fn scheduler(spec: &SchedulerSpec) -> String {
     let usual = words::named(&spec.name);
     let usual = usual.is_ok_and(|f| spec.version.as_deref().is_none_or(|v| v == f.version));
@@ -90,7 +91,7 @@ pub(super) fn schedulers(
     unique(levels, &[&way], "scheduler", places, faults)
 }
 
-/// The file's name without folders and extension.
+/// Returns the name of a file without its folders and extension.
 fn stem(file: &str) -> String {
     let stem = Path::new(file).file_stem().and_then(|s| s.to_str());
     stem.unwrap_or(file).to_owned()
@@ -103,7 +104,7 @@ fn workload_name(spec: &WorkloadSpec) -> String {
     }
 }
 
-/// The parameters that distinguish workloads with the same name.
+/// Returns the parameters that distinguish workloads with the same name.
 fn parameters(spec: &WorkloadSpec) -> BTreeMap<String, String> {
     match spec {
         WorkloadSpec::Script { params, .. } => params.clone(),
@@ -112,7 +113,7 @@ fn parameters(spec: &WorkloadSpec) -> BTreeMap<String, String> {
     }
 }
 
-/// The parameters listed in `shown`, with their values.
+/// Formats the parameters whose names are in `shown`, with their values.
 fn list(all: &BTreeMap<String, String>, shown: &BTreeSet<String>) -> String {
     let parts = all.iter().filter(|p| shown.contains(p.0));
     let parts: Vec<String> = parts.map(|(k, v)| format!("{k}={v}")).collect();
@@ -131,7 +132,7 @@ pub(super) fn workloads(
     places: &[Place],
     faults: &mut Faults,
 ) -> Vec<String> {
-    // Parameters in which workloads of one name differ, and their profiles if there are any.
+    // Collects, by workload name, the parameters in which workloads differ, and the profiles.
     let mut by_name: BTreeMap<String, Vec<BTreeMap<String, String>>> = BTreeMap::new();
     for l in levels {
         let name = workload_name(&l.spec.spec);
@@ -177,7 +178,7 @@ pub(super) fn workloads(
     )
 }
 
-/// Bytes in the largest unit that divides them, in the notation for machines.
+/// Formats a number of bytes in the largest unit that divides it, in the notation for machines.
 pub(super) fn bytes(n: u64) -> String {
     for (shift, unit) in [(30, "G"), (20, "M"), (10, "k")] {
         if n > 0 && n.is_multiple_of(1 << shift) {
@@ -187,13 +188,13 @@ pub(super) fn bytes(n: u64) -> String {
     n.to_string()
 }
 
-/// Formats thousandths: 600 becomes `0.6`.
+/// Formats a number of thousandths as a decimal number: 600 becomes `0.6`.
 fn thousandths(n: u32) -> String {
     let text = format!("{}.{:03}", n / 1000, n % 1000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A machine in the notation of `--machine`; empty for the default machine.
+/// Returns the options of a machine in the notation of `--machine`; empty for the default machine.
 pub(super) fn machine(m: &MachineSpec) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let mut add = |name: &'static str, value: Option<String>| {
@@ -269,7 +270,7 @@ pub(super) fn machines(
     unique(levels, &[&label, &limit], "machine", places, faults)
 }
 
-/// Settings of a queue that differ from the defaults, by name.
+/// Returns the settings of a queue that differ from the defaults, by name.
 pub(super) fn queue(q: &QueueSpec) -> Vec<(&'static str, u64)> {
     let usual = QueueSpec::default();
     let some = |n: Option<u32>| n.map(u64::from);
@@ -295,7 +296,7 @@ pub(super) fn queues(
         let parts = queue(&levels[i].spec);
         let parts: Vec<String> = parts.iter().map(|(k, v)| format!("{k}={v}")).collect();
         match (levels.len(), parts.is_empty()) {
-            // If all cells share one queue, the labels do not mention it.
+            // If all cells have the same queue, the labels do not contain it.
             (1, _) => String::new(),
             (_, true) => "usual queue".to_owned(),
             _ => parts.join(","),

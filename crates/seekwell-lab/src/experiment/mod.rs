@@ -1,11 +1,11 @@
-//! Experiments: devices x schedulers x workloads x machines, with the comparison, the repetition
-//! and the judgement, as one value. An experiment comes from a TOML file or from command-line
-//! arguments. [`crate::conduct`] runs it and does not depend on its origin.
+//! Experiments: which devices, schedulers, workloads and machines are compared, how often runs are
+//! repeated, and how verdicts are reached. An experiment comes from a TOML file or from a command
+//! line. [`crate::conduct`] runs it in the same way in both cases.
 //!
-//! A [`Design`] is the request: a list of levels for each factor, with grids already expanded. It
-//! can be written to a file and read back without loss ([`Experiment::to_toml`],
-//! [`Experiment::from_toml`]). [`Experiment::from_specs`] expands it into cells and treatments and
-//! checks every run. Running and judging are in other modules.
+//! A [`Design`] is the request of the user: a list of levels for each factor, in which grids are
+//! already expanded. It can be written to a file and read back without loss
+//! ([`Experiment::to_toml`], [`Experiment::from_toml`]). [`Experiment::from_specs`] expands a
+//! design into cells and treatments and checks every run.
 
 mod design;
 mod expand;
@@ -32,9 +32,9 @@ pub use template::{Start, template};
 use crate::results::{About, Cell, Treatment};
 use seekwell::RunSpec;
 
-/// An experiment, expanded and checked: it contains no faults.
+/// An experiment that is expanded and checked, so it contains no faults.
 ///
-/// A file or a [`Design`] is expanded into runs; the runs give verdicts:
+/// This example reads an experiment file, makes the runs and analyses the results:
 ///
 /// ```
 /// use seekwell_lab::analysis::analyse;
@@ -51,14 +51,14 @@ use seekwell::RunSpec;
 /// repeats = 3
 /// "#;
 /// let e = Experiment::from_toml(file, Path::new("."))?;
-/// // Or a `results::Folder`, which keeps every run as it ends.
+/// // A `results::Folder` is also a store; it writes each run to disk when the run ends.
 /// let mut store = Memory::default();
 /// let done = conduct(&e, &Simulated::default(), &mut store, &How::default())?;
 /// let results = done.results(&e, store.runs);
 /// assert_eq!(results.runs.len(), 6);
 /// let analysis = analyse(&results);
 /// let cell = &analysis.cells[0];
-/// // "cfq" has this times the files a second of "noop", with a 95 % interval.
+/// // How many times more files per second "cfq" creates than "noop", with a 95 % interval.
 /// let (times, interval) = cell.times(1, 0).expect("both gave figures");
 /// assert!(times > 0.0 && !cell.sentence.is_empty());
 /// # let _ = interval;
@@ -66,27 +66,29 @@ use seekwell::RunSpec;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Its name, and how it is judged.
+    /// Name of the experiment, and the rules for its verdicts.
     pub about: About,
-    /// The cells, in which treatments are compared.
+    /// The cells in which the treatments are compared.
     pub cells: Vec<CellPlan>,
-    /// The treatments.
+    /// The treatments: the schedulers with their settings.
     pub treatments: Vec<Treatment>,
-    /// The file it came from, as written; empty for command-line arguments.
+    /// The experiment file as the user wrote it; empty for a command line.
     pub text: String,
-    /// The request, before expansion.
+    /// The request before its expansion.
     pub design: Design,
 }
 
-/// A cell with its runs.
+/// A cell with the specifications of its runs.
 #[derive(Clone, Debug)]
 pub struct CellPlan {
-    /// The cell as results contain it; [`Cell::treatments`] matches `specs`. The name of
-    /// [`Cell::primary`] is empty if only the first run can determine it (an external workload).
+    /// The cell as the results contain it. Its treatments have the order of `specs`. The name of
+    /// [`Cell::primary`] is empty if only the first run can determine the metric (an external
+    /// workload).
     pub cell: Cell,
-    /// The deciding figures, and how to read them from a record.
+    /// The deciding metrics, and how to read them from a record.
     pub deciding: Deciding,
-    /// The checked run of each treatment, in the order of [`Cell::treatments`], all on the same
-    /// queue. `repeat` is 0; the block becomes the repeat number ([`RunSpec::run_seed`]).
+    /// The checked specification of each treatment, in the order of [`Cell::treatments`]. All have
+    /// the same queue. `repeat` is 0 here; in a run it is the number of the block
+    /// ([`RunSpec::run_seed`]).
     pub specs: Vec<RunSpec>,
 }

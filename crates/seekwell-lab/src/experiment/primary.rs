@@ -1,5 +1,5 @@
-//! The deciding figure: the workload's own metric, another of its metrics, the latency of one of
-//! its operations, or a figure of the block layer below it.
+//! The deciding metrics. A deciding metric is a metric of the workload, the latency of one of its
+//! operations, or a measurement of the block layer.
 
 use crate::results::{MetricInfo, PaceOf, Paced, Value};
 use seekwell::{SpecErrors, WorkloadSpec};
@@ -10,20 +10,20 @@ use seekwell_workload::fio::{JobFile, Kind};
 use seekwell_workload::params::parse_time;
 use std::sync::Arc;
 
-/// A statistic of latencies.
+/// A statistic of the latencies of operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// Operations per second.
     Rate,
-    /// Mean latency.
+    /// Mean latency, in ms.
     Mean,
-    /// A percentile, from 0 to 100.
+    /// A percentile of the latency, from 0 to 100.
     Percentile(f64),
-    /// Largest latency.
+    /// Largest latency, in ms.
     Max,
 }
 
-/// Direction of the bios whose latencies are measured.
+/// The bios whose latencies are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bios {
     /// Reads and writes.
@@ -34,7 +34,7 @@ pub enum Bios {
     Writes,
 }
 
-/// The deciding figure.
+/// A deciding metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Primary {
     /// The first metric that the workload reports.
@@ -42,29 +42,30 @@ pub enum Primary {
     Own,
     /// The metric with this name.
     Metric(String),
-    /// A statistic of one kind of the workload's operations.
+    /// A statistic of one kind of operation of the workload.
     Operation(String, Statistic),
-    /// A statistic of bios.
+    /// A statistic of bios in the block layer.
     Block(Bios, Statistic),
-    /// MiB per second moved by bios.
+    /// Throughput of bios in MiB per second.
     Throughput,
-    /// Seconds from the start to the stop of the workload's clock.
+    /// Time from the start to the stop of the workload's clock, in s.
     Duration,
 }
 
-/// All deciding figures; each is judged as a row of its own.
+/// All deciding metrics of a cell. Each has its own row with a verdict.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deciding {
-    /// The first figure; it also determines when there are enough repeats.
+    /// The first metric. It also determines when there are enough blocks.
     pub primary: Primary,
-    /// The others.
+    /// The metrics of the other rows.
     pub rows: Vec<Primary>,
-    /// Metrics without a row that must agree before the analysis says that nothing differs.
+    /// Metrics without their own row. They must agree too before the analysis concludes that
+    /// nothing differs.
     pub checks: Vec<String>,
 }
 
 impl Deciding {
-    /// The deciding figures if none are requested.
+    /// Returns the default deciding metrics of a workload.
     pub fn usual(of: &WorkloadSpec) -> Self {
         Deciding {
             primary: Primary::usual(of),
@@ -72,20 +73,20 @@ impl Deciding {
             checks: checks(of),
         }
     }
-    /// A single figure, as requested.
+    /// Returns a single deciding metric, if the user requests one.
     pub fn alone(primary: Primary) -> Self {
         Deciding {
             primary,
             ..Deciding::default()
         }
     }
-    /// Name, unit and direction of the other rows.
+    /// Returns the name, unit and direction of the other rows.
     pub fn rows_info(&self, of: &WorkloadSpec) -> Vec<MetricInfo> {
         self.rows.iter().map(|p| p.info(of)).collect()
     }
 }
 
-/// Block-layer figures, available for every workload.
+/// Measurements of the block layer, which every workload has.
 pub(super) const BELOW: &[&str] = &[
     "duration",
     "block throughput",
@@ -95,7 +96,7 @@ pub(super) const BELOW: &[&str] = &[
     "block write max",
 ];
 
-/// Names of the statistics.
+/// Names of the statistics, for messages.
 const STATISTICS: &str = "rate, mean, max, p50, p90, p95, p99, p99.9";
 
 impl Statistic {
@@ -122,7 +123,7 @@ impl Statistic {
             Statistic::Percentile(p) => format!("p{p}"),
         }
     }
-    /// The statistic of these latencies, in ms; not for a rate.
+    /// Returns the statistic of these latencies in ms. Must not be called for a rate.
     fn of(self, latency: &Latency) -> f64 {
         let ms = |ns: f64| ns / 1e6;
         match self {
@@ -158,13 +159,14 @@ impl Bios {
 }
 
 impl Primary {
-    /// Parses a deciding figure of a workload. `transactions` is a metric of the workload. `fsync
-    /// p99` is a statistic of its operations: rate, mean, max or a percentile. Every workload has
-    /// `duration`, `block throughput`, `block io rate`, `block read p99`, `block write mean` and
-    /// similar.
+    /// Parses the name of a deciding metric of a workload. `transactions` is a metric of the
+    /// workload. `fsync p99` is a statistic of its operations: rate, mean, max or a percentile.
+    /// Every workload also has `duration`, `block throughput`, `block io rate`, `block read p99`,
+    /// `block write mean` and similar metrics.
     ///
     /// # Errors
-    /// The workload does not report the figure, as far as this is known before a run.
+    /// Returns an error if the workload does not have this metric, as far as this is known before a
+    /// run.
     pub fn parse(text: &str, of: &WorkloadSpec) -> Result<Primary, SpecErrors> {
         let text = text.trim();
         let split = text
@@ -189,7 +191,7 @@ impl Primary {
                 _ => Err(SpecErrors::one(
                     "",
                     format!(
-                        "the block layer has no figure `{text}`: write block throughput, or block \
+                        "the block layer has no metric `{text}`: write block throughput, or block \
                          io, block read or block write with one of {STATISTICS}"
                     ),
                 )),
@@ -208,11 +210,12 @@ impl Primary {
                 Ok(Primary::Operation(kind.to_owned(), s))
             }
             (_, Some(g)) => Err(unknown(text, split, of, g)),
-            // The operations of an external workload are not known, so the name is accepted.
+            // The operations of an external workload are not known before a run, so every name is
+            // accepted.
             (Some((kind, s)), None) => Ok(Primary::Operation(kind.to_owned(), s)),
             (None, None) if text.is_empty() => Err(SpecErrors::one(
                 "",
-                "no metric is named; leave it out for the workload's own",
+                "the metric is empty; leave it out to use the metric of the workload",
             )),
             (None, None) => match of {
                 WorkloadSpec::Trace { .. } => Err(SpecErrors::one(
@@ -227,9 +230,9 @@ impl Primary {
         }
     }
 
-    /// The deciding figure if none is requested: the workload's own metric. A trace has none. Its
-    /// figure is the time for the same work if its records ignore their timestamps, otherwise the
-    /// mean latency.
+    /// Returns the default deciding metric: the metric of the workload. A trace has no metric. If
+    /// the replay ignores the timestamps of the trace, the metric is the time for the same work;
+    /// otherwise it is the mean latency.
     pub fn usual(of: &WorkloadSpec) -> Primary {
         match of {
             WorkloadSpec::Trace { mode, .. } => match mode.as_str() {
@@ -240,8 +243,8 @@ impl Primary {
         }
     }
 
-    /// Further deciding figures besides [`Primary::usual`] that matter to a user of the workload.
-    /// Each is judged as a row of its own.
+    /// Returns the further default metrics, which matter to a user of the workload. Each has its
+    /// own row.
     fn also(of: &WorkloadSpec) -> Vec<Primary> {
         if let Some(file) = job_file(of) {
             let others = file.figures().into_iter().skip(1);
@@ -252,7 +255,7 @@ impl Primary {
         let WorkloadSpec::Script { name, params } = of else {
             return Vec::new();
         };
-        // A parameter selected one of the metrics.
+        // A parameter of the workload selects one of its metrics.
         let chosen = gives(of).and_then(|g| params.get(g.named_by?));
         if chosen.is_some_and(|c| c != "all") {
             return Vec::new();
@@ -262,8 +265,8 @@ impl Primary {
             .collect()
     }
 
-    /// Name, unit and direction, as far as they are known before a run; the name is empty if
-    /// unknown.
+    /// Returns the name, unit and direction of the metric, as far as they are known before a run.
+    /// The name is empty if it is not known.
     pub fn info(&self, of: &WorkloadSpec) -> MetricInfo {
         let given = gives(of);
         let known = |name: &str| given.and_then(|g| g.metrics.iter().find(|m| m.name == name));
@@ -295,7 +298,7 @@ impl Primary {
                     higher_is_better: m.higher_is_better,
                     step: m.step,
                 },
-                // The first run determines unit and direction.
+                // The first run determines the unit and the direction.
                 None => MetricInfo::default(),
             },
             Primary::Operation(kind, s) => s.info(format!("{kind} {}", s.word()), kind),
@@ -318,8 +321,9 @@ impl Primary {
         }
     }
 
-    /// The source of its value per second, for a workload with a fixed duration. `None` for other
-    /// workloads and for figures without values per second (a percentile).
+    /// Returns which seconds of a record contain the metric's value per second. Returns `None` if
+    /// the workload has no fixed duration, or if the metric has no value per second (for example a
+    /// percentile).
     pub fn paced(&self, of: &WorkloadSpec) -> Option<Paced> {
         let WorkloadSpec::Script { params, .. } = of else {
             return None;
@@ -345,13 +349,14 @@ impl Primary {
             Primary::Operation(kind, s) => (by(*s)?, vec![kind.clone()]),
             Primary::Block(Bios::All, s) => (by(*s)?, Vec::new()),
             Primary::Throughput => (PaceOf::Mib, Vec::new()),
-            // Bio latencies are not recorded per second.
+            // Latencies of bios are not recorded per second.
             Primary::Block(..) | Primary::Duration => return None,
         };
         Some(Paced { of, kinds, time_ns })
     }
 
-    /// Its value in a record; `None` if the run has no such operations.
+    /// Returns the value of the metric in a record. Returns `None` if the run has no such
+    /// operations.
     pub fn value(&self, record: &Record, of: &WorkloadSpec) -> Option<Value> {
         let own = |m: &Metric| {
             let known = Primary::Metric(m.name.clone()).info(of);
@@ -411,7 +416,7 @@ impl Primary {
     }
 }
 
-/// The figures that a workload is known to report.
+/// Returns the metrics that a workload is known to report.
 fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
     match of {
         WorkloadSpec::Script { name, .. } => declared(name),
@@ -419,7 +424,8 @@ fn gives(of: &WorkloadSpec) -> Option<&'static Declared> {
     }
 }
 
-/// For a job file: rate and mean latency of every section and direction that is not a row.
+/// Returns the metrics of a job file that must agree but have no row: the rate and mean latency of
+/// every section and direction. Returns an empty list for other workloads.
 fn checks(of: &WorkloadSpec) -> Vec<String> {
     let Some(file) = job_file(of) else {
         return Vec::new();
@@ -431,7 +437,7 @@ fn checks(of: &WorkloadSpec) -> Vec<String> {
     checked.map(|f| f.name.into_owned()).collect()
 }
 
-/// The job file, if the workload is one.
+/// Returns the job file, if the workload is a job file.
 fn job_file(of: &WorkloadSpec) -> Option<JobFile> {
     let WorkloadSpec::Fio { .. } = of else {
         return None;
@@ -442,7 +448,7 @@ fn job_file(of: &WorkloadSpec) -> Option<JobFile> {
         .cloned()
 }
 
-/// Figures of all sections of a job file together.
+/// Metrics of all sections of a job file together, with their units.
 const POOLED: [(&str, &str); 2] = [("IOPS", "I/Os/s"), ("bandwidth", "MiB/s")];
 
 fn pooled(of: &Primary) -> MetricInfo {
@@ -458,7 +464,8 @@ fn pooled(of: &Primary) -> MetricInfo {
     })
 }
 
-/// Parses a figure of a job file: of a section, of all sections, or of its operations.
+/// Parses a metric of a job file: a metric of one section, of all sections, or a statistic of
+/// operations.
 fn parse_of_job_file(
     text: &str,
     statistic: Option<(&str, Statistic)>,
@@ -493,7 +500,8 @@ fn parse_of_job_file(
     }
 }
 
-/// The metric that comes first with these parameters (all filled in).
+/// Returns the metric that the workload reports first with these parameters, in which defaults are
+/// filled in.
 fn first(g: &'static Declared, of: &WorkloadSpec) -> Option<&'static str> {
     let usual = g.metrics.first().map(|m| m.name);
     let (Some(param), WorkloadSpec::Script { params, .. }) = (g.named_by, of) else {
@@ -505,7 +513,7 @@ fn first(g: &'static Declared, of: &WorkloadSpec) -> Option<&'static str> {
     }
 }
 
-/// The error for a name that is neither a metric nor an operation of the workload.
+/// Returns the error for a name that is neither a metric nor an operation of the workload.
 fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Declared) -> SpecErrors {
     let mut errors = SpecErrors::default();
     if let Some((kind, word)) = split
@@ -516,7 +524,7 @@ fn unknown(text: &str, split: Option<(&str, &str)>, of: &WorkloadSpec, g: &Decla
         return errors;
     }
     let metrics = g.metrics.iter().map(|m| m.name.to_owned());
-    // Suggest with the requested statistic, or with a valid one.
+    // The suggestion has the requested statistic if it is valid, otherwise `p99`.
     let word = split.map_or("p99", |s| s.1);
     let word = Statistic::parse(word).map_or("p99", |_| word);
     let operations = g.operations.iter().map(|o| format!("{o} {word}"));

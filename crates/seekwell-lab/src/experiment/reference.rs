@@ -1,32 +1,34 @@
-//! Chooses the default reference: the kernel's default scheduler for the class of device, if it is
-//! among the treatments.
+//! Chooses the default reference. It is the scheduler that the kernel uses by default for the class
+//! of the device, if this scheduler is among the treatments.
 //!
-//! Single-queue kernels from 2.6.18 on use CFQ for every disk. blk-mq kernels use mq-deadline for
-//! devices with one hardware queue, and `none` for devices with several (block/elevator.c,
-//! `elevator_get_default`). Choices that distributions make by udev rules are ignored.
+//! Single-queue kernels since 2.6.18 use CFQ for every disk. blk-mq kernels use mq-deadline for a
+//! device with one hardware queue, and `none` for a device with several (block/elevator.c,
+//! `elevator_get_default`). Schedulers that distributions set by udev rules are not taken into
+//! account.
 
 use seekwell::{DeviceSpec, RunSpec, SchedulerSpec, words};
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use seekwell_device::{describe, with_files};
 
-/// Whether the device has several hardware queues.
+/// Returns whether the device has several hardware queues.
 pub(super) fn several_queues(device: &DeviceSpec) -> bool {
     let preset = with_files(&device.files, || describe(&device.spec));
     preset.is_ok_and(|p| p.num_opt("hw_queues").is_some_and(|n| n > 1.0))
 }
 
-/// A treatment of a cell: label and scheduler.
+/// A treatment of a cell: its label and its scheduler.
 pub(super) type Candidate<'a> = (&'a str, &'a SchedulerSpec);
 
-/// Index in `all` of the kernel's default scheduler, otherwise of the first.
+/// Returns the index in `all` of the scheduler that the kernel uses by default. If it is not in
+/// `all`, returns 0.
 pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
     let blk_mq = if several_queues {
         "none"
     } else {
         "mq-deadline"
     };
-    // The newest layer among the treatments decides, because its default is in use today.
+    // The newest layer among the treatments decides, because its default is the one in use today.
     let order = [blk_mq, "cfq"];
     for name in order {
         let version = |s: &SchedulerSpec| {
@@ -45,15 +47,16 @@ pub(super) fn usual(all: &[Candidate<'_>], several_queues: bool) -> usize {
     0
 }
 
-/// Index of the scheduler that a kernel chooses for the device of these runs, otherwise of the
-/// first.
+/// Returns the index of the scheduler that a kernel uses by default for the device of these runs.
+/// If it is not among the runs, returns 0.
 pub fn kernels_choice(specs: &[RunSpec]) -> usize {
     let Some(first) = specs.first() else { return 0 };
     let all: Vec<Candidate<'_>> = specs.iter().map(|s| ("", &s.scheduler)).collect();
     usual(&all, several_queues(&first.device))
 }
 
-/// The treatment with this label, or the only treatment with this scheduler name.
+/// Returns the treatment with this label. If there is none, returns the treatment with this
+/// scheduler name and without tunables, or the only treatment with this scheduler name.
 pub(super) fn named(all: &[Candidate<'_>], name: &str) -> Option<usize> {
     if let Some(at) = all.iter().position(|c| c.0 == name) {
         return Some(at);
@@ -70,7 +73,7 @@ pub(super) fn named(all: &[Candidate<'_>], name: &str) -> Option<usize> {
     }
 }
 
-/// The message for a name that no treatment has.
+/// Returns the message for a name that no treatment has, and the nearest valid name.
 pub(super) fn unknown(all: &[Candidate<'_>], name: &str) -> (String, Option<String>) {
     let labels: Vec<&str> = all.iter().map(|c| c.0).collect();
     let near = suggest::nearest(name, labels.iter().copied(), &[]);

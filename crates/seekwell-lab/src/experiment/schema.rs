@@ -1,8 +1,9 @@
-//! The JSON Schema of experiment files, for editors. It is built from the reader's own registries,
-//! so it contains every scheduler with its tunables and every workload with its parameters.
+//! The JSON Schema of experiment files, for editors. It is built from the same lists that the
+//! reader uses. So it contains every scheduler with its tunables and every workload with its
+//! parameters.
 //!
-//! It uses Draft 7, which TOML tools support. A schema sees only the file's text. It cannot check
-//! that a preset's file exists or that two values are compatible; only the reader can.
+//! The schema uses Draft 7, which TOML tools support. A schema checks only the text of the file.
+//! Only the reader can check that a preset file exists and that the values are compatible.
 
 mod host;
 mod values;
@@ -60,12 +61,12 @@ pub fn schema() -> Value {
         (
             "only",
             "pick",
-            "Run only what matches one of these; * matches any characters.",
+            "Only runs that match one of these are made; * matches any characters.",
         ),
         (
             "exclude",
             "pick",
-            "Leave out what matches one of these; * matches any characters.",
+            "Runs that match one of these are left out; * matches any characters.",
         ),
     ];
     let factors: Map<String, Value> = factors
@@ -83,9 +84,9 @@ pub fn schema() -> Value {
     top.insert("experiment".to_owned(), json!(true));
     shown.insert("experiment".to_owned(), experiment);
     let place =
-        "Runs on this machine: the place, and the settings that are the same for all schedulers.";
+        "Runs on this host: the directory, and the settings that are the same for all schedulers.";
     shown.insert("host".to_owned(), json!({ "description": place }));
-    // With [host] the schedulers are the kernel's, and workloads can be programs.
+    // With `[host]`, the schedulers are those of the running kernel, and workloads can be programs.
     let named = json!({ "required": ["host"] });
     let mut schema = json!({
         "type": "object",
@@ -111,12 +112,12 @@ pub fn schema() -> Value {
     schema
 }
 
-/// A table with exactly these keys.
+/// Returns the schema of a table that can only have these keys.
 fn closed(properties: Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The same keys with any value; their types are checked elsewhere.
+/// Returns the same keys with any value. The types of the values are checked elsewhere.
 fn anything(keys: &Map<String, Value>) -> Map<String, Value> {
     keys.keys().map(|k| (k.clone(), json!(true))).collect()
 }
@@ -165,18 +166,18 @@ fn experiment() -> Map<String, Value> {
         .collect()
 }
 
-/// `a|b|c`, for patterns.
+/// Returns a pattern that matches one of the names: `a|b|c`.
 fn any(names: impl Iterator<Item = impl AsRef<str>>) -> String {
     let quoted: Vec<String> = names.map(|n| values::quoted(n.as_ref())).collect();
     quoted.join("|")
 }
 
-/// The keys that every factor's table has.
+/// Returns the keys that the table of every factor has.
 fn common(about: &str) -> Map<String, Value> {
     let mut all = Map::new();
     let name = told(json!({ "type": "string" }), about);
     all.insert("name".to_owned(), name);
-    let axes = "Values of an already expanded grid, by parameter.";
+    let axes = "Values of a grid that is already expanded, by parameter.";
     all.insert("axes".to_owned(), told(texts(), axes));
     all
 }
@@ -191,7 +192,7 @@ fn device() -> Value {
     let plain = seekwell_device::kinds()
         .iter()
         .filter(|k| k.plain.is_some());
-    // In `raid5:members=4` a RAID level stands in place of the kind.
+    // In `raid5:members=4`, a RAID level takes the place of the kind.
     let levels = seekwell_device::raid::LEVELS.iter();
     let open = any(plain.map(|k| k.name).chain(levels.copied()));
     let names = any(full.iter().copied().chain(bare));
@@ -201,7 +202,7 @@ fn device() -> Value {
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
     let about = "A device of `seekwell devices`, or the path of a preset file.";
     keys.insert("use".to_owned(), told(one_or_more, about));
-    let about = "Texts of the preset files that it names, by path.";
+    let about = "Texts of the preset files that the device refers to, by path.";
     keys.insert("files".to_owned(), told(texts(), about));
     for kind in seekwell_device::kinds() {
         for def in kind.defs {
@@ -231,9 +232,9 @@ fn scheduler() -> Value {
     let one_or_more = json!({ "anyOf": [text, { "type": "array", "minItems": 1, "items": text }] });
     let about = "A scheduler of `seekwell schedulers`, optionally with version and tunables.";
     keys.insert("use".to_owned(), told(one_or_more, about));
-    let about = "Its version: `seekwell schedulers NAME` lists them.";
+    let about = "Version of the scheduler; `seekwell schedulers NAME` lists the versions.";
     keys.insert("version".to_owned(), told(grid(scalar()), about));
-    let about = "Tunables; needed if a tunable has the name of another key.";
+    let about = "Tunables. Needed if a tunable has the same name as another key.";
     keys.insert(
         "tunables".to_owned(),
         told(json!({ "type": "object" }), about),
@@ -251,7 +252,7 @@ fn scheduler() -> Value {
                     .or_insert_with(|| told(grid(scalar()), &about));
             }
         }
-        // List the versions by name: `bfq` must not match as a prefix of `bfq-sq`.
+        // All versions are listed by name, so that `bfq` does not match the beginning of `bfq-sq`.
         let versions = any(s.versions.iter().map(|v| v.0));
         let name = values::quoted(s.name);
         let of = format!("^ *{name}(-({versions}))?(:[^,]*)? *$");
@@ -269,7 +270,7 @@ fn scheduler() -> Value {
     json!({ "anyOf": [text, table] })
 }
 
-/// Keys of a table with descriptions, and a value schema by name.
+/// Returns the keys of a table with their descriptions and the schema of each value.
 fn keys(of: &[(&str, &str)], value: impl Fn(&str) -> Value) -> Map<String, Value> {
     of.iter()
         .map(|(name, about)| ((*name).to_owned(), told(value(name), about)))
@@ -307,7 +308,7 @@ fn workload() -> Value {
         "params".to_owned(),
         json!({
             "type": "object",
-            "description": "Parameters; needed if a parameter has the name of another key.",
+            "description": "Parameters. Needed if a parameter has the same name as another key.",
         }),
     );
     let further = |name: &str| match name {
@@ -351,7 +352,7 @@ fn workload() -> Value {
             let about = format!("{} ({}; default {})", p.summary, p.kind, p.default);
             exact.insert(p.name.to_owned(), told(grid(of_param(p)), &about));
         }
-        // For completion of a key before the workload is named.
+        // These keys allow an editor to complete a key before the workload is named.
         for (k, v) in exact.iter().filter(|(_, v)| v.is_object()) {
             let about = v["description"].as_str().unwrap_or_default();
             let known = || told(grid(scalar()), &format!("{}: {about}", w.name));
@@ -372,7 +373,7 @@ fn workload() -> Value {
     ] {
         own.push(json!({ "if": { "required": [kind] }, "then": exact }));
     }
-    // A workload's parameter may have the same name (`mode`).
+    // A parameter of a workload may have the same name, for example `mode`.
     for (k, v) in fio.into_iter().chain(trace) {
         union.entry(k).or_insert(v);
     }
@@ -399,12 +400,12 @@ fn machine() -> Value {
         keys.insert(name.to_owned(), told(grid(value), &about));
     }
     let text = json!({ "type": "string" });
-    let about = "Options of --machine in one text: \"memory=4G,cores=2\".";
+    let about = "Options of --machine in one text, for example \"memory=4G,cores=2\".";
     keys.insert("use".to_owned(), told(grid(text.clone()), about));
     json!({ "anyOf": [text, closed(keys)] })
 }
 
-/// The name of a kernel.
+/// Returns the schema for the name of a kernel.
 fn kernel() -> Value {
     json!({ "anyOf": [
         { "const": "here" },

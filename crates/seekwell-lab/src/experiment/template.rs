@@ -1,5 +1,5 @@
-//! A commented experiment file as a starting point. It runs unchanged within seconds. Its
-//! commented-out lines are valid, too.
+//! A commented experiment file that users can start from. It runs unchanged within seconds. Its
+//! commented-out lines are valid too.
 
 use super::read::is_job;
 use crate::usual::TODAY;
@@ -8,22 +8,22 @@ use seekwell_workload::{Kind, workload};
 use std::fmt::Write as _;
 use toml::Value;
 
-/// The contents of a new file.
+/// What a new experiment file contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// Name of the experiment.
     pub name: String,
-    /// Devices, as typed.
+    /// The devices as typed.
     pub devices: Vec<String>,
-    /// Schedulers, as typed.
+    /// The schedulers as typed.
     pub schedulers: Vec<String>,
-    /// Workloads, as typed: names with parameters after a colon, or fio job files.
+    /// The workloads as typed: names with parameters after a colon, or fio job files.
     pub workloads: Vec<String>,
 }
 
 impl Default for Start {
-    /// Today's default schedulers and workloads on the default devices, except for the NVMe drive,
-    /// which takes longest to simulate.
+    /// Returns the default schedulers and workloads of current kernels. The devices are the default
+    /// devices without the NVMe drive, which takes longest to simulate.
     fn default() -> Self {
         let own = |all: &[&str]| all.iter().map(|s| (*s).to_owned()).collect();
         Start {
@@ -35,12 +35,12 @@ impl Default for Start {
     }
 }
 
-/// A string in TOML.
+/// Formats a text as a string in TOML.
 fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
 
-/// A string in TOML; numbers stay without quotes.
+/// Formats a text as a value in TOML. Numbers have no quotes.
 fn value(text: &str) -> String {
     match text.parse::<i64>() {
         Ok(n) if n.to_string() == text => text.to_owned(),
@@ -66,13 +66,14 @@ const METHOD: &str = r#"# The same seed gives the same bytes, on any number of t
 seed = 1
 # Smallest and largest number of blocks per cell. A single number (5) is a fixed number.
 repeats = "10..30"
-# The smallest difference that matters. Smaller ones are reported as real but too small.
+# The smallest difference that matters. Smaller differences are reported as real but too
+# small.
 margin = "2 %"
 # Confidence of the intervals.
 #confidence = "95 %"
-# A cell ends when the half-width of every comparison's interval is below this target, or below a
-# quarter of the effect. "decided" ends it when it is certain which side is ahead, or that neither
-# is.
+# A cell ends when the interval of every comparison has a half-width below this target, or below a
+# quarter of the effect. With "decided", a cell ends when it is certain which scheduler is ahead, or
+# that none is.
 #target = "1 %"
 #stop = "width"
 # No block starts after this much wall-clock time.
@@ -87,8 +88,8 @@ budget = "10min"
 "#;
 
 const TAIL: &str = r#"
-# Example of a modelled machine above the queue. Without one, it is the default machine of the
-# scheduler's kernel. Each additional [[machine]] adds cells.
+# Example of a modelled machine above the queue. Without this table, the default machine of
+# the scheduler's kernel is used. Each additional [[machine]] adds cells.
 #[[machine]]
 #memory = "4G"
 #cores = 2
@@ -101,10 +102,10 @@ const TAIL: &str = r#"
 #[[exclude]]
 "#;
 
-/// Builds the text of a new file.
+/// Returns the text of a new experiment file.
 pub fn template(start: &Start) -> String {
     let mut out = HEAD.to_owned();
-    // Writing to a string cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(out, "[experiment]\nname = {}", quoted(&start.name));
     out += "# One sentence for readers of the results.\n#description = \"why this is compared\"\n";
     out += METHOD;
@@ -147,7 +148,7 @@ pub fn template(start: &Start) -> String {
     out
 }
 
-/// A commented-out grid for a tunable whose default is a number.
+/// Returns a commented-out grid for a tunable whose default is a number.
 fn tunable(scheduler: &str) -> Option<String> {
     let typed = words::scheduler(scheduler).ok()?;
     let found = words::named(&typed.spec.versioned()).ok()?;
@@ -166,7 +167,7 @@ fn tunable(scheduler: &str) -> Option<String> {
     })
 }
 
-/// The beginning of the first workload's label.
+/// Returns the beginning of the label of the first workload.
 fn name_of(workloads: &[String]) -> &str {
     let first = workloads.first().map_or("", String::as_str);
     let first = first.rsplit('/').next().unwrap_or(first);
@@ -174,7 +175,8 @@ fn name_of(workloads: &[String]) -> &str {
     &first[..end]
 }
 
-/// One workload: its given parameters, and the others commented out with their defaults.
+/// Returns the table of a workload with its given parameters. The other parameters are commented
+/// out and have their defaults.
 fn work(text: &str, explain: bool) -> String {
     if is_job(text) {
         return format!("[[workload]]\nfio = {}\n", quoted(text));
@@ -192,7 +194,7 @@ fn work(text: &str, explain: bool) -> String {
         return out;
     };
     if explain {
-        out += "# The deciding figure, if not the workload's own metric: a block-layer figure (block\n";
+        out += "# The deciding metric, if not that of the workload: a block-layer metric (block\n";
         out += "# io mean, block read p99), duration, or the rate, mean, max or p99 of its\n";
         out += "# operations.\n";
         out += "#metric = \"block io p99\"\n";
@@ -202,7 +204,7 @@ fn work(text: &str, explain: bool) -> String {
         .iter()
         .filter(|p| given.iter().all(|g| g.0.trim() != p.name));
     for p in others {
-        // Numbers need no quotes; times and sizes do.
+        // Numbers need no quotes, but times and sizes do.
         let default = match p.kind {
             Kind::Count(..) => value(p.default),
             _ => quoted(p.default),

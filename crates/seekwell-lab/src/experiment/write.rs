@@ -1,6 +1,6 @@
-//! Writes an experiment as a file that reads back as the same experiment, independent of its
-//! folder. The file contains the texts of presets and job files. Traces are named by absolute path
-//! and hash.
+//! Writes an experiment as a file that does not depend on its folder. Reading the file gives the
+//! same experiment. The file contains the texts of presets and job files. It refers to traces by
+//! absolute path and hash.
 
 use super::Experiment;
 use super::design::{Design, Level, Pick, Work};
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 impl Experiment {
-    /// The experiment as a self-contained file; reading it with [`Experiment::from_toml`] gives the
-    /// same cells, treatments and runs.
+    /// Returns the experiment as a self-contained file. Reading it with [`Experiment::from_toml`]
+    /// gives the same cells, treatments and runs.
     pub fn to_toml(&self) -> String {
         self.design.to_toml()
     }
 
-    /// The text that a results folder keeps: the original file with its comments if it is
-    /// self-contained, otherwise [`Experiment::to_toml`].
+    /// Returns the text for a results folder. It is the original file with its comments if that
+    /// file is self-contained, otherwise the text of [`Experiment::to_toml`].
     pub fn stored(&self) -> String {
         let d = &self.design;
         let script = |w: &WorkloadSpec| matches!(w, WorkloadSpec::Script { .. });
@@ -37,7 +37,7 @@ impl Experiment {
 }
 
 impl Design {
-    /// The design as a file; see [`Experiment::to_toml`].
+    /// Returns the design as a file. See [`Experiment::to_toml`].
     pub fn to_toml(&self) -> String {
         let mut out = String::new();
         section(&mut out, "[experiment]", experiment(self));
@@ -65,7 +65,7 @@ impl Design {
     }
 }
 
-/// Writes a table: first its values, then its nested tables, inline in braces.
+/// Writes a table: first its values, then its nested tables in braces.
 fn section(out: &mut String, heading: &str, table: Table) {
     if !out.is_empty() {
         out.push('\n');
@@ -73,7 +73,7 @@ fn section(out: &mut String, heading: &str, table: Table) {
     out.push_str(heading);
     out.push('\n');
     for (key, value) in table {
-        // A key that is not a bare word needs quotes.
+        // A key with characters other than letters, digits, `-` and `_` needs quotes.
         let bare = !key.is_empty()
             && key
                 .chars()
@@ -91,7 +91,7 @@ fn text(s: impl Into<String>) -> Value {
 }
 
 fn whole(n: u64) -> Value {
-    // Larger values were rejected.
+    // Larger values were already rejected.
     Value::Integer(i64::try_from(n).unwrap_or(i64::MAX))
 }
 
@@ -141,7 +141,7 @@ fn experiment(d: &Design) -> Table {
     t
 }
 
-/// Adds the level's name and its grid values, so that tables and axes stay the same.
+/// Adds the name of the level and its grid values, so that tables and parameters stay the same.
 fn named<T>(level: &Level<T>, mut table: Table) -> Table {
     if let Some(name) = &level.name {
         table.insert("name".into(), text(name));
@@ -171,7 +171,7 @@ fn scheduler(s: &SchedulerSpec) -> Table {
     t
 }
 
-/// Parameters that differ from the defaults of the workload and its profile.
+/// Returns the parameters that differ from the defaults of the workload and its profile.
 fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let profile = params.get("profile");
     let given = profile.map(|p| ("profile".to_owned(), p.clone()));
@@ -189,7 +189,7 @@ fn changed(name: &str, params: &BTreeMap<String, String>) -> BTreeMap<String, St
     all
 }
 
-/// A background workload in one word; a job file by its absolute path.
+/// Writes a background workload as one text. A job file is given by its absolute path.
 fn in_a_word(b: &BesideSpec) -> String {
     let again = if b.again { words::LOOP } else { "" };
     let word = match &b.workload {

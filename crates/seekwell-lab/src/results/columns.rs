@@ -1,25 +1,25 @@
-//! The columns of a folder's Parquet files: name, type, unit and meaning. Writers, readers and the
-//! page docs/results.md are checked against this list.
+//! The columns of the Parquet files in a results folder: name, type, unit and meaning. The writers,
+//! the readers and the page docs/results.md are checked against this list.
 
 use arrow_schema::DataType;
 
-/// Type of a column's values.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
     /// Signed 64-bit integers.
     Int,
     /// Unsigned 64-bit integers.
     Unsigned,
-    /// IEEE double.
+    /// 64-bit floating-point numbers (IEEE 754).
     Float,
     /// Booleans.
     Bool,
 }
 
 impl Kind {
-    /// The Arrow type.
+    /// Returns the Arrow type.
     pub fn arrow(self) -> DataType {
         match self {
             Kind::Text => DataType::Utf8,
@@ -29,7 +29,7 @@ impl Kind {
             Kind::Bool => DataType::Boolean,
         }
     }
-    /// The name in docs/results.md.
+    /// Returns the name used in docs/results.md.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -41,31 +41,31 @@ impl Kind {
     }
 }
 
-/// A column.
+/// A column of a Parquet file.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
     /// Type of its values.
     pub kind: Kind,
-    /// Unit; empty if there is none.
+    /// Unit of the values; empty if they have none.
     pub unit: &'static str,
-    /// Values may be missing.
+    /// True if values can be missing.
     pub nullable: bool,
-    /// Older results lack this column.
+    /// True if files of older versions do not have this column.
     pub added: bool,
-    /// Description.
+    /// What the column means.
     pub help: &'static str,
 }
 
-/// A Parquet file.
+/// A Parquet file of a results folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// Name of the file.
     pub file: &'static str,
-    /// Description of a row.
+    /// What one table row means.
     pub help: &'static str,
-    /// Columns that follow [`RUN`], in order.
+    /// The columns after those of [`RUN`], in order.
     pub columns: &'static [Column],
 }
 
@@ -93,7 +93,7 @@ const fn maybe(name: &'static str, kind: Kind, unit: &'static str, help: &'stati
 
 use Kind::{Bool, Float, Int, Text, Unsigned};
 
-/// The first columns of every file, which identify the run.
+/// The first columns of every file. They identify the run.
 pub const RUN: &[Column] = &[
     column(
         "run",
@@ -109,12 +109,17 @@ pub const RUN: &[Column] = &[
     ),
     column("device", Text, "", "the device"),
     column("workload", Text, "", "the workload"),
-    column("machine", Text, "", "the machine; empty: the default one"),
+    column(
+        "machine",
+        Text,
+        "",
+        "the machine; empty for the default machine",
+    ),
     column(
         "label",
         Text,
         "",
-        "the scheduler with its settings, as tables print it",
+        "the scheduler with its settings, as printed in tables",
     ),
     column(
         "scheduler",
@@ -126,11 +131,11 @@ pub const RUN: &[Column] = &[
         "block",
         Int,
         "",
-        "block, from 0: runs of one cell and block are pairs",
+        "block, from 0; the runs of one cell and block form pairs",
     ),
 ];
 
-/// `runs.parquet`.
+/// The file `runs.parquet`.
 pub const RUNS: Table = Table {
     file: "runs.parquet",
     help: "one row per run and metric; a run without a result has one row without a metric",
@@ -140,7 +145,7 @@ pub const RUNS: Table = Table {
             "substrate",
             Text,
             "",
-            "where it ran: sim, serve, host or import",
+            "substrate of the run: sim, serve, host or import",
         ),
         column(
             "axes",
@@ -159,13 +164,13 @@ pub const RUNS: Table = Table {
             "cell_place",
             Int,
             "",
-            "place of the cell in results.json, from 0",
+            "index of the cell in `cells` of results.json, from 0",
         ),
         column(
             "treatment_place",
             Int,
             "",
-            "place of the scheduler in `treatments` of results.json, from 0",
+            "index of the scheduler in `treatments` of results.json, from 0",
         ),
         column(
             "reference",
@@ -173,7 +178,12 @@ pub const RUNS: Table = Table {
             "",
             "true for the cell's reference scheduler",
         ),
-        column("place", Int, "", "place in the block, from 0, as drawn"),
+        column(
+            "place",
+            Int,
+            "",
+            "random position of the run in its block, from 0",
+        ),
         column("seed", Unsigned, "", "seed of the run"),
         column(
             "spec_hash",
@@ -185,29 +195,29 @@ pub const RUNS: Table = Table {
             "outcome",
             Text,
             "",
-            "done, early (its values count), censored (it reached its limit: its work takes longer than its `duration`) or failed",
+            "done, early (the run ended early, but its values count), censored (the run reached its limit, so its work takes longer than its `duration`) or failed",
         ),
-        maybe("why", Text, "", "why it ended early or failed"),
+        maybe("why", Text, "", "why the run ended early or failed"),
         Column {
             added: true,
             ..maybe(
                 "starved",
                 Text,
                 "",
-                "kinds of tasks with starved members: a JSON array",
+                "kinds of tasks with at least one starved task: a JSON array",
             )
         },
         maybe(
             "began_unix_ns",
             Int,
             "ns",
-            "when it began, since 1970; missing in simulation",
+            "start of the run, since 1970; missing in a simulation",
         ),
         column(
             "duration_ns",
             Int,
             "ns",
-            "its own duration, laying out and removing included",
+            "duration of the whole run, including laying out and removing files",
         ),
         maybe("metric", Text, "", "name of the metric"),
         maybe("unit", Text, "", "unit of `value`"),
@@ -216,7 +226,7 @@ pub const RUNS: Table = Table {
             "step",
             Float,
             "as `unit`",
-            "step size of the metric; missing: no steps",
+            "step size of the metric; missing if it has no steps",
         ),
         maybe("primary", Bool, "", "true for the cell's deciding metric"),
         maybe("value", Float, "as `unit`", "the value"),
@@ -224,12 +234,12 @@ pub const RUNS: Table = Table {
             "n",
             Int,
             "operations",
-            "operations that the value is based on; 0: not known",
+            "number of operations that the value is based on; 0 if not known",
         ),
     ],
 };
 
-/// `operations.parquet`.
+/// The file `operations.parquet`.
 pub const OPERATIONS: Table = Table {
     file: "operations.parquet",
     help: "one row per run and kind of operation, over the time of the workload's clock",
@@ -244,10 +254,10 @@ pub const OPERATIONS: Table = Table {
             "kind",
             Text,
             "",
-            "kind of operation; of the block layer read or write",
+            "kind of operation; read or write for the block layer",
         ),
-        column("count", Int, "operations", "how many"),
-        column("bytes", Int, "bytes", "moved by all of them"),
+        column("count", Int, "operations", "number of operations"),
+        column("bytes", Int, "bytes", "bytes that the operations moved"),
         maybe(
             "errors",
             Int,
@@ -260,7 +270,7 @@ pub const OPERATIONS: Table = Table {
             "p50_ns",
             Int,
             "ns",
-            "median latency, to three digits as all percentiles",
+            "median latency; all percentiles have three significant digits",
         ),
         column("p75_ns", Int, "ns", "75th percentile"),
         column("p90_ns", Int, "ns", "90th percentile"),
@@ -269,19 +279,19 @@ pub const OPERATIONS: Table = Table {
             "p99_ns",
             Int,
             "ns",
-            "99th percentile: meaningful from 1,000 operations",
+            "99th percentile; meaningful from 1,000 operations on",
         ),
         column(
             "p999_ns",
             Int,
             "ns",
-            "99.9th percentile: meaningful from 10,000 operations",
+            "99.9th percentile; meaningful from 10,000 operations on",
         ),
         column(
             "p9999_ns",
             Int,
             "ns",
-            "99.99th percentile: meaningful from 100,000 operations",
+            "99.99th percentile; meaningful from 100,000 operations on",
         ),
         column("max_ns", Int, "ns", "largest latency, exact"),
         maybe(
@@ -305,7 +315,7 @@ pub const OPERATIONS: Table = Table {
     ],
 };
 
-/// `series.parquet`.
+/// The file `series.parquet`.
 pub const SERIES: Table = Table {
     file: "series.parquet",
     help: "one row per run, kind and second in which an operation ended",
@@ -315,13 +325,13 @@ pub const SERIES: Table = Table {
             "kind",
             Text,
             "",
-            "kind of operation; of the block layer all",
+            "kind of operation; all for the block layer",
         ),
         column(
             "second",
             Int,
             "s",
-            "whole seconds since the run began, laying out included",
+            "whole seconds since the start of the run, including laying out files",
         ),
         column(
             "ops",
@@ -333,26 +343,31 @@ pub const SERIES: Table = Table {
             "writes",
             Int,
             "operations",
-            "writes among them; missing for workloads",
+            "writes among the operations; missing for workloads",
         ),
         column("bytes", Int, "bytes", "bytes that the operations moved"),
         column(
             "latency_sum_ns",
             Int,
             "ns",
-            "sum of their latencies; divided by `ops` it is the mean",
+            "sum of the latencies of the operations; the mean is this sum divided by `ops`",
         ),
-        column("latency_max_ns", Int, "ns", "largest of them"),
+        column(
+            "latency_max_ns",
+            Int,
+            "ns",
+            "largest latency of the operations",
+        ),
         maybe(
             "latency_square_us2",
             Int,
             "us^2",
-            "sum of their squares; missing for the block layer",
+            "sum of the squared latencies; missing for the block layer",
         ),
     ],
 };
 
-/// `records.parquet`.
+/// The file `records.parquet`.
 pub const RECORDS: Table = Table {
     file: "records.parquet",
     help: "one row per run: its specification and the rest of its record",
@@ -367,16 +382,16 @@ pub const RECORDS: Table = Table {
             "spec",
             Text,
             "",
-            "the whole specification as JSON, from which crate `seekwell` makes the run again; missing for imports",
+            "the whole specification as JSON; crate `seekwell` can repeat the run from it; missing for imports",
         ),
         maybe(
             "record",
             Text,
             "",
-            "JSON of the run's record without what is in other files: read-back tunables, processes, marks, tasks, counters of the queue, warnings (docs/json.md, Record); missing for imports and failed runs",
+            "the record of the run as JSON, without the parts that are in other files; it contains read-back tunables, processes, marks, tasks, counters of the queue and warnings (docs/json.md, Record); missing for imports and failed runs",
         ),
     ],
 };
 
-/// Every Parquet file of a folder.
+/// All Parquet files of a results folder.
 pub const TABLES: [&Table; 4] = [&RUNS, &SERIES, &OPERATIONS, &RECORDS];

@@ -1,6 +1,5 @@
-//! The stored form of a run: its values, its specification, and its record split into rows.
-//! Complete records would be a hundred times as large; holding, cloning and parsing them would be
-//! wasteful.
+//! The form in which a run is stored: its values, its specification, and its record split into
+//! table rows. A complete record would be about a hundred times as large.
 
 use super::hlog;
 use super::{Ended, Interned, Run, Value};
@@ -11,19 +10,19 @@ use seekwell_core::result::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The layer that counted operations: the workload or the block layer.
+/// The layer in which operations are counted: the workload or the block layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// Operations of the workload, as its script names them.
+    /// Operations of the workload, with the names that its script gives them.
     #[default]
     Workload,
-    /// Bios.
+    /// Bios of the block layer.
     Block,
 }
 
 impl Layer {
-    /// Name in the files.
+    /// Returns the name used in the files.
     pub const fn name(self) -> &'static str {
         match self {
             Layer::Workload => "workload",
@@ -32,18 +31,19 @@ impl Layer {
     }
 }
 
-/// Operations of one kind in a run: a row of `operations.parquet`. Times are in ns.
+/// The operations of one kind in a run: a table row of `operations.parquet`. Times are in ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationRow {
-    /// The layer that counted them.
+    /// The layer in which the operations are counted.
     pub layer: Layer,
-    /// Kind: as the script names it, or `read` and `write`.
+    /// The kind of operation: a name from the script of the workload, or `read` or `write` for
+    /// bios.
     pub kind: String,
     /// Number of operations.
     pub count: u64,
-    /// Bytes they moved.
+    /// Number of bytes transferred by the operations.
     pub bytes: u64,
-    /// Failed operations; workloads do not count them.
+    /// Number of failed operations; `None` for workloads, which do not count failures.
     pub errors: Option<u64>,
     /// Mean latency.
     #[serde(with = "bits")]
@@ -54,15 +54,15 @@ pub struct OperationRow {
     pub quantiles_ns: [u64; QUANTILES.len()],
     /// Largest latency.
     pub max_ns: u64,
-    /// The part of the summed latencies before the block layer received the bio.
+    /// The part of the summed latencies before the block layer received the bios.
     pub held_ns: Option<u64>,
     /// Start of the first operation, since the start of the run.
     pub began_ns: Option<u64>,
-    /// End of the last operation.
+    /// End of the last operation, since the start of the run.
     pub ended_ns: Option<u64>,
 }
 
-/// Percentiles stored for each kind of operation, with their column names.
+/// The percentiles that are stored for each kind of operation, with their column names.
 pub const QUANTILES: [(f64, &str); 7] = [
     (50.0, "p50_ns"),
     (75.0, "p75_ns"),
@@ -73,37 +73,37 @@ pub const QUANTILES: [(f64, &str); 7] = [
     (99.99, "p9999_ns"),
 ];
 
-/// One second of one kind of operation: a row of `series.parquet`.
+/// One second of one kind of operation: a table row of `series.parquet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesRow(
-    /// The second, counted from the start of the run.
+    /// The second, counted from the start of the run, from 0.
     pub u64,
-    /// Operations that ended in this second.
+    /// Number of operations that ended in this second.
     pub u64,
-    /// Bytes they moved.
+    /// Number of bytes transferred by these operations.
     pub u64,
-    /// Sum of their latencies, in ns.
+    /// Sum of the latencies of these operations, in ns.
     pub u64,
     /// Largest latency, in ns.
     pub u64,
-    /// For the workload: sum of squared latencies, in square microseconds. For the block layer:
-    /// number of writes among the operations.
+    /// For the workload, the sum of the squared latencies in square microseconds. For the block
+    /// layer, the number of writes among the operations.
     pub u64,
 );
 
-/// The seconds of one kind in which an operation ended.
+/// All seconds of one kind of operation in which an operation ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
-    /// The layer that counted them.
+    /// The layer in which the operations are counted.
     pub layer: Layer,
-    /// Kind: as the script names it, or `all`.
+    /// The kind of operation: a name from the script of the workload, or `all` for bios.
     pub kind: String,
-    /// Seconds, ascending.
+    /// The seconds, in ascending order.
     pub seconds: Vec<SeriesRow>,
 }
 
-/// Stores numbers as their bits. JSON cannot represent NaN or infinity, and its parsers can err in
-/// the last digit.
+/// Stores floating-point numbers as their bits. JSON cannot represent NaN or infinity, and JSON
+/// parsers can have an error in the last digit.
 mod bits {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -115,7 +115,8 @@ mod bits {
     }
 }
 
-/// A metric with its value: name, unit, direction, bits of the step, bits of the value, operations.
+/// A metric with its value: name, unit, direction, bits of the step, bits of the value, and number
+/// of operations.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Bits(String, String, bool, Option<u64>, u64, u64);
 
@@ -136,28 +137,28 @@ impl Bits {
     }
 }
 
-/// The journal's entry for a run.
+/// The entry of the journal for a run.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Entry {
-    /// The run without its values, which are in `values`.
+    /// The run without its values. They are in `values`.
     pub run: Run,
     values: Vec<Bits>,
-    /// Canonical text of its specification; empty for imports.
+    /// Canonical text of the specification; empty for imports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec: String,
-    /// JSON of the parts of its record that no other file holds; empty without a record.
+    /// JSON of the parts of the record that no other file contains; empty if there is no record.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub record: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
-    /// Its lines of the histogram log.
+    /// The lines of the run in the histogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub histograms: String,
 }
 
-/// The part of an [`Entry`] that is read when a journal is opened.
+/// The part of an [`Entry`] that is read when the journal is opened.
 #[derive(Deserialize)]
 pub(super) struct Slim {
     run: Run,
@@ -165,27 +166,27 @@ pub(super) struct Slim {
 }
 
 impl Slim {
-    /// The run with its values.
+    /// Returns the run with its values.
     pub fn run(self, metrics: &mut Interned) -> Run {
         whole(self.run, &self.values, metrics)
     }
 }
 
-/// The part of an [`Entry`] that goes into `series.parquet`.
+/// The part of an [`Entry`] that is written to `series.parquet`.
 #[derive(Deserialize)]
 pub(super) struct SeriesOf {
     #[serde(default)]
     pub series: Vec<Series>,
 }
 
-/// The part of an [`Entry`] that goes into `operations.parquet`.
+/// The part of an [`Entry`] that is written to `operations.parquet`.
 #[derive(Deserialize)]
 pub(super) struct OperationsOf {
     #[serde(default)]
     pub operations: Vec<OperationRow>,
 }
 
-/// The part of an [`Entry`] that goes into `records.parquet`.
+/// The part of an [`Entry`] that is written to `records.parquet`.
 #[derive(Default, Deserialize)]
 pub(super) struct TextsOf {
     #[serde(default)]
@@ -194,7 +195,7 @@ pub(super) struct TextsOf {
     pub record: String,
 }
 
-/// The part of an [`Entry`] that goes into the histogram log.
+/// The part of an [`Entry`] that is written to the histogram log.
 #[derive(Deserialize)]
 pub(super) struct HistogramsOf {
     #[serde(default)]
@@ -207,7 +208,7 @@ fn whole(mut run: Run, values: &[Bits], metrics: &mut Interned) -> Run {
 }
 
 impl Entry {
-    /// An entry for a run that has only values.
+    /// Builds the entry of a run that has only values.
     pub fn bare(run: &Run) -> Self {
         Entry {
             values: run.values.iter().map(Bits::of).collect(),
@@ -222,12 +223,12 @@ impl Entry {
             histograms: String::new(),
         }
     }
-    /// An entry for a finished run; `tag` is the tag of its histograms.
+    /// Builds the entry of a finished run. `tag` is the run part of the tags of its histograms.
     pub fn of(ended: &Ended<'_>, tag: &str, scratch: &mut hlog::Scratch) -> Self {
         let mut entry = Entry::bare(ended.run);
         entry.spec = ended.spec.canonical();
         if let Some(record) = ended.record {
-            // It holds names, numbers and texts, which JSON can always represent.
+            // `Rest` contains only names, numbers and texts, which JSON can always represent.
             entry.record = serde_json::to_string(&Rest::of(record)).unwrap_or_default();
             entry.take_apart(record, tag, scratch);
         }
@@ -289,7 +290,8 @@ fn seconds_of(o: &Operation) -> Vec<SeriesRow> {
     busy.map(row).collect()
 }
 
-/// Computes all quantiles in one pass: a pass reads thirty thousand counters.
+/// Computes all quantiles in one pass over the buckets, because a histogram has thirty thousand
+/// buckets.
 fn quantiles(latency: &Latency, buckets: &[(u64, u64)]) -> [u64; QUANTILES.len()] {
     let mut out = [0; QUANTILES.len()];
     let (mut below, mut bucket) = (0, buckets.iter());
@@ -343,7 +345,7 @@ fn no_starved(all: &&[Starved]) -> bool {
     all.is_empty()
 }
 
-/// The parts of a record that no other file of the folder holds.
+/// The parts of a record that no other file of the folder contains.
 #[derive(Serialize)]
 struct Rest<'a> {
     schema: u32,
@@ -430,7 +432,7 @@ mod tests {
         v.as_object().expect("an object").keys().cloned().collect()
     }
 
-    /// A new field of a record must be stored, here or in a file of its own.
+    /// Checks that every field of a record is stored, either here or in another file.
     #[test]
     fn nothing_of_a_record_is_forgotten() {
         let r = Record {

@@ -1,45 +1,46 @@
-//! When and where an experiment ran: the only file of a folder with clock times and host data.
+//! When and where an experiment ran. Only this file of a results folder contains clock times and
+//! data about the host.
 
 use seekwell_core::result::{BUILD, Host};
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// `environment.json`.
+/// The content of `environment.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
-    /// [`super::RESULTS_VERSION`].
+    /// Always [`super::RESULTS_VERSION`].
     pub schema: u32,
-    /// Machines of real runs, in order of appearance; empty in simulation.
+    /// The machines of real runs, in the order of their first run; empty for simulations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<Host>,
-    /// Sessions: from each start or resumption of the experiment to its end.
+    /// The sessions of the experiment. A session begins when the experiment is started or resumed.
     pub sittings: Vec<Sitting>,
 }
 
-/// One uninterrupted series of runs.
+/// One session: an uninterrupted series of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sitting {
-    /// Start, in seconds since 1970.
+    /// Start of the session, in s since 1970.
     pub began_unix_s: u64,
-    /// End; absent if the session was killed or still runs.
+    /// End of the session, in s since 1970. Absent if the session still runs or was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_unix_s: Option<u64>,
-    /// Version of seekwell.
+    /// Version of seekwell in this session.
     pub seekwell: String,
-    /// Build of seekwell.
+    /// Build of seekwell in this session.
     pub build: String,
-    /// Runs that ended in this session.
+    /// Number of runs that ended in this session.
     pub runs: u64,
 }
 
-/// Seconds since 1970; 0 if the clock shows an earlier time.
+/// Returns the time in s since 1970; 0 if the clock shows an earlier time.
 fn now_unix_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
 
 impl Environment {
-    /// Starts a session.
+    /// Adds a session that begins at the current time.
     pub(super) fn begin(&mut self) {
         self.schema = super::RESULTS_VERSION;
         self.sittings.push(Sitting {
@@ -50,14 +51,14 @@ impl Environment {
             runs: 0,
         });
     }
-    /// Ends the session.
+    /// Sets the end of the last session to the current time.
     pub(super) fn end(&mut self) {
         if let Some(last) = self.sittings.last_mut() {
             last.ended_unix_s = Some(now_unix_s());
         }
     }
-    /// If the last session has no end, it was killed: the runs not counted by other sessions are
-    /// its own.
+    /// Corrects the number of runs of a killed session, which has no end time. The session made all
+    /// stored runs that no earlier session counted.
     pub(super) fn killed(&mut self, stored: u64) {
         if let Some((last, before)) = self.sittings.split_last_mut()
             && last.ended_unix_s.is_none()
@@ -65,7 +66,7 @@ impl Environment {
             last.runs = stored.saturating_sub(before.iter().map(|s| s.runs).sum());
         }
     }
-    /// Counts a finished run; returns true if the machine is new.
+    /// Counts a finished run. Returns true if the machine is not in the list yet.
     pub(super) fn ran(&mut self, host: Option<&Host>) -> bool {
         if let Some(last) = self.sittings.last_mut() {
             last.runs += 1;
@@ -74,24 +75,26 @@ impl Environment {
         self.hosts.extend(fresh.cloned());
         fresh.is_some()
     }
-    /// Start of the experiment, `YYYY-MM-DD hh:mm`, UTC.
+    /// Returns the start of the first session as `YYYY-MM-DD hh:mm` in UTC.
     pub fn begun(&self) -> Option<String> {
         let first = self.sittings.first()?;
         Some(date(first.began_unix_s))
     }
-    /// End of the last session, or its start if it has not ended, `YYYY-MM-DD hh:mm`, UTC.
+    /// Returns the end of the last session, or its start if it has no end, as `YYYY-MM-DD hh:mm` in
+    /// UTC.
     pub fn last(&self) -> Option<String> {
         let last = self.sittings.last()?;
         Some(date(last.ended_unix_s.unwrap_or(last.began_unix_s)))
     }
 }
 
-/// Formats seconds since 1970 as `YYYY-MM-DD hh:mm`, UTC, in the Gregorian calendar. Times after
-/// the year 9999 give its last minute.
+/// Formats a time in s since 1970 as `YYYY-MM-DD hh:mm` in UTC, in the Gregorian calendar. Times
+/// after the year 9999 are printed as the last minute of that year.
 pub(super) fn date(unix_s: u64) -> String {
     let unix_s = unix_s.min(253_402_300_799);
     let (days, s) = (unix_s / 86_400, unix_s % 86_400);
-    // Years start in March, so the leap day is last. 719,468 days lie before 1970-01-01.
+    // Years begin in March here, so that the leap day is the last day of a year. 719,468 is the
+    // number of days from 0000-03-01 to 1970-01-01.
     let z = days + 719_468;
     let (era, of_era) = (z / 146_097, z % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

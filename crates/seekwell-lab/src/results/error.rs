@@ -1,10 +1,10 @@
-//! Errors of results folders; each names the file and the remedy.
+//! Errors of results folders. Each error names the file and says what to do.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a results folder cannot be made, read or written.
+/// Why a results folder cannot be created, read or written.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The folder, or a file in it, is invalid.
@@ -12,20 +12,20 @@ pub enum StoreError {
     Bad {
         /// The file or folder.
         path: PathBuf,
-        /// The fault and the remedy.
+        /// What is wrong and what to do.
         what: String,
     },
-    /// Another process is using it.
+    /// Another process is using the folder.
     #[error("{}: another seekwell process is writing to it; wait until it ends", .0.display())]
     Busy(PathBuf),
-    /// It could not be written; everything stored before is still there.
+    /// A file could not be written. Everything that was stored before is still there.
     #[error("{}: cannot be written: {source}; {kept}", path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
         /// The cause.
         source: io::Error,
-        /// What is still there, and what to do.
+        /// What is still stored, and what to do.
         kept: String,
     },
 }

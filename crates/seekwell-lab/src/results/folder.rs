@@ -1,9 +1,10 @@
-//! A results folder: created once, filled run by run, finished once, never overwritten.
+//! A results folder. It is created once, receives one run after another, and is completed once. It
+//! is never overwritten.
 //!
-//! While the experiment runs, a journal stores each finished run ([`super::journal`]). At the end
-//! the runs are written in order as Parquet files and histograms. `results.json` is written last,
-//! and the journal is deleted. After that the folder is complete and never changes. An experiment
-//! that is killed earlier continues from the journal.
+//! While the experiment runs, a journal stores each finished run ([`super::journal`]). At the end,
+//! the runs are written in order to Parquet files and a histogram log. `results.json` is written
+//! last, and the journal is deleted. After that the folder is complete and does not change. If the
+//! experiment is killed earlier, it can continue from the journal.
 
 use super::entry::Entry;
 use super::environment::Environment;
@@ -28,24 +29,24 @@ mod writing;
 
 use writing::Known;
 
-/// The experiment file as written, or its equivalent for a command line.
+/// The experiment file as the user wrote it, or an equivalent file for a command line.
 pub const EXPERIMENT_TEXT: &str = "experiment.toml";
-/// The experiment, expanded.
+/// The experiment with all its cells and specifications.
 pub const EXPERIMENT: &str = "experiment.json";
-/// When and where it ran.
+/// When and where the experiment ran.
 pub const ENVIRONMENT: &str = "environment.json";
-/// Runs of an unfinished experiment.
+/// The runs of an unfinished experiment.
 pub const JOURNAL: &str = "journal";
-/// Latency histograms.
+/// The latency histograms.
 pub const HISTOGRAMS: &str = "histograms.hlog";
-/// The results; written last.
+/// The results. This file is written last.
 pub const RESULTS: &str = "results.json";
 
-/// An open results folder; a lock keeps other writers out.
+/// An open results folder. A lock prevents other processes from writing to it.
 pub struct Folder {
     path: PathBuf,
     plan: Plan,
-    /// The journal of its runs on disk; `None` if the folder is finished.
+    /// The journal of the runs; `None` if the folder is complete.
     journal: Option<Journal>,
     environment: Environment,
     notes: Vec<String>,
@@ -53,26 +54,28 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Creates a folder for an experiment.
+    /// Creates a results folder for an experiment.
     ///
     /// # Errors
-    /// The name exists, or the folder cannot be created there.
+    /// Returns an error if the name exists, or if the folder cannot be created there.
     pub fn create(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
         Folder::make(path, Plan::of(experiment), &experiment.stored())
     }
 
-    /// Creates a folder from complete results, for imports.
+    /// Creates a results folder from complete results, for imports.
     ///
     /// # Errors
-    /// Those of [`Folder::create`] and [`Folder::finish`].
+    /// Returns the errors of [`Folder::create`] and [`Folder::finish`].
     pub fn store(path: &Path, results: &Results) -> Result<(), StoreError> {
         Folder::make(path, Plan::of_results(results), "")?.finish(results)
     }
 
-    /// Opens a folder: a complete one for reading, an unfinished one to continue.
+    /// Opens a results folder. A complete folder is opened for reading, an unfinished folder to
+    /// continue the experiment.
     ///
     /// # Errors
-    /// It does not exist, is damaged, has a newer version, or is in use by another process.
+    /// Returns an error if the folder does not exist, is damaged, has a newer version, or is in use
+    /// by another process.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         must_be_folder(path)?;
         let finished = path.join(RESULTS).symlink_metadata().is_ok();
@@ -97,10 +100,11 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a folder to continue an experiment.
+    /// Opens a results folder to continue its experiment.
     ///
     /// # Errors
-    /// Those of [`Folder::open`]; it is finished, or belongs to another experiment.
+    /// Returns the errors of [`Folder::open`]. Also returns an error if the folder is complete or
+    /// belongs to another experiment.
     pub fn resume(path: &Path, experiment: &Experiment) -> Result<Self, StoreError> {
         let mut folder = Folder::open(path)?;
         if let Some(how) = folder.plan.differs(&Plan::of(experiment)) {
@@ -131,8 +135,8 @@ impl Folder {
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).map_err(failed)?;
-        // It is built under a hidden name and renamed when complete, so that it appears at once or
-        // not at all.
+        // The folder is built under a hidden name and renamed when it is ready, so that no
+        // incomplete folder is visible.
         let mut hidden = std::ffi::OsString::from(".");
         hidden.push(name);
         hidden.push(format!(".{}.part", std::process::id()));
@@ -156,7 +160,8 @@ impl Folder {
                 .map_err(|e| failed(EXPERIMENT_TEXT, e))?;
         }
         write_json(&at.join(EXPERIMENT), &plan).map_err(|e| failed(EXPERIMENT, e))?;
-        // They are written, and the experiment has them, too; they take most of the memory.
+        // The specifications take most of the memory. They are in the file and in the experiment,
+        // so this copy is not needed.
         plan.specs = Vec::new();
         let mut environment = Environment::default();
         environment.begin();
@@ -205,8 +210,8 @@ impl Folder {
         }
         let runs = journal.keys().len();
         self.journal = Some(journal);
-        // This process holds the journal's lock, so partly written files here belong to nobody
-        // else.
+        // This process holds the lock of the journal, so no other process uses the partly written
+        // files in the folder. They can be removed.
         let at = self.path.clone();
         seekwell_files::sweep(&at).map_err(|e| self.failed(&at, e))?;
         self.environment.killed(runs as u64);
@@ -227,27 +232,28 @@ impl Folder {
         StoreError::write(path, e, kept)
     }
 
-    /// How its experiment differs from another; `None` if they are the same.
+    /// Describes how the experiment of the folder differs from `experiment`. Returns `None` if they
+    /// are the same.
     pub fn differs(&self, experiment: &Experiment) -> Option<String> {
         self.plan.differs(&Plan::of(experiment))
     }
-    /// Path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Whether it is complete; then nothing can be added.
+    /// Returns whether the folder is complete. Nothing can be added to a complete folder.
     pub fn is_finished(&self) -> bool {
         self.journal.is_none()
     }
-    /// Faults that were found and repaired when it was opened.
+    /// Returns descriptions of the faults that were found and repaired when the folder was opened.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
-    /// The stored runs in order, read from disk: a folder keeps none of them in memory. Empty for a
-    /// complete folder, which [`Folder::read`] reads.
+    /// Reads the stored runs of an unfinished folder from disk, in order. Returns an empty list for
+    /// a complete folder; use [`Folder::read`] for that.
     ///
     /// # Errors
-    /// The runs cannot be read, or differ from what was written.
+    /// Returns an error if the runs cannot be read, or if they differ from what was written.
     pub fn completed(&self) -> Result<Vec<Run>, StoreError> {
         let Some(journal) = &self.journal else {
             return Ok(Vec::new());
@@ -255,20 +261,21 @@ impl Folder {
         let path = self.path.join(JOURNAL);
         journal.runs().map_err(|e| self.failed(&path, e))
     }
-    /// Whether a run is stored.
+    /// Returns whether a run is stored.
     pub fn has(&self, key: RunKey) -> bool {
         self.journal.as_ref().is_some_and(|j| j.has(key))
     }
-    /// Number of stored runs.
+    /// Returns the number of stored runs.
     fn stored(&self) -> usize {
         self.journal.as_ref().map_or(0, |j| j.keys().len())
     }
 
-    /// Stores a finished run. After this returns, the run survives a kill of the process. An
-    /// existing run with the same key is replaced.
+    /// Stores a finished run. Once this function has returned, the run is kept even if the process
+    /// is killed. A stored run with the same key is replaced.
     ///
     /// # Errors
-    /// It cannot be written (the disk is full); everything stored before remains.
+    /// Returns an error if the run cannot be written, for example because the disk is full.
+    /// Everything stored before remains.
     pub fn add(&mut self, ended: &Ended<'_>) -> Result<(), StoreError> {
         let tag = self.tag(ended.run.key);
         let entry = Entry::of(ended, &tag, &mut self.scratch);
@@ -303,13 +310,14 @@ impl Folder {
         format!("{cell}/{label}/{}", key.block)
     }
 
-    /// Writes all files and completes the folder. Cells, notes and summaries come from `results`.
-    /// Runs in `results` are added to the stored ones.
+    /// Writes all files and completes the folder. Cells, notes and summaries are taken from
+    /// `results`. Runs of `results` that are not stored yet are added.
     ///
     /// # Errors
-    /// It cannot be written; the runs stay in the journal, and the call can be repeated.
+    /// Returns an error if a file cannot be written. The runs then stay in the journal, and the
+    /// call can be repeated.
     pub fn finish(&mut self, results: &Results) -> Result<(), StoreError> {
-        // Values known only at the end take precedence: the first block determines the warm-up.
+        // The values in `results` replace the stored values, because they leave out the warm-up.
         let known = Known::of(&results.runs);
         for run in &known.0 {
             if !self.has(run.key) {
@@ -336,14 +344,14 @@ impl Folder {
         self.journal = None;
         let path = self.path.join(JOURNAL);
         std::fs::remove_file(&path)
-            .map_err(|e| StoreError::write(&path, e, "the results are complete; remove it"))
+            .map_err(|e| StoreError::write(&path, e, "the results are complete; remove this file"))
     }
 
-    /// Reads the results: from the files of a complete folder, otherwise from the runs stored so
-    /// far.
+    /// Reads the results. A complete folder is read from its files. For an unfinished folder, the
+    /// results contain the runs that are stored so far.
     ///
     /// # Errors
-    /// A file is missing, damaged, or belongs to other results.
+    /// Returns an error if a file is missing, damaged, or belongs to other results.
     pub fn read(&self) -> Result<Results, StoreError> {
         if self.is_finished() {
             return reading::finished(&self.path);
@@ -352,7 +360,7 @@ impl Folder {
     }
 }
 
-/// A folder stores runs as they end.
+/// A results folder stores each run when the run ends.
 impl Store for Folder {
     fn completed(&mut self) -> Result<Vec<Run>, conduct::StoreError> {
         Folder::completed(self).map_err(|e| conduct::StoreError(e.to_string()))
@@ -363,7 +371,7 @@ impl Store for Folder {
 }
 
 impl Drop for Folder {
-    /// Records the end of the session, if it can be written.
+    /// Stores the end time of the session, if it can be written.
     fn drop(&mut self) {
         if !self.is_finished() {
             self.environment.end();
@@ -384,20 +392,21 @@ fn so_far(plan: &Plan, runs: Vec<Run>) -> Results {
     results
 }
 
-/// When and where a folder's runs were made.
+/// Reads when and where the runs of a results folder were made.
 ///
 /// # Errors
-/// It is not a results folder, or `environment.json` is missing or damaged.
+/// Returns an error if the path is not a results folder, or if `environment.json` is missing or
+/// damaged.
 pub fn environment(path: &Path) -> Result<Environment, StoreError> {
     must_be_folder(path)?;
     read_json(path, ENVIRONMENT)
 }
 
-/// Reads a folder without changing it, even while another process writes to it: the complete
-/// results, or those stored so far.
+/// Reads the results of a folder without changing it, even while another process writes to it. For
+/// an unfinished folder, the results contain the runs that are stored so far.
 ///
 /// # Errors
-/// Those of [`Folder::open`], except that the folder may be in use.
+/// Returns the errors of [`Folder::open`], except that another process may use the folder.
 pub fn read(path: &Path) -> Result<Results, StoreError> {
     must_be_folder(path)?;
     if path.join(RESULTS).symlink_metadata().is_ok() {
@@ -446,8 +455,8 @@ fn finished(path: &Path) -> StoreError {
 
 fn take_name(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // For file systems without this operation: a folder created meanwhile has files, so it is
-        // not replaced.
+        // Fallback for file systems without this operation. If another process has created the
+        // target folder meanwhile, it contains files, so `rename` does not replace it.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => std::fs::rename(from, to),
         other => Ok(other?),
     }
@@ -470,7 +479,7 @@ fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     write(path, text.as_bytes())
 }
 
-/// Size and hash of a file.
+/// Returns the size and the hash of a file.
 pub(super) fn stored(path: &Path) -> io::Result<Stored> {
     let file = File::open(path)?;
     Ok(Stored {

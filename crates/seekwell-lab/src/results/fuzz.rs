@@ -1,7 +1,7 @@
-//! Entry point for the fuzzer of results folders. It replaces one file of a folder by arbitrary
-//! bytes. Every reader must then read the folder or reject it with a message.
+//! The entry point for fuzzing the readers of results folders. It replaces one file of a folder
+//! with arbitrary bytes. Every reader must then read the folder or reject it with a message.
 //!
-//! A short deterministic run in the tests calls it, and so does the target under `fuzz/`.
+//! The tests call it in a short deterministic run, and the target under `fuzz/` calls it too.
 
 use super::{Folder, environment, histograms, look, read};
 use crate::analysis::analyse;
@@ -15,7 +15,7 @@ const TABLE: &str =
 const BEGUN: &str = "devices = [\"hdd:hitachi-7k200\"]\nschedulers = [\"noop\"]\n\
     workloads = [\"hdparm\"]\n[experiment]\nname = \"x\"\n";
 
-/// A finished folder and an unfinished one, with the names of their files.
+/// A complete and an unfinished results folder, with the names and contents of their files.
 #[derive(Debug)]
 pub struct Folders {
     files: Vec<(PathBuf, Vec<u8>)>,
@@ -24,7 +24,7 @@ pub struct Folders {
 /// Creates both folders in `dir`.
 ///
 /// # Errors
-/// They cannot be created there.
+/// Returns an error if the folders cannot be created there.
 pub fn folders(dir: &Path) -> io::Result<Folders> {
     let other = |e: &dyn std::fmt::Display| io::Error::other(e.to_string());
     let input = Input::of_bytes("table.csv", TABLE.as_bytes().to_vec()).map_err(|e| other(&e))?;
@@ -45,18 +45,19 @@ pub fn folders(dir: &Path) -> io::Result<Folders> {
 }
 
 impl Folders {
-    /// The files with their original contents.
+    /// Returns the files with their original contents.
     pub fn files(&self) -> &[(PathBuf, Vec<u8>)] {
         &self.files
     }
 
-    /// Replaces a file by `bytes`, reads its folder, and restores the file.
+    /// Replaces the content of a file with `bytes`, reads its folder, and restores the file.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     ///
     /// # Panics
-    /// A property is violated.
+    /// Panics if the results that are read have an index out of range, or if the folder is rejected
+    /// without a message.
     pub fn fuzz_one(&self, file: usize, bytes: &[u8]) -> io::Result<()> {
         let (path, whole) = &self.files[file % self.files.len()];
         std::fs::write(path, bytes)?;
@@ -90,7 +91,7 @@ mod tests {
     fn mutated_folders_are_read_or_refused() {
         let dir = tempfile::tempdir().expect("a directory");
         let folders = folders(dir.path()).expect("made");
-        // For longer runs by hand: SEEKWELL_FUZZ_ROUNDS=1000.
+        // Set SEEKWELL_FUZZ_ROUNDS=1000 for a longer run by hand.
         let more = std::env::var("SEEKWELL_FUZZ_ROUNDS").ok();
         let more: u32 = more.and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut rng = rng::stream(1, "folders");

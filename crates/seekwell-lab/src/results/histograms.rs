@@ -1,4 +1,4 @@
-//! Reads the latency histograms of a complete folder.
+//! Reads the latency histograms of a complete results folder.
 
 use super::entry::Layer;
 use super::plan::{Finished, damaged, read_json};
@@ -12,17 +12,19 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Size limit for the file in bytes: some hundred thousand histograms.
+/// Largest size of the file, in bytes: enough for some hundred thousand histograms.
 const LOG_MAX: u64 = 1 << 30;
 
-/// Latencies in ns and the number of operations with that latency, ascending.
+/// A histogram: pairs of a latency in ns and the number of operations with this latency, in
+/// ascending order.
 pub type Buckets = Vec<(u64, u64)>;
 
-/// Reads every histogram of a complete folder: the run's index in [`Results::runs`], layer and kind
-/// of the operations, and the buckets. Lines of unknown runs are skipped.
+/// Reads all histograms of a complete results folder. Calls the function with the index of the run
+/// in [`Results::runs`], the layer and kind of the operations, and the buckets. Lines of unknown
+/// runs are skipped.
 ///
 /// # Errors
-/// The file is missing, damaged, or belongs to other results.
+/// Returns an error if the file is missing, damaged, or belongs to other results.
 pub fn histograms(
     dir: &Path,
     results: &Results,
@@ -51,7 +53,7 @@ pub fn histograms(
     Ok(())
 }
 
-/// Indices of runs by the run part of their tags.
+/// Returns the index of each run, by the run part of its tags.
 fn places(results: &Results) -> BTreeMap<String, usize> {
     let tag = |(i, run): (usize, &super::Run)| {
         let cell = results.cells.get(run.key.cell)?;
@@ -70,7 +72,7 @@ fn of_tag(tag: &str, places: &BTreeMap<String, usize>) -> Option<(usize, Layer, 
     Some((*places.get(run)?, layer, decoded(kind)?))
 }
 
-/// Decodes a name that [`hlog::encoded`] encoded.
+/// Decodes a name that was encoded by [`hlog::encoded`]. Returns `None` if it is invalid.
 fn decoded(name: &str) -> Option<String> {
     let mut out = Vec::new();
     let mut bytes = name.bytes();
@@ -85,7 +87,8 @@ fn decoded(name: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// The library may panic on malicious input; a panic counts as an invalid histogram.
+/// Decodes a histogram. Returns `None` if it is invalid; the library can panic on malicious input,
+/// and a panic counts as invalid.
 fn buckets(reader: &mut Deserializer, text: &str) -> Option<Buckets> {
     let bytes = STANDARD.decode(text).ok()?;
     let read = || -> Option<Buckets> {

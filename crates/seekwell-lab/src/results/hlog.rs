@@ -1,5 +1,6 @@
-//! Latency histograms in HdrHistogram's log format, readable by the standard tools: one line each,
-//! V2 compressed, tagged with cell, scheduler, block, layer and kind.
+//! The latency histograms in the log format of HdrHistogram, which its standard tools can read.
+//! Each line is one histogram in compressed format V2, with a tag of cell, scheduler, block, layer
+//! and kind.
 
 use super::entry::Layer;
 use hdrhistogram::Histogram;
@@ -7,19 +8,19 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::time::Duration;
 
-/// Nanoseconds per unit of the third column, which is meant for people.
+/// Divisor from ns to the unit (ms) of the third number of a line, which is for human readers.
 const MAX_DIVISOR: f64 = 1e6;
 
-/// First lines of the file.
+/// The first lines of the file.
 pub(super) const HEAD: &str = "\
-#[Latencies in nanoseconds, kept by seekwell; the third number of a line is the largest, in ms]
+#[Latencies in nanoseconds, written by seekwell; the third number of a line is the largest latency, in ms]
 #[Tag: cell/scheduler/block/layer/kind, each percent-encoded]
 #[Histogram log format version 1.3]
 #[StartTime: 0.000 (seconds since epoch)]
 \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"
 ";
 
-/// Reusable buffers, so that no line needs an allocation.
+/// Buffers that are used again for each line, so that no line needs an allocation.
 pub(super) struct Scratch {
     histogram: Histogram<u64>,
     serializer: V2DeflateSerializer,
@@ -27,8 +28,8 @@ pub(super) struct Scratch {
 
 impl Default for Scratch {
     fn default() -> Self {
-        // The same range as in records: three digits, up to an hour. The library accepts these
-        // constant bounds.
+        // The same range as in a record: three digits, up to one hour. The library accepts these
+        // bounds.
         let bounds = Histogram::new_with_bounds(1, 3_600_000_000_000, 3);
         Scratch {
             histogram: bounds.expect("constant bounds"),
@@ -38,8 +39,8 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Formats a line from latencies and their counts, for operations between two times of the run
-    /// in ns. Empty without operations.
+    /// Formats a line of the log from latencies and their counts. `span_ns` contains the start and
+    /// end of the operations in the run, in ns. Returns an empty text without operations.
     pub fn line(&mut self, tag: &str, span_ns: (u64, u64), buckets: &[(u64, u64)]) -> String {
         if buckets.is_empty() {
             return String::new();
@@ -54,19 +55,20 @@ impl Scratch {
             .begin_log_with(&mut line, &mut self.serializer);
         let at = Duration::from_nanos(span_ns.0);
         let long = Duration::from_nanos(span_ns.1.saturating_sub(span_ns.0));
-        // Writing to memory cannot fail, and a histogram with these bounds is serialisable.
+        // Writing to memory cannot fail, and a histogram with these bounds can be serialised.
         let written =
             begun.map(|mut log| log.write_histogram(&self.histogram, at, long, Tag::new(tag)));
         debug_assert!(matches!(written, Ok(Ok(()))));
         let text = String::from_utf8(line).unwrap_or_default();
-        // The writer repeats the divisor before each line; the file's head states it once.
+        // The library repeats the divisor before each line. The first lines of the file already
+        // contain it.
         let lines = text.lines().filter(|l| !l.starts_with('#'));
         lines.map(|l| format!("{l}\n")).collect()
     }
 }
 
-/// Encodes a name for a tag: letters, digits and `-._:=+@` stay; other bytes become `%2F` and so
-/// on.
+/// Encodes a name for a tag. Letters, digits and `-._:=+@` are kept; other bytes are written as
+/// `%2F` and so on.
 pub(super) fn encoded(name: &str) -> String {
     let mut out = String::new();
     for b in name.bytes() {
@@ -79,7 +81,7 @@ pub(super) fn encoded(name: &str) -> String {
     out
 }
 
-/// The tag of one kind of a run's operations; `run` is the run part of the tag.
+/// Returns the tag of one kind of operation. `run` is the part of the tag that identifies the run.
 pub(super) fn tag(run: &str, layer: Layer, kind: &str) -> String {
     format!("{run}/{}/{}", layer.name(), encoded(kind))
 }

@@ -1,18 +1,18 @@
-//! Stores each metric once. All runs of an experiment have the same dozen metrics, whose names
-//! would take nine tenths of a run's memory.
+//! Stores each metric only once in memory. All runs of an experiment have the same dozen metrics.
+//! Their names would take nine tenths of the memory of a run.
 
 use super::{MetricInfo, Run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The metrics seen so far.
+/// The metrics that are stored so far.
 #[derive(Debug, Default)]
 pub struct Interned {
     by_name: BTreeMap<String, Vec<Arc<MetricInfo>>>,
 }
 
 impl Interned {
-    /// Returns the shared copy of a metric.
+    /// Returns the shared copy of a metric, and adds it if it is new.
     pub fn metric(
         &mut self,
         name: &str,
@@ -39,7 +39,7 @@ impl Interned {
         new
     }
 
-    /// Replaces the metrics of a run's values by shared copies, and drops spare capacity.
+    /// Replaces the metrics of a run's values with shared copies, and frees spare capacity.
     pub fn share(&mut self, run: &mut Run) {
         for value in &mut run.values {
             let m = &value.metric;
@@ -49,7 +49,7 @@ impl Interned {
     }
 }
 
-/// Serialises a shared metric like an owned one.
+/// Serialises a shared metric like an owned metric.
 pub(super) mod one {
     use super::{Arc, MetricInfo};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,12 +1,12 @@
-//! Joins several results for a common report.
+//! Joins several results for one report.
 //!
-//! Identical treatments (label, version, tunables) are merged. Cells stay separate, even if two
-//! folders measured the same cell; their names then contain the folder. To compare a cell of one
-//! folder with a cell of another, use [`crate::diff`].
+//! Treatments with the same label, version and tunables become one treatment. Cells are never
+//! merged. If two folders contain the same cell, the name of the second cell is extended by the
+//! name of its folder. Use [`crate::diff`] to compare a cell of one folder with a cell of another.
 
 use super::{Results, Treatment};
 
-/// Joined results, and the new indices of their parts.
+/// Joined results, with the new indices of the cells and treatments.
 #[derive(Clone, Debug, Default)]
 pub struct Joined {
     /// The joined results.
@@ -17,10 +17,11 @@ pub struct Joined {
     pub treatments: Vec<Vec<usize>>,
 }
 
-/// Joins results. The name of each input distinguishes equal names in several inputs.
+/// Joins results. Each input has a name, which is added to cells and treatments whose names would
+/// not be unique.
 ///
 /// # Errors
-/// They cannot be shown in one report; the error gives the reason.
+/// Returns the reason if the results cannot be shown in one report.
 pub fn join(all: Vec<(String, Results)>) -> Result<Joined, String> {
     let mut out = Joined::default();
     for (n, (name, results)) in all.into_iter().enumerate() {
@@ -31,12 +32,12 @@ pub fn join(all: Vec<(String, Results)>) -> Result<Joined, String> {
             let method = (&one.method, &other.method);
             if one.paired != other.paired {
                 return Err(format!(
-                    "{name}: the blocks of only one of the two are known; make separate reports"
+                    "{name}: only one of the two results has blocks; make separate reports"
                 ));
             }
             if method.0.margin != method.1.margin || method.0.alpha != method.1.alpha {
                 return Err(format!(
-                    "{name}: its margin or confidence differs; make separate reports"
+                    "{name}: has another margin or confidence; make separate reports"
                 ));
             }
             one.name = format!("{} and {}", one.name, other.name);
@@ -72,7 +73,8 @@ impl Joined {
             .map(|t| place(t, &mut all.treatments))
             .collect();
         let at = |t: usize| treatments.get(t).copied().unwrap_or(0);
-        // Names that are unique within one folder stay unchanged.
+        // Two cells of the same folder can have the same device, workload and machine. Their names
+        // stay unchanged.
         let before = all.cells.len();
         let mut cells = Vec::new();
         for mut cell in of.cells {

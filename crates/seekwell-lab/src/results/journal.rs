@@ -1,12 +1,13 @@
 //! The journal of a running experiment: one line per finished run.
 //!
-//! A line is the CRC-32 of its text in eight hexadecimal digits, a space, and the text, which is
-//! JSON without line breaks. A killed process leaves at most one incomplete line. When the journal
-//! is opened again, incomplete and damaged lines are dropped. If a run occurs twice, the last line
-//! counts.
+//! Each line contains the CRC-32 of a text in eight hexadecimal digits, a space, and the text
+//! itself. The text is JSON without line breaks. A killed process leaves at most one incomplete
+//! line. When the journal is opened again, incomplete and damaged lines are ignored. If a run
+//! occurs several times, its last line counts.
 //!
-//! Each line goes to the kernel at once, so a killed process loses none. Lines are flushed to disk
-//! at most once per second, so a power failure can lose those of the last second.
+//! Each line is written to the kernel immediately, so that no line is lost if the process is
+//! killed. The lines are flushed to disk at most once per second. A power failure can lose the
+//! lines since the last flush.
 
 use super::entry::{Entry, Slim};
 use super::{Interned, Run, RunKey};
@@ -18,21 +19,21 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// First line: file type and version.
+/// The first line: file type and version.
 const HEAD: &[u8] = b"seekwell journal 1\n";
-/// Length limit for a line: the series of a day-long run has 100 MB.
+/// Largest length of a line. The series of a run of one day has 100 MB.
 const LINE_MAX: u64 = 1 << 30;
-/// CRC and space.
+/// Length of the CRC and the space, in bytes.
 const PREFIX: usize = 9;
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// Why a journal cannot be opened.
 pub(super) enum Refused {
-    /// Another process has it open.
+    /// Another process has the journal open.
     Busy,
-    /// It is not a journal; the text gives the reason.
+    /// The file is not a journal, for this reason.
     Bad(String),
-    /// An I/O error.
+    /// The file cannot be read or locked.
     Io(io::Error),
 }
 
@@ -42,32 +43,32 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Position of a run's line.
+/// Position of the line of a run in the file.
 #[derive(Clone, Copy)]
 struct Line {
     at: u64,
     bytes: usize,
 }
 
-/// Contents of a journal.
+/// What a journal contains.
 #[derive(Default)]
 pub(super) struct Found {
-    /// Bytes after the last complete line.
+    /// Number of bytes after the last complete line.
     pub tail_bytes: u64,
-    /// Numbers of damaged lines, from 1.
+    /// Numbers of the damaged lines, counted from 1.
     pub damaged: Vec<usize>,
     lines: BTreeMap<RunKey, Line>,
     end: u64,
 }
 
 impl Found {
-    /// Number of runs.
+    /// Returns the number of runs.
     pub fn runs(&self) -> usize {
         self.lines.len()
     }
 }
 
-/// A journal open for writing; a lock keeps other processes out.
+/// A journal that is open for writing. A lock keeps out other processes.
 pub(super) struct Journal {
     file: File,
     lines: BTreeMap<RunKey, Line>,
@@ -93,11 +94,11 @@ impl Journal {
         })
     }
 
-    /// Opens an existing journal to continue it; an incomplete line at its end is removed.
+    /// Opens an existing journal to continue it. An incomplete line at its end is removed.
     pub fn open(path: &Path) -> Result<(Self, Found), Refused> {
         let file = options().write(true).open(path)?;
         lock(&file)?;
-        // The previous owner may have finished and removed it just now.
+        // The previous owner may have completed the folder and removed the journal just before.
         let same = std::fs::symlink_metadata(path).map(|m| m.ino());
         if same.ok() != Some(file.metadata()?.ino()) {
             return Err(Refused::Busy);
@@ -117,7 +118,7 @@ impl Journal {
         Ok((journal, found))
     }
 
-    /// Appends a run. After an error the journal is unchanged.
+    /// Appends a run. If this fails, the journal is unchanged.
     pub fn append(&mut self, entry: &Entry) -> io::Result<()> {
         let mut line = vec![b' '; PREFIX];
         serde_json::to_writer(&mut line, entry)?;
@@ -125,10 +126,11 @@ impl Journal {
         line[..PREFIX - 1].copy_from_slice(sum.as_bytes());
         line.push(b'\n');
         if line.len() as u64 >= LINE_MAX {
-            return Err(io::Error::other("a run exceeds the length limit of a line"));
+            return Err(io::Error::other("a run is too long for a journal line"));
         }
         if let Err(e) = self.file.write_all_at(&line, self.end) {
-            // Without this, the partial line would be dropped at the next opening.
+            // Removes the partial line, which would otherwise be reported as incomplete when the
+            // journal is opened again.
             let _ = self.file.set_len(self.end);
             return Err(e);
         }
@@ -145,16 +147,16 @@ impl Journal {
         Ok(())
     }
 
-    /// The keys of its runs, in order.
+    /// Returns the keys of the stored runs, in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &RunKey> {
         self.lines.keys()
     }
-    /// Whether it contains a run.
+    /// Returns whether the journal contains a run.
     pub fn has(&self, key: RunKey) -> bool {
         self.lines.contains_key(&key)
     }
 
-    /// Reads a part of a run's entry; the other fields are skipped.
+    /// Reads a part of the entry of a run, and skips the other fields.
     pub fn part<T: DeserializeOwned>(&self, key: RunKey) -> io::Result<T> {
         match self.lines.get(&key) {
             Some(line) => self.line(line),
@@ -162,7 +164,7 @@ impl Journal {
         }
     }
 
-    /// Reads all runs in order. They are read from disk each time, so that memory holds no copy.
+    /// Reads all runs in order. They are read from disk each time, so that they take no memory.
     pub fn runs(&self) -> io::Result<Vec<Run>> {
         let mut metrics = Interned::default();
         let mut all = Vec::with_capacity(self.lines.len());
@@ -182,7 +184,7 @@ impl Journal {
     }
 }
 
-/// Links are not followed: a journal must be a file of the folder itself.
+/// Opens a file without following links, because a journal must be a file in the folder itself.
 fn options() -> OpenOptions {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -198,8 +200,9 @@ fn lock(file: &File) -> Result<(), Refused> {
     }
 }
 
-/// Reads a journal, and reports whether a process is writing to it. `each` receives the runs. A run
-/// that was stored twice is passed twice; the later one counts.
+/// Reads a journal without locking it for writing. Calls `each` with each run; if a run was stored
+/// several times, the last call counts. The second result is true if a process is writing to the
+/// journal.
 pub(super) fn look(path: &Path, each: &mut dyn FnMut(Run)) -> Result<(Found, bool), Refused> {
     let file = options().open(path)?;
     let busy = match file.try_lock_shared() {
@@ -210,7 +213,7 @@ pub(super) fn look(path: &Path, each: &mut dyn FnMut(Run)) -> Result<(Found, boo
     Ok((scan(&file, each)?, busy))
 }
 
-/// The text of a line, if its checksum is right.
+/// Returns the text of a line if its checksum is right.
 fn checked(line: &[u8]) -> Option<&[u8]> {
     let json = line.strip_suffix(b"\n")?.get(PREFIX..)?;
     let sum = std::str::from_utf8(line.get(..PREFIX - 1)?).ok()?;

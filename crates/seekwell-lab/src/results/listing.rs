@@ -1,4 +1,5 @@
-//! Lists results folders and their states. It changes nothing and does not trust the contents.
+//! Lists results folders with their states. It changes nothing and does not trust the contents of
+//! the folders.
 
 use super::columns::TABLES;
 use super::environment::Environment;
@@ -8,28 +9,28 @@ use super::{StoreError, folder, journal};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// State of a folder.
+/// The state of a results folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", content = "why", rename_all = "snake_case")]
 pub enum State {
     /// The folder is complete.
     Complete,
-    /// The experiment has started and can continue.
+    /// The experiment has started, is not running, and can continue.
     Resumable,
-    /// A process is writing to it.
+    /// A process is writing to the folder.
     Running,
-    /// The folder is unusable; the text gives the reason and the remedy.
+    /// The folder cannot be used. The text gives the reason and says what to do.
     Broken(String),
 }
 
-/// A results folder in a list.
+/// An entry in the list of results folders.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
-    /// Its path.
+    /// Path of the folder.
     pub path: PathBuf,
     /// Name of the experiment; empty if it cannot be read.
     pub name: String,
-    /// End of its last session, UTC, `YYYY-MM-DD hh:mm`.
+    /// End of the last session in UTC, as `YYYY-MM-DD hh:mm`.
     pub date: Option<String>,
     /// Number of cells.
     pub cells: usize,
@@ -37,19 +38,19 @@ pub struct Listed {
     pub treatments: usize,
     /// Number of stored runs.
     pub runs: u64,
-    /// Its state.
+    /// State of the folder.
     #[serde(flatten)]
     pub state: State,
 }
 
-/// Whether a directory looks like a results folder.
+/// Returns whether a directory looks like a results folder.
 pub fn is_folder(path: &Path) -> bool {
     [EXPERIMENT, RESULTS]
         .iter()
         .any(|n| path.join(n).symlink_metadata().is_ok())
 }
 
-/// Examines a folder.
+/// Examines a results folder.
 pub fn look(path: &Path) -> Listed {
     let environment: Result<Environment, _> = read_json(path, ENVIRONMENT);
     let mut listed = Listed {
@@ -62,7 +63,7 @@ pub fn look(path: &Path) -> Listed {
         state: State::Complete,
     };
     let inside = format!("{}/", path.display());
-    // The list already shows the folder's path.
+    // The list already shows the path of the folder, so the reason does not repeat it.
     let why = |e: StoreError| e.to_string().replacen(&inside, "", 1);
     listed.state = look_into(path, &mut listed).unwrap_or_else(|e| State::Broken(why(e)));
     listed
@@ -74,7 +75,8 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
         listed.name = done.about.name;
         (listed.cells, listed.treatments) = (done.cells.len(), done.treatments.len());
         listed.runs = done.runs;
-        // Only sizes are checked: reading thousands of files for a list would take minutes.
+        // Only the sizes of the files are checked, because reading thousands of files would take
+        // minutes.
         for (name, was) in &done.files {
             if Path::new(name).components().count() != 1 {
                 continue;
@@ -105,11 +107,12 @@ fn look_into(path: &Path, listed: &mut Listed) -> Result<State, StoreError> {
     })
 }
 
-/// The results folders among these paths, directly in them, and in their directory `results`,
-/// sorted by name. A path that is not a results folder is listed only if it was named explicitly.
+/// Examines the results folders among these paths. For a path that is not a results folder, the
+/// folders directly in it and in its subdirectory `results` are examined. The folders within a
+/// directory are sorted by name.
 ///
 /// # Errors
-/// A path is not a directory.
+/// Returns an error if a path is not a directory.
 pub fn list(paths: &[PathBuf]) -> Result<Vec<Listed>, StoreError> {
     let mut all = Vec::new();
     for path in paths {
@@ -132,7 +135,7 @@ fn within(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     for entry in std::fs::read_dir(dir).map_err(told)? {
         let entry = entry.map_err(told)?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Show the path as typed: `./x` becomes `x`.
+        // The path is shown as the user typed it, without a leading `./`.
         let path = dir.join(entry.file_name());
         let path = path.strip_prefix(".").map_or(path.clone(), Path::to_owned);
         if !hidden && path.is_dir() && is_folder(&path) {

@@ -1,8 +1,8 @@
-//! Results of an experiment: the comparisons, and the values of each run. The same form is used for
-//! our own runs on every substrate and for imported figures.
+//! The results of an experiment: its cells and treatments, and the values of each run. The same
+//! form is used for runs on every substrate and for imported results.
 //!
-//! It holds only the numbers that statistics need. Histograms, series and events of a run stay in
-//! its [`seekwell_core::result::Record`] and in the files of a results folder ([`Folder`]).
+//! It contains only the numbers that the statistics need. Histograms, series and events of a run
+//! are in its [`seekwell_core::result::Record`] and in the files of a results folder ([`Folder`]).
 
 pub mod columns;
 mod entry;
@@ -48,40 +48,40 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Version of stored results; it is raised when a field changes its meaning.
+/// Version of the format of stored results. It is raised when a field changes its meaning.
 pub const RESULTS_VERSION: u32 = 1;
 
 /// The results of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// Description of the experiment, and how it is judged.
+    /// Description of the experiment, and the rules for its verdicts.
     pub about: About,
-    /// Cells: device x workload x machine x parameter values.
+    /// The cells. A cell is a combination of device, workload, machine and parameter values.
     pub cells: Vec<Cell>,
-    /// Schedulers with their settings.
+    /// The schedulers with their settings.
     pub treatments: Vec<Treatment>,
-    /// Runs in the order of cell, block and position in the block.
+    /// The runs, ordered by cell, block and treatment.
     pub runs: Vec<Run>,
-    /// Imported figures with only a mean and a spread.
+    /// Imported results that have only a mean and a spread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<Summary>,
 }
 
-/// Description of an experiment, and how it is judged.
+/// Description of an experiment, and the rules for its verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Its name.
+    /// Name of the experiment.
     pub name: String,
     /// Description in one sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// How runs are repeated and judged.
+    /// The rules for repetitions and verdicts.
     pub method: Method,
-    /// Source of the figures: "experiment", or the format they were imported from.
+    /// Where the values come from: "experiment", or the format that they were imported from.
     pub source: String,
-    /// The blocks are known, so runs of one block form pairs. False for imports.
+    /// True if the blocks are known, so that the runs of a block form pairs. False for imports.
     pub paired: bool,
-    /// Notes for the reader ("order unknown: drift cannot be excluded").
+    /// Notes for the reader, for example "order unknown: drift cannot be excluded".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -90,11 +90,11 @@ pub struct About {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Blocks with every treatment once, in random order.
+    /// In blocks. A block contains every treatment once, in random order.
     #[default]
     Interleaved,
-    /// All runs of one treatment, then all runs of the next, as in most publications. It exists to
-    /// show the damage that this order does.
+    /// All runs of one treatment, then all runs of the next treatment, as in most publications.
+    /// This order exists only to show the errors that it causes.
     Sequential,
 }
 
@@ -102,43 +102,43 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopRule {
-    /// When all intervals are narrow enough.
+    /// When all confidence intervals are narrow enough.
     #[default]
     Width,
-    /// When the always-valid interval excludes 0 or lies inside the margin.
+    /// When the interval that allows repeated looks excludes 0 or lies within the margin.
     Decided,
-    /// After `repeats_max` blocks.
+    /// When `repeats_max` blocks are finished.
     Fixed,
 }
 
-/// How runs are repeated and judged.
+/// The rules for repetitions and verdicts of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Method {
     /// Relative difference that matters; 0.02 is 2 %.
     pub margin: f64,
-    /// Two-sided error of intervals and tests (1 - confidence).
+    /// Two-sided error probability of intervals and tests (1 - confidence).
     pub alpha: f64,
-    /// Blocks before the first look.
+    /// Number of blocks before the intervals are looked at for the first time.
     pub repeats_min: u32,
     /// Largest number of blocks.
     pub repeats_max: u32,
-    /// Relative half-width that ends a cell.
+    /// Relative half-width of the intervals at which a cell has enough blocks.
     pub target: f64,
-    /// Alternatively, this fraction of the effect.
+    /// Alternative to `target`: the half-width may be this fraction of the effect.
     pub fraction: f64,
-    /// The rule that ends a cell.
+    /// When a cell has enough blocks.
     pub stop: StopRule,
-    /// Order of runs.
+    /// Order of the runs.
     pub order: Order,
-    /// Seed of the experiment. The order of runs and the runs' own seeds derive from it.
+    /// Seed of the experiment. It determines the order of the runs and the seed of each run.
     pub seed: u64,
-    /// Limit on wall-clock time, in seconds; absent if there is no limit.
+    /// Largest wall-clock time of the experiment, in s; absent if there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<u64>,
-    /// Seconds left out of each timed run; if absent, the first block determines them.
+    /// Warm-up that is left out of each timed run, in s; if absent, the first block determines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// The drive keeps its state from run to run.
+    /// True if the drive keeps its state from one run to the next.
     #[serde(default)]
     pub carried: bool,
 }
@@ -162,45 +162,48 @@ impl Default for Method {
     }
 }
 
-/// Device x workload x machine x parameter values: where treatments are compared.
+/// A cell: the device, workload, machine and parameter values with which treatments are compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Name, unique among the cells.
+    /// Name of the cell, unique among the cells.
     pub name: String,
-    /// Device, as tables print it.
+    /// Name of the device as printed in tables.
     pub device: String,
-    /// Workload, as tables print it.
+    /// Name of the workload as printed in tables.
     pub workload: String,
-    /// Machine, as tables print it; empty for the default machine.
+    /// Name of the machine as printed in tables; empty for the default machine.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
-    /// Where the runs are made: "sim", "serve", "host" or "import".
+    /// Substrate of the runs: "sim", "serve", "host" or "import".
     pub substrate: String,
-    /// Values of the axes that the experiment varies, by name (`workload.clients`).
+    /// Values of the parameters that the experiment varies, by name, for example
+    /// `workload.clients`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub axes: BTreeMap<String, String>,
     /// The deciding metric.
     pub primary: MetricInfo,
-    /// Further deciding metrics; each is judged as a row of its own.
+    /// Further deciding metrics. Each has its own row with a verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<MetricInfo>,
-    /// Metrics without a row that must agree before the analysis says that nothing differs.
+    /// Metrics without their own row. They must agree too before the analysis concludes that
+    /// nothing differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// Its treatments in printing order, as indices into [`Results::treatments`].
+    /// The treatments of the cell in printing order, as indices into [`Results::treatments`].
     pub treatments: Vec<usize>,
-    /// The reference, as an index into [`Results::treatments`].
+    /// Index of the reference in [`Results::treatments`].
     pub reference: usize,
-    /// How the cell ended; only for our own experiments.
+    /// How the cell ended. It stays open for imports.
     #[serde(default)]
     pub ended: CellEnd,
-    /// The warm-up that its values leave out; `None` if its runs have none.
+    /// The warm-up that the values leave out; `None` if the runs have no warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
-    /// Treatments during whose runs the host was busy with other work.
+    /// Treatments with runs during which the host was busy with other work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busy: Vec<Busy>,
-    /// Writeback throttling in the runs of its treatments; empty if unknown or not supported.
+    /// Setting of writeback throttling for each treatment; empty if it is not known or not
+    /// supported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throttled: Vec<Throttled>,
 }
@@ -209,27 +212,27 @@ pub struct Cell {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellEnd {
-    /// The cell did not end: it is imported or still running.
+    /// The cell is still running, or it was imported.
     #[default]
     Open,
-    /// The intervals were narrow enough after this many blocks.
+    /// The stopping rule was satisfied after this many blocks.
     Met(u32),
-    /// It reached the largest number of blocks.
+    /// The cell reached the largest number of blocks, which is this number.
     Most(u32),
-    /// The budget or a signal ended it after this many complete blocks.
+    /// The budget or a signal ended the cell after this many complete blocks.
     Cut(u32),
-    /// Every run of this many first blocks failed, so the cell was given up.
+    /// All runs of this many first blocks failed, so the cell was stopped.
     Failing(u32),
 }
 
 /// Description of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricInfo {
-    /// Name ("transactions", "fsync p99").
+    /// Name of the metric, for example "transactions" or "fsync p99".
     pub name: String,
     /// Unit.
     pub unit: String,
-    /// True if larger is better.
+    /// True if larger values are better.
     pub higher_is_better: bool,
     /// Step size, if the metric has whole steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -241,25 +244,25 @@ pub struct MetricInfo {
 pub struct Treatment {
     /// Label in tables, unique among the treatments.
     pub label: String,
-    /// Kernel name; empty for an import that names something else.
+    /// Kernel name of the scheduler; empty for an import that compares something else.
     #[serde(default)]
     pub scheduler: String,
-    /// Version.
+    /// Version of the scheduler.
     #[serde(default)]
     pub version: String,
-    /// Tunables that were changed.
+    /// Tunables that were changed, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tunables: BTreeMap<String, String>,
 }
 
-/// Key of a run: unique in an experiment; stored data is sorted by it.
+/// The key of a run. It is unique in an experiment, and stored data is sorted by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {
-    /// Cell index.
+    /// Index of the cell in [`Results::cells`].
     pub cell: usize,
-    /// Block, from 0.
+    /// Block of the run, from 0.
     pub block: u32,
-    /// Treatment, as an index into [`Results::treatments`].
+    /// Index of the treatment in [`Results::treatments`].
     pub treatment: usize,
 }
 
@@ -267,64 +270,67 @@ pub struct RunKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It finished normally.
+    /// The run finished normally.
     #[default]
     Done,
-    /// It ended early, but its values count (a limit); the text gives the reason.
+    /// The run ended early for this reason (for example a limit), but its values count.
     Early(String),
-    /// It reached its limit before its work was done; the text gives the reason. Its metric is not
-    /// known, only a lower bound of its time ([`Run::until`]).
+    /// The run reached its limit before its work was finished, for this reason. Its metric is not
+    /// known. Only a lower bound of its time is known ([`Run::until`]).
     Censored(String),
-    /// It has no result; the text gives the reason.
+    /// The run has no result, for this reason.
     Failed(String),
 }
 
 /// One run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Its key.
+    /// Cell, block and treatment of the run.
     #[serde(flatten)]
     pub key: RunKey,
-    /// Random position in the block, from 0.
+    /// Random position of the run in its block, from 0.
     pub place: u32,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// [`RunSpec::hash`] of its specification; empty for imports.
+    /// [`RunSpec::hash`] of the specification; empty for imports.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub spec_hash: String,
-    /// How it ended.
+    /// How the run ended.
     #[serde(default)]
     pub outcome: Outcome,
-    /// Its values, the primary metric first. For a censored run, the values at its limit.
+    /// The values of the run, the primary metric first. For a run that reached its limit, they are
+    /// the values at that time.
     pub values: Vec<Value>,
     /// Kinds of tasks with at least one starved task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starved: Vec<Starved>,
-    /// Start time in ns since 1970; `None` in simulation.
+    /// Start time in ns since 1970; `None` in a simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_unix_ns: Option<u64>,
-    /// Duration of the run in its own time, in ns.
+    /// Duration of the run in ns: simulated time in a simulation, otherwise real time.
     #[serde(default)]
     pub duration_ns: u64,
-    /// Share of processor time that other work took, 0 to 1. `None` if not known or simulated, and
-    /// after the cell has used it.
+    /// Fraction of CPU time that other work took, 0 to 1. `None` if not known or simulated.
+    /// [`settle`] moves it to [`Cell::busy`] and sets it to `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// Value of `queue/wbt_lat_usec` in us. `None` if not known or absent, and after the cell has
-    /// used it.
+    /// Value of `queue/wbt_lat_usec` in us; `None` if not known or not supported. [`settle`] moves
+    /// it to [`Cell::throttled`] and sets it to `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wbt_lat_usec: Option<u64>,
-    /// Its primary value per second. `None` after the warm-up has been removed.
+    /// The primary value of each second. [`settle`] uses it to leave out the warm-up, and sets it
+    /// to `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
 impl Results {
-    /// Judges every cell that has one of these metrics by these metrics alone. If no run has a
-    /// metric, the error contains that metric and the metrics that exist.
+    /// Makes these metrics the only deciding metrics of every cell that has one of them. If no run
+    /// has one of the metrics, the error contains that metric and the names of the existing
+    /// metrics.
     ///
     /// # Errors
-    /// A metric that no run has.
+    /// Returns an error if no run has one of the metrics.
     pub fn judged_by(&mut self, metrics: &[String]) -> Result<(), (String, Vec<String>)> {
         let mut found: Vec<Vec<MetricInfo>> = vec![Vec::new(); self.cells.len()];
         for metric in metrics {
@@ -361,7 +367,7 @@ impl Results {
 }
 
 impl Run {
-    /// The value of a metric, if the run counts.
+    /// Returns the value of a metric, or `None` if the run failed or reached its limit.
     pub fn value(&self, metric: &str) -> Option<f64> {
         match self.outcome {
             Outcome::Failed(_) | Outcome::Censored(_) => None,
@@ -372,12 +378,12 @@ impl Run {
         let mut all = self.values.iter();
         all.find(|v| v.metric.name == metric).map(|v| v.value)
     }
-    /// Whether the run reached its limit.
+    /// Returns whether the run reached its limit.
     pub fn censored(&self) -> bool {
         matches!(self.outcome, Outcome::Censored(_))
     }
-    /// How long its work took; a lower bound at a limit. `None` if it failed or the time is
-    /// unknown.
+    /// Returns the duration of the work, or a lower bound if the run reached its limit. Returns
+    /// `None` if the run failed or the time is not known.
     pub fn until(&self) -> Option<Until> {
         let known = !matches!(self.outcome, Outcome::Failed(_));
         let time_s = self.find(DURATION).filter(|t| known && *t > 0.0)?;
@@ -394,34 +400,35 @@ pub struct Value {
     /// The metric, shared by all runs ([`Interned`]).
     #[serde(flatten, with = "interned::one")]
     pub metric: Arc<MetricInfo>,
-    /// Its value.
+    /// The value of the metric in the run.
     pub value: f64,
-    /// Number of operations behind the value; 0 if not known.
+    /// Number of operations that the value is based on; 0 if not known.
     #[serde(default)]
     pub n: u64,
 }
 
-/// A figure with only a mean and a spread.
+/// An imported result that has only a mean and a spread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Cell index.
+    /// Index of the cell.
     pub cell: usize,
-    /// Treatment index.
+    /// Index of the treatment.
     pub treatment: usize,
     /// The metric.
     pub metric: MetricInfo,
-    /// Mean.
+    /// Mean of the runs.
     pub mean: f64,
-    /// Standard error, if known.
+    /// Standard error of the mean, if known.
     pub se: Option<f64>,
-    /// Standard deviation, if known.
+    /// Standard deviation of the runs, if known.
     pub sd: Option<f64>,
-    /// Number of runs.
+    /// Number of runs, if known.
     pub n: Option<u32>,
-    /// Unit of the last published digit of the mean (0.01), if it was rounded.
+    /// Unit of the last published digit of the mean, for example 0.01; `None` if it was not
+    /// rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_step: Option<f64>,
-    /// Unit of the last published digit of its error.
+    /// Unit of the last published digit of the error; `None` if it was not rounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_step: Option<f64>,
 }
@@ -437,17 +444,17 @@ impl From<&Metric> for MetricInfo {
     }
 }
 
-/// A finished run for a store, which keeps the complete record or the failure.
+/// A finished run with everything that a store keeps of it.
 pub struct Ended<'a> {
-    /// Its values.
+    /// The values of the run, or why it failed.
     pub run: &'a Run,
-    /// Its specification.
+    /// The specification of the run.
     pub spec: &'a RunSpec,
-    /// Its record; `None` if it failed.
+    /// The complete record of the run; `None` if it failed.
     pub record: Option<&'a Record>,
 }
 
-/// Name of a substrate in results.
+/// Returns the name of a substrate as used in results.
 pub fn substrate(of: Substrate) -> String {
     of.name().to_owned()
 }

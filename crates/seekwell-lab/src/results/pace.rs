@@ -1,13 +1,13 @@
-//! The primary value of a timed run, second by second, so that a warm-up can be left out.
+//! The primary value of a timed run for each second, so that a warm-up can be left out.
 //!
-//! A workload with a fixed duration also measures its start, while caches fill and writeback has
-//! not begun. The first seconds are left out, the same number in all runs of a cell. The experiment
-//! sets this number, or MSER-5 finds it once from the first block. A number per run would vary by
-//! chance, and differ between schedulers.
+//! A workload with a fixed duration also measures its start, during which caches fill and writeback
+//! has not begun. So the first seconds are left out, the same number in all runs of a cell. The
+//! experiment sets this number, or MSER-5 determines it from the first block. If each run had its
+//! own number, the numbers would vary by chance and differ between schedulers.
 //!
-//! Exceptions: workloads with fixed work have no warm-up, because their clock starts after it.
-//! Programs that print their own figure (hdparm, seeker, Blogbench) keep that figure. Percentiles
-//! have no values per second. Secondary figures cover the whole run.
+//! There are four exceptions. Workloads with a fixed amount of work have no warm-up, because their
+//! clock starts after it. Programs that print a result themselves (hdparm, seeker, Blogbench) keep
+//! that result. Percentiles have no values per second. Secondary metrics cover the whole run.
 
 use super::throttled::throttled;
 use super::{Cell, Outcome, Results, Run, RunKey};
@@ -16,8 +16,8 @@ use seekwell_core::NSEC_PER_SEC;
 use seekwell_core::result::Record;
 use serde::{Deserialize, Serialize};
 
-/// Seconds a run needs for a warm-up to be found: four batches of five. With fewer, half of the run
-/// would always be removed.
+/// Smallest length of a run, in s, for which a warm-up is determined: four batches of five seconds.
+/// In a shorter run, half of the seconds would always be left out.
 pub const SECONDS_MIN: usize = 20;
 
 /// How a value is computed from the seconds.
@@ -28,34 +28,36 @@ pub enum PaceOf {
     Rate,
     /// MiB per second.
     Mib,
-    /// Mean latency of operations, ms.
+    /// Mean latency of the operations, in ms.
     MeanMs,
 }
 
-/// A run's primary value, second by second.
+/// The primary value of a run for each second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     /// How the value is computed.
     pub of: PaceOf,
-    /// For each whole second of the workload's clock: the summed quantity (operations, bytes, ns of
-    /// latency), and the number of operations.
+    /// For each whole second of the workload's clock, the sum of the measured quantity and the
+    /// number of operations. The quantity is operations, bytes, or ns of latency.
     pub seconds: Vec<(u64, u64)>,
 }
 
-/// Where a record contains the seconds of a value.
+/// Where the record of a run contains the seconds of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paced {
     /// How the value is computed.
     pub of: PaceOf,
-    /// Kinds of the workload's operations; empty: all bios.
+    /// Kinds of operations of the workload; empty for all bios.
     pub kinds: Vec<String>,
     /// Duration of the workload, in ns.
     pub time_ns: u64,
 }
 
 impl Paced {
-    /// The whole seconds of a record, from the start of its clock to the end of its duration. Mean
-    /// latencies extend to the stop of the clock, because operations in progress belong to them.
+    /// Reads the whole seconds of a record, from the start of the workload's clock to the end of
+    /// its duration. For mean latencies, the seconds until the clock stops are added, because
+    /// operations that are still in progress belong to the mean. Returns `None` if there is no
+    /// whole second.
     pub fn read(&self, record: &Record) -> Option<Pace> {
         let (from, stop) = record.window_ns();
         let first = from.div_ceil(NSEC_PER_SEC);
@@ -94,8 +96,8 @@ impl Paced {
 }
 
 impl Pace {
-    /// The value without the first `drop` seconds, and its number of operations; `None` if nothing
-    /// is left.
+    /// Returns the value without the first `drop` seconds, and the number of operations that it is
+    /// based on. Returns `None` if no seconds remain.
     pub fn value(&self, drop: usize) -> Option<(f64, u64)> {
         let kept = self.seconds.get(drop..).filter(|k| !k.is_empty())?;
         let sum: u64 = kept.iter().map(|s| s.0).sum();
@@ -109,8 +111,8 @@ impl Pace {
         Some((value, n))
     }
 
-    /// The level of each second. For latency, a second in which no operation ended takes the level
-    /// of the second before; the first seconds take the first known level.
+    /// Returns the measured quantity of each second. For latency, a second without operations gets
+    /// the value of the second before it. The first seconds get the first known value.
     fn levels(&self) -> Vec<f64> {
         let mean = |s: &(u64, u64)| (s.1 > 0).then(|| s.0 as f64 / s.1 as f64);
         if self.of != PaceOf::MeanMs {
@@ -125,36 +127,38 @@ impl Pace {
     }
 }
 
-/// A treatment whose values were not yet steady.
+/// A treatment whose values still changed at the end of its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moving {
-    /// Treatment, as an index into [`Results::treatments`].
+    /// Index of the treatment in [`Results::treatments`].
     pub treatment: usize,
-    /// Relative difference between the last and the middle third.
+    /// Relative difference between the last third and the middle third of a run.
     pub change: f64,
 }
 
 /// The warm-up that the primary values of a cell's timed runs leave out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WarmUp {
-    /// Seconds, the same in all runs.
+    /// Length of the warm-up in s, the same in all runs.
     pub seconds: u32,
     /// True if the first block determined it, false if the experiment set it.
     pub found: bool,
-    /// It is half of the run; the run may never have been steady.
+    /// True if the warm-up is half of the run. The run may then never have been steady.
     #[serde(default)]
     pub not_reached: bool,
-    /// Treatments whose values still changed.
+    /// Treatments whose values still changed at the end of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moving: Vec<Moving>,
 }
 
 impl WarmUp {
-    /// Determines the warm-up from the runs of the first block; runs without values are ignored.
+    /// Determines the warm-up from the runs of the first block. If the experiment sets `warmup_s`,
+    /// that value is used.
     pub fn of(warmup_s: Option<f64>, first_block: &[&Pace]) -> Self {
         if let Some(s) = warmup_s {
             return WarmUp {
-                // The series has whole seconds.
+                // The series has one value per second, so the warm-up is rounded up to whole
+                // seconds.
                 seconds: libm::ceil(s).clamp(0.0, f64::from(u32::MAX)) as u32,
                 ..WarmUp::default()
             };
@@ -172,7 +176,7 @@ impl WarmUp {
         warm
     }
 
-    /// Number of seconds to leave out.
+    /// Returns the number of seconds to leave out.
     pub fn drop(&self) -> usize {
         self.seconds as usize
     }
@@ -191,17 +195,17 @@ impl WarmUp {
     }
 }
 
-/// Share of processor time for other work above which a run is marked.
+/// Fraction of CPU time for other work above which a run is marked.
 pub const BUSY: f64 = 0.1;
 
-/// The host was busy with other work during runs of a treatment.
+/// A treatment with runs during which the host was busy with other work.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Busy {
-    /// Treatment, as an index into [`Results::treatments`].
+    /// Index of the treatment in [`Results::treatments`].
     pub treatment: usize,
     /// Number of affected runs.
     pub runs: usize,
-    /// Largest share of processor time that other work took in a run.
+    /// Largest fraction of CPU time that other work took in one run.
     pub most: f64,
 }
 
@@ -219,7 +223,7 @@ fn busy(cell: &Cell, runs: &[Run]) -> Vec<Busy> {
     cell.treatments.iter().filter_map(of).collect()
 }
 
-/// Replaces the primary value of a run by its value without the first `drop` seconds.
+/// Replaces the primary value of a run with its value without the first `drop` seconds.
 pub(crate) fn cut(run: &mut Run, drop: usize) {
     let Some(pace) = run.pace.as_ref().filter(|_| drop > 0) else {
         return;
@@ -234,8 +238,9 @@ pub(crate) fn cut(run: &mut Run, drop: usize) {
     }
 }
 
-/// Removes the warm-up from all runs with values per second, records it in their cells, and drops
-/// the seconds. Cells with an incomplete first block stay unchanged.
+/// Removes the warm-up from the values of all runs that have values per second. Records the warm-up
+/// in the cells and removes the values per second. The values of a cell whose first block is
+/// incomplete are not changed.
 pub fn settle(results: &mut Results) {
     let method = results.about.method.clone();
     results.runs.sort_by_key(|r| r.key);

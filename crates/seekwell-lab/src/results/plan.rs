@@ -1,5 +1,5 @@
-//! A folder's description of its experiment: `experiment.json` while it runs, `results.json` at the
-//! end.
+//! The description of the experiment in a results folder: `experiment.json` while the experiment
+//! runs, and `results.json` at the end.
 
 use super::{About, Cell, CellEnd, RESULTS_VERSION, Results, StoreError, Summary, Treatment};
 use crate::experiment::Experiment;
@@ -11,20 +11,21 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Size limit for JSON files, in bytes.
+/// Largest size of a JSON file, in bytes.
 const TEXT_MAX: u64 = 256 << 20;
 
-/// `experiment.json`: the planned work. Written once.
+/// The content of `experiment.json`: the planned experiment. The file is written once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Plan {
     pub schema: u32,
-    /// Hash of everything that determines the runs; it must match when an experiment is resumed.
+    /// Hash of everything that determines the runs. When an experiment is resumed, its hash must be
+    /// the same.
     #[serde(default)]
     pub hash: String,
     pub about: About,
     pub cells: Vec<Cell>,
     pub treatments: Vec<Treatment>,
-    /// The specifications by cell and treatment, for repeat 0; empty for imports.
+    /// The specifications by cell and treatment, with the repeat number 0; empty for imports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub specs: Vec<Vec<RunSpec>>,
 }
@@ -54,13 +55,14 @@ impl Plan {
         plan.seal();
         plan
     }
-    /// Computes the hash. It excludes the cells' ends and the notes, which are results.
+    /// Computes the hash. It does not cover what belongs to the results, such as the ends of the
+    /// cells and the notes.
     fn seal(&mut self) {
         for c in &mut self.cells {
             c.ended = CellEnd::Open;
             c.warm_up = None;
             c.busy.clear();
-            // The metrics that judge the runs do not change the runs.
+            // The deciding metrics do not influence the runs.
             c.rows.clear();
             c.checks.clear();
             c.throttled.clear();
@@ -72,11 +74,12 @@ impl Plan {
             .collect();
         let (method, name) = (&self.about.method, &self.about.name);
         let all = (name, method, &self.cells, &self.treatments, hashes);
-        // NaN and infinity are written as null, which is still deterministic.
+        // NaN and infinity are written as null, which is deterministic.
         let text = serde_json::to_vec(&all).unwrap_or_default();
         self.hash = content_hash(text.as_slice()).unwrap_or_default();
     }
-    /// How another experiment differs from this one, in words; `None` if they are the same.
+    /// Describes how this experiment differs from another; the experiment of this plan is the
+    /// subject. Returns `None` if they are the same.
     pub fn differs(&self, other: &Plan) -> Option<String> {
         if self.hash == other.hash {
             return None;
@@ -117,7 +120,8 @@ impl Plan {
     }
 }
 
-/// `results.json`: the results. It is written last, so if it exists, all files exist.
+/// The content of `results.json`. The file is written last, so if it exists, all other files exist
+/// too.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Finished {
     pub schema: u32,
@@ -128,18 +132,19 @@ pub(super) struct Finished {
     pub summaries: Vec<Summary>,
     /// Number of stored runs.
     pub runs: u64,
-    /// The other files, by name.
+    /// The other files of the folder, by name.
     pub files: BTreeMap<String, Stored>,
 }
 
-/// Size and hash of a file as written.
+/// Size and hash of a file when it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stored {
     pub bytes: u64,
     pub sha256: String,
 }
 
-/// Path of a file in the folder; links are rejected.
+/// Returns the path of a file in the folder. Returns an error if the file is missing, or if it is a
+/// link or no regular file.
 pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
     let path = dir.join(name);
     match std::fs::symlink_metadata(&path) {
@@ -161,13 +166,13 @@ pub(super) fn own(dir: &Path, name: &str) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// Only the version. It is read first, because everything else may have changed.
+/// The version of a JSON file. It is read first, because another version can have other fields.
 #[derive(Deserialize)]
 struct Versioned {
     schema: Option<u32>,
 }
 
-/// Reads a JSON file of a folder.
+/// Reads a JSON file of a results folder.
 pub(super) fn read_json<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T, StoreError> {
     let path = own(dir, name)?;
     let text = read_text(&path, TEXT_MAX).map_err(|e| match e {
@@ -202,7 +207,7 @@ pub(super) fn damaged(path: &Path, why: &str) -> StoreError {
     )
 }
 
-/// Checks that all indices are in range, so that readers need not check them again.
+/// Checks that all indices are in range, so that the readers need not check them.
 pub(super) fn in_range(
     path: &Path,
     cells: &[Cell],

@@ -1,5 +1,5 @@
-//! Reads complete folders, including damaged and untrusted ones: sizes are bounded, all data is
-//! checked before use, and nothing panics.
+//! Reads complete results folders, including damaged and untrusted folders. All sizes are limited,
+//! all data is checked before it is used, and nothing panics.
 
 use super::columns::{Kind, OPERATIONS, RECORDS, RUN, RUNS, SERIES, Table};
 use super::entry::{Layer, OperationRow, QUANTILES, SeriesRow};
@@ -21,11 +21,11 @@ use parquet::arrow::arrow_reader::{
 use std::fs::File;
 use std::path::Path;
 
-/// Largest number of rows of `runs.parquet`: a hundred times the largest experiment.
+/// Largest number of table rows of `runs.parquet`: a hundred times the largest known experiment.
 const ROWS_MAX: i64 = 2_000_000;
-/// Size limit for a column chunk, uncompressed, as stated in the file.
+/// Largest uncompressed size of a column chunk in bytes, as stated in the file.
 const CHUNK_MAX: i64 = 256 << 20;
-/// Size limit for the text of a file in memory, in bytes.
+/// Largest size of the text of a file in memory, in bytes.
 const TEXT_MAX: usize = 1 << 30;
 const BATCH_ROWS: usize = 1024;
 
@@ -62,7 +62,7 @@ pub(super) fn finished(dir: &Path) -> Result<Results, StoreError> {
     })
 }
 
-/// Checks that a file is unchanged since it was written.
+/// Returns an error if a file has changed since it was written.
 pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), StoreError> {
     let path = own(dir, name)?;
     let Some(was) = done.files.get(name) else {
@@ -86,13 +86,13 @@ pub(super) fn unchanged(dir: &Path, done: &Finished, name: &str) -> Result<(), S
     Ok(())
 }
 
-/// The library may panic on malicious files; a panic becomes an error.
+/// Calls `read`. The library can panic on malicious files; a panic becomes an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let read = seekwell_files::guarded(read);
     read.unwrap_or_else(|| Err(damaged(path, "not a readable Parquet file")))
 }
 
-/// Passes on each batch of a table of a complete folder.
+/// Calls `take` with each batch of table rows in a table of a complete folder.
 fn each(
     dir: &Path,
     table: &Table,
@@ -123,11 +123,11 @@ fn maybe(column: &Int64Array, row: usize) -> Result<Option<u64>, String> {
         .transpose()
 }
 
-/// Reads every kind of operation of every run of a complete folder: the run's index in
-/// [`Results::runs`], and the row.
+/// Reads the operations of all runs in a complete folder. Calls the function with the index of the
+/// run in [`Results::runs`] and the table row of each kind of operation.
 ///
 /// # Errors
-/// The file is missing, damaged, or belongs to other results.
+/// Returns an error if the file is missing, damaged, or belongs to other results.
 pub fn operations(dir: &Path, mut row: impl FnMut(usize, OperationRow)) -> Result<(), StoreError> {
     each(dir, &OPERATIONS, |c, rows| {
         let (run, of, kind) = (c.int("run")?, c.text("layer")?, c.text("kind")?);
@@ -163,11 +163,12 @@ pub fn operations(dir: &Path, mut row: impl FnMut(usize, OperationRow)) -> Resul
     })
 }
 
-/// Reads the seconds of a complete folder in which an operation ended: the run's index in
-/// [`Results::runs`], layer, kind and row. They come run by run, kind by kind, in order of time.
+/// Reads the seconds of a complete folder in which an operation ended. Calls the function with the
+/// index of the run in [`Results::runs`], the layer, the kind and the table row. The calls are
+/// ordered by run, kind and time.
 ///
 /// # Errors
-/// As [`operations`].
+/// Returns the errors of [`operations`].
 pub fn series(
     dir: &Path,
     mut row: impl FnMut(usize, Layer, &str, SeriesRow),
@@ -198,11 +199,12 @@ pub fn series(
     })
 }
 
-/// Reads the specification and record of every run of a complete folder, as JSON where they exist,
-/// with the run's index in [`Results::runs`].
+/// Reads the specification and the record of every run in a complete folder, both as JSON. Calls
+/// the function with the index of the run in [`Results::runs`] and these two texts, as far as they
+/// exist.
 ///
 /// # Errors
-/// As [`operations`].
+/// Returns the errors of [`operations`].
 pub fn records(
     dir: &Path,
     mut row: impl FnMut(usize, Option<&str>, Option<&str>),
@@ -217,11 +219,11 @@ pub fn records(
     })
 }
 
-/// Reads a table of a complete folder unchanged, including the columns for the experiment's axes.
-/// It returns the schema and the batches.
+/// Reads a table of a complete folder as it is, including the columns for the parameters that the
+/// experiment varies. Returns the schema and the batches.
 ///
 /// # Errors
-/// As [`operations`].
+/// Returns the errors of [`operations`].
 pub fn batches(dir: &Path, table: &Table) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
     let done: Finished = read_json(dir, super::folder::RESULTS)?;
     unchanged(dir, &done, table.file)?;
@@ -234,12 +236,12 @@ pub fn batches(dir: &Path, table: &Table) -> Result<(SchemaRef, Vec<RecordBatch>
     })
 }
 
-/// Opens a table for reading, with the columns that this version knows.
+/// Opens a table to read the columns that this version knows.
 fn open(path: &Path, table: &Table, rows_max: i64) -> Result<ParquetRecordBatchReader, StoreError> {
     opened(path, table, rows_max, false)
 }
 
-/// Opens a table; with `true` for the last argument all columns are read.
+/// Opens a table. If the last argument is `true`, all columns are read.
 fn opened(
     path: &Path,
     table: &Table,
@@ -300,7 +302,7 @@ fn opened(
     builder.build().map_err(|e| told(&e))
 }
 
-/// The columns of a batch, by name.
+/// The columns of a batch, which can be looked up by name.
 struct Columns<'a>(&'a RecordBatch);
 
 impl<'a> Columns<'a> {
@@ -386,7 +388,7 @@ fn take_runs(
     );
     let (block, place, seed) = (c.int("block")?, c.int("place")?, c.unsigned("seed")?);
     let (hash, outcome, why) = (c.text("spec_hash")?, c.text("outcome")?, c.text("why")?);
-    // Older results lack this column.
+    // The files of older versions do not have this column.
     let starved = c.text("starved").ok();
     let (began, duration) = (c.int("began_unix_ns")?, c.int("duration_ns")?);
     let (metric, unit, better) = (

@@ -1,11 +1,11 @@
-//! Builds rows of the tables from runs and their stored entries.
+//! Builds the table rows of the Parquet files from runs and their stored entries.
 
 use super::entry::{Layer, OperationRow, Series, SeriesRow, TextsOf};
 use super::tables::Item;
 use super::{About, Cell, Outcome, Run, Treatment, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fields that identify a run in a row.
+/// The fields of a table row that identify a run.
 #[derive(Clone, Copy)]
 pub(super) struct Named<'a> {
     pub number: u64,
@@ -15,13 +15,13 @@ pub(super) struct Named<'a> {
     pub run: &'a Run,
 }
 
-/// A map of strings as JSON.
+/// Formats a map of texts as JSON.
 pub(super) fn json(map: &BTreeMap<String, String>) -> String {
-    // Strings can always be represented in JSON.
+    // JSON can represent every text.
     serde_json::to_string(map).unwrap_or_default()
 }
 
-/// Names of the axes of all cells.
+/// Returns the names of the parameters that the experiment varies, over all cells.
 pub(super) fn axes(cells: &[Cell]) -> Vec<String> {
     let all: BTreeSet<&String> = cells.iter().flat_map(|c| c.axes.keys()).collect();
     all.into_iter().cloned().collect()
@@ -44,7 +44,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The rows of `runs.parquet` for a run.
+/// Builds the table rows of a run in `runs.parquet`, and calls `push` with each.
 pub(super) fn of_run<E>(
     of: &Named<'_>,
     axes: &[String],
@@ -58,7 +58,7 @@ pub(super) fn of_run<E>(
         Outcome::Censored(why) => ("censored", Item::Text(why)),
         Outcome::Failed(why) => ("failed", Item::Text(why)),
     };
-    // Names and numbers can always be represented in JSON.
+    // JSON can represent all names and numbers.
     let starved = serde_json::to_string(&run.starved).unwrap_or_default();
     let mut row = of.columns();
     row.extend([
@@ -83,7 +83,7 @@ pub(super) fn of_run<E>(
         Item::Int(run.duration_ns),
     ]);
     let fixed = row.len();
-    // A run without values has one row, which states the reason.
+    // A run without values has one table row, which contains the reason.
     let none: &[Option<&Value>] = &[None];
     let some: Vec<Option<&Value>> = run.values.iter().map(Some).collect();
     for value in if some.is_empty() { none } else { &some } {
@@ -107,7 +107,7 @@ pub(super) fn of_run<E>(
     Ok(())
 }
 
-/// A row of `operations.parquet`.
+/// Builds a table row of `operations.parquet`.
 pub(super) fn of_operation<'a>(of: &Named<'a>, o: &'a OperationRow) -> Vec<Item<'a>> {
     let mut row = of.columns();
     row.extend([
@@ -129,7 +129,7 @@ pub(super) fn of_operation<'a>(of: &Named<'a>, o: &'a OperationRow) -> Vec<Item<
     row
 }
 
-/// A row of `series.parquet`.
+/// Builds a table row of `series.parquet`.
 pub(super) fn of_second<'a>(of: &Named<'a>, s: &'a Series, second: &SeriesRow) -> Vec<Item<'a>> {
     let &SeriesRow(at_s, ops, bytes, sum_ns, max_ns, last) = second;
     let block = s.layer == Layer::Block;
@@ -148,7 +148,7 @@ pub(super) fn of_second<'a>(of: &Named<'a>, s: &'a Series, second: &SeriesRow) -
     row
 }
 
-/// The row of `records.parquet` for a run.
+/// Builds the table row of a run in `records.parquet`.
 pub(super) fn of_record<'a>(of: &Named<'a>, texts: &'a TextsOf) -> Vec<Item<'a>> {
     let text = |t: &'a str| {
         if t.is_empty() {

@@ -1,7 +1,7 @@
-//! Writes the Parquet files row by row. Equal runs give identical bytes.
+//! Writes the Parquet files, one table row after another. Equal runs give identical bytes.
 //!
-//! Batches and row groups have a fixed number of rows, independent of the runs. The files contain
-//! no data about the clock, the host or the version of seekwell.
+//! The number of table rows in a batch and in a row group does not depend on how the runs were
+//! made. The files contain no data about the clock, the host or the version of seekwell.
 
 use super::RESULTS_VERSION;
 use super::columns::{Column, Kind, RUN, Table};
@@ -21,23 +21,24 @@ use std::sync::Arc;
 
 const BATCH_ROWS: usize = 8192;
 const GROUP_ROWS: usize = 1 << 16;
-/// A batch is also written when it holds this many bytes of text, because records can be long.
+/// A batch is also written when it contains this many bytes of text, because records can be long.
 const BATCH_BYTES: usize = 1 << 18;
-/// A row group is written at this size; until then it is in memory.
+/// A row group is written when it has this size in bytes. Until then it is kept in memory.
 const GROUP_BYTES: usize = 2 << 20;
-/// Size of a column's page before compression; every column holds one page in memory.
+/// Size of a page of a column before compression, in bytes. Memory holds one page of every column.
 const PAGE_BYTES: usize = 1 << 17;
-/// Rows per page; every column also holds eight bytes per row until a page is full.
+/// Number of table rows in a page. Until the page is full, every column also needs eight bytes of
+/// memory per table row.
 const PAGE_ROWS: usize = 1 << 12;
-/// Size of a column's dictionary; its hash table takes several times as much.
+/// Size of the dictionary of a column, in bytes. Its hash table takes several times as much memory.
 const DICTIONARY_BYTES: usize = 1 << 15;
 
-/// Key of the version in a file's metadata.
+/// Key of the version in the metadata of a file.
 pub(super) const VERSION_KEY: &str = "seekwell.results";
-/// Key of the file's own name.
+/// Key of the table's file name in the metadata of a file.
 pub(super) const TABLE_KEY: &str = "seekwell.table";
 
-/// A value for a column.
+/// A value in a table row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Item<'a> {
     Null,
@@ -79,7 +80,7 @@ impl Building {
         match (self, item) {
             (Building::Text(b), Item::Text(v)) => b.append_value(v),
             (Building::Text(b), _) => b.append_null(),
-            // A larger value (292 years in ns, or 9 * 10^18) was never measured.
+            // The limit is 292 years in ns, or 9 * 10^18 bytes. No run has larger values.
             (Building::Int(b), Item::Int(v)) => {
                 b.append_value(i64::try_from(v).unwrap_or(i64::MAX));
             }
@@ -103,7 +104,7 @@ impl Building {
     }
 }
 
-/// A file being written.
+/// A Parquet file that is being written.
 pub(super) struct Rows<W: Write + Send> {
     writer: ArrowWriter<W>,
     schema: Arc<Schema>,
@@ -117,7 +118,7 @@ fn field(c: &Column) -> Field {
 }
 
 impl<W: Write + Send> Rows<W> {
-    /// `more` holds the names of additional text columns, which come last.
+    /// Starts a file. `more` contains the names of additional text columns, which come last.
     pub fn new(to: W, table: &Table, more: &[String]) -> Result<Self, ParquetError> {
         let fixed = RUN.iter().chain(table.columns);
         let mut building: Vec<Building> = fixed.clone().map(|c| Building::new(c.kind)).collect();
@@ -151,7 +152,7 @@ impl<W: Write + Send> Rows<W> {
             bytes: 0,
         })
     }
-    /// Adds a row; missing values at its end become null.
+    /// Adds a table row. Values that are missing at its end become null.
     pub fn push(&mut self, row: &[Item<'_>]) -> Result<(), ParquetError> {
         let items = row.iter().copied().chain(std::iter::repeat(Item::Null));
         for (column, item) in self.building.iter_mut().zip(items) {
@@ -174,13 +175,13 @@ impl<W: Write + Send> Rows<W> {
         let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
         self.writer.write(&batch)?;
         (self.rows, self.bytes) = (0, 0);
-        // With long texts a group becomes large before it has all its rows.
+        // With long texts, a row group becomes large before it has all its table rows.
         if self.writer.in_progress_size() >= GROUP_BYTES {
             self.writer.flush()?;
         }
         Ok(())
     }
-    /// Writes the remaining rows, and returns the output.
+    /// Writes the remaining table rows and returns the output.
     pub fn finish(mut self) -> Result<W, ParquetError> {
         self.batch()?;
         self.writer.into_inner()

@@ -1,4 +1,5 @@
-//! Writeback throttling in effect during the runs. It is part of the comparison.
+//! The setting of writeback throttling in the runs of each treatment. It can differ between
+//! schedulers.
 
 use super::{Cell, Run};
 use seekwell_core::result::Record;
@@ -8,13 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Value of `queue/wbt_lat_usec` in the runs of a treatment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttled {
-    /// Treatment, as an index into [`super::Results::treatments`].
+    /// Index of the treatment in [`super::Results::treatments`].
     pub treatment: usize,
     /// Throttling target in us; 0 if throttling is off.
     pub wbt_lat_usec: u64,
 }
 
-/// The value in a run's record; `None` if its block layer has none.
+/// Returns the setting in the record of a run; `None` if the block layer of the run has no
+/// writeback throttling.
 pub(crate) fn usec(record: &Record) -> Option<u64> {
     record
         .scheduler
@@ -24,7 +26,7 @@ pub(crate) fn usec(record: &Record) -> Option<u64> {
         .ok()
 }
 
-/// The values for a cell's treatments, each from the first run that has one.
+/// Returns the setting of each treatment in a cell, taken from the first run that has it.
 pub(super) fn throttled(cell: &Cell, runs: &[Run]) -> Vec<Throttled> {
     let of = |treatment: &usize| {
         let own = runs.iter().filter(|r| r.key.treatment == *treatment);

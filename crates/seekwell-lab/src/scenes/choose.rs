@@ -1,4 +1,4 @@
-//! Chooses the cells to show, and the time windows in their runs.
+//! Chooses the cells that a replay shows, and the time window of each.
 
 use super::LONGEST_NS;
 use crate::analysis::{Analysis, CellAnalysis};
@@ -9,14 +9,15 @@ use std::path::Path;
 
 /// Default length of a scene, in ns.
 pub const LENGTH_NS: u64 = 2_000_000_000;
-/// Runs with more requests (over all lanes of a scene) are repeated only on request.
+/// Largest number of requests (over all lanes of a scene) for which runs are repeated without an
+/// explicit request.
 const REQUESTS_MOST: u64 = 20_000_000;
 
-/// The request for scenes.
+/// What the user asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// Start on the workload's clock, and length, in ns; `None` for the time of the slowest
-    /// operation.
+    /// Start (on the clock of the workload) and length of the window, in ns. `None` selects the
+    /// time around the slowest operation.
     pub span_ns: Option<(u64, u64)>,
     /// Largest number of scenes.
     pub most: usize,
@@ -31,20 +32,20 @@ impl Default for Asked {
     }
 }
 
-/// A scene to be made.
+/// A scene to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Cell index.
+    /// Index of the cell.
     pub cell: usize,
-    /// Block.
+    /// Index of the block.
     pub block: u32,
-    /// Start in ns on the workload's clock.
+    /// Start of the window in ns, on the clock of the workload.
     pub from_ns: u64,
-    /// Length, ns.
+    /// Length of the window in ns.
     pub length_ns: u64,
 }
 
-/// The fields of a record that are needed here.
+/// The fields of a stored record that this module reads.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Told {
@@ -59,7 +60,8 @@ struct Device {
     rotational: bool,
 }
 
-/// Largest significant difference as a log ratio; `None` if there is none.
+/// Returns the largest significant difference between two treatments of a cell, as an absolute log
+/// ratio. Returns `None` if no difference is significant.
 fn effect(cell: &CellAnalysis) -> Option<f64> {
     let better = cell.better();
     let shown = cell.pairs.iter().filter(|p| {
@@ -69,11 +71,12 @@ fn effect(cell: &CellAnalysis) -> Option<f64> {
     sizes.reduce(f64::max)
 }
 
-/// For each device, chooses the test with the largest significant difference, rotating disks first.
-/// The window is the time around the slowest operation in the test's first complete block.
+/// Chooses the cells with the largest significant difference, one cell of each device before the
+/// second cell of any device. Cells on rotating disks come first. The window is the time around the
+/// slowest operation in the chosen block of the cell.
 ///
 /// # Errors
-/// The folder's tables cannot be read.
+/// Returns an error if the tables of the folder cannot be read.
 pub fn choose(
     dir: &Path,
     results: &Results,
@@ -108,7 +111,7 @@ pub fn choose(
         })
         .collect();
     cells.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
-    // One cell of each device first, then the next cell of each.
+    // First one cell of each device, then the second cell of each device, and so on.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ranked: Vec<(usize, usize)> = Vec::new();
     for (at, (_, _, i)) in cells.iter().enumerate() {
@@ -130,7 +133,7 @@ pub fn choose(
         let clock = told[&i].0.clock_start_ns.unwrap_or(0);
         let (from_ns, length_ns) = asked.span_ns.unwrap_or_else(|| {
             let (second, longest) = worst.get(&i).copied().unwrap_or_default();
-            // The operation ended in this second, so it began that much earlier.
+            // The operation ended in this second. It began earlier by its latency.
             let begun = (second * 1_000_000_000).saturating_sub(longest.min(LENGTH_NS));
             (begun.saturating_sub(clock), LENGTH_NS)
         });
@@ -144,7 +147,7 @@ pub fn choose(
     Ok(chosen.into_iter().map(choice).collect())
 }
 
-/// For each cell, the first block in which most treatments have a valid run.
+/// Returns, for each cell, the first of the blocks that have the largest number of valid runs.
 fn first_blocks(results: &Results) -> BTreeMap<usize, u32> {
     let mut counts: BTreeMap<usize, BTreeMap<u32, usize>> = BTreeMap::new();
     for run in &results.runs {
@@ -164,7 +167,8 @@ fn first_blocks(results: &Results) -> BTreeMap<usize, u32> {
         .collect()
 }
 
-/// For each chosen cell, the second in which the slowest operation ended, and its latency in ns.
+/// Returns, for each chosen cell, the second in which the slowest operation ended, and the latency
+/// of that operation in ns.
 fn worst(
     dir: &Path,
     results: &Results,

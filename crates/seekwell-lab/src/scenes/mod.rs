@@ -1,10 +1,11 @@
-//! Scenes for the replay: a short window of events of the runs in a report, under each scheduler,
-//! on the workload's own clock.
+//! Scenes for the replay. A scene is a short window of the events of a cell in a report, under each
+//! scheduler, on the clock of the workload.
 //!
 //! Events are not stored during an experiment. A simulated run can be repeated from the data in the
-//! folder, this time with recording. Its scene is used only if it gives bit-identical figures. Not
-//! supported: runs on a host, because their events cannot be reproduced, and runs to which another
-//! version of the program gives a different result.
+//! results folder, this time with recorded events. The scene is used only if the values of the
+//! repeated run are bit-identical to the stored values. Runs on a host have no scenes, because they
+//! cannot be repeated exactly. Runs for which this version of the program computes other values
+//! have no scenes either.
 
 mod choose;
 
@@ -23,37 +24,37 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Largest number of events per run in a scene.
 pub const MOST_EVENTS: u64 = 60_000;
-/// Length limit for a scene, in ns.
+/// Largest length of a scene, in ns.
 pub const LONGEST_NS: u64 = 30_000_000_000;
 
-/// Several schedulers in the same window of the same workload.
+/// The same window of the same workload under several schedulers.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Cell index.
+    /// Index of the cell.
     pub cell: usize,
-    /// Block; all lanes use its seed.
+    /// Index of the block. All lanes use its seed.
     pub block: u32,
-    /// Start in ns on the workload's clock.
+    /// Start of the window in ns, on the clock of the workload.
     pub from_ns: u64,
-    /// Length in ns; a lane with too many events covers less.
+    /// Length of the window in ns. A lane with too many events covers less.
     pub length_ns: u64,
     /// One lane per scheduler.
     pub lanes: Vec<Lane>,
 }
 
-/// The events under one scheduler.
+/// The events of one scheduler in a scene.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// Treatment index in the results.
+    /// Index of the treatment in the results.
     pub treatment: usize,
-    /// The event stream in the format of `docs/events.md`, without the header.
+    /// The events in the format of `docs/events.md`, without the header.
     pub lines: Vec<Line>,
 }
 
-/// Records the events of a run in a window; the run itself continues to its end.
+/// Makes a run and records its events in a window. The run continues after the window to its end.
 ///
 /// # Errors
-/// The reason why there is no run.
+/// Returns the reason if the run fails.
 pub fn listen(
     spec: &RunSpec,
     window: Window,
@@ -79,31 +80,32 @@ pub fn listen(
     Ok((lines.map_err(|e| e.to_string())?, record))
 }
 
-/// Whether a run gave the same result as another. With a warm-up, the primary value (the first)
-/// cannot be compared; the other values and the duration can.
+/// Returns whether a repeated run has the same values as the stored run. If a warm-up was left out,
+/// the stored primary value (the first) differs, so only the other values and the duration are
+/// compared.
 fn same(record: &Record, run: &Run, warmed_up: bool) -> bool {
     let now = conduct::values(record);
     run.duration_ns == record.duration_ns
         && run.values.iter().skip(usize::from(warmed_up)).all(|was| {
             let is = now.iter().find(|v| v.metric.name == was.metric.name);
-            // Values that an experiment computes by its own expression are not in the record.
+            // Values that the experiment computes by its own expression are not in the record.
             is.is_none_or(|is| is.value.to_bits() == was.value.to_bits())
         })
 }
 
-/// Scenes, and the reasons for missing ones.
+/// The scenes that were made, and the reasons for missing scenes.
 #[derive(Clone, Debug, Default)]
 pub struct Scenes {
-    /// Scenes, in the order of the choices.
+    /// The scenes, in the order of the choices.
     pub scenes: Vec<Scene>,
-    /// Sentences on what was left out.
+    /// Sentences that tell the user which scenes are missing and why.
     pub notes: Vec<String>,
 }
 
-/// Makes the chosen scenes of a folder, with this many runs in parallel.
+/// Makes the chosen scenes of a results folder, with this number of runs in parallel.
 ///
 /// # Errors
-/// The folder's records cannot be read.
+/// Returns an error if the records of the folder cannot be read.
 pub fn make(
     dir: &Path,
     results: &Results,
@@ -150,7 +152,7 @@ pub fn make(
             .is_some_and(|w| w.seconds > 0);
         if !same(&record, run, warmed_up) {
             return Err(
-                "a repeated run gives other figures than the stored ones, which come from another \
+                "the repeated run gives other figures than the stored run, which was made by another \
                  version"
                     .to_owned(),
             );

@@ -1,11 +1,11 @@
-//! BCa bootstrap intervals for statistics without another interval; they need twenty blocks or
-//! more.
+//! BCa (bias-corrected and accelerated) bootstrap intervals for statistics that have no other
+//! interval. They need at least twenty blocks.
 
 use super::{EQUAL, mean, median, normal_cdf, normal_quantile};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// The estimated statistic.
+/// The statistic that is estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// Arithmetic mean.
@@ -26,11 +26,11 @@ impl Statistic {
 /// A bias-corrected and accelerated interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bca {
-    /// Bias: the normal quantile of the fraction of replicates below the estimate.
+    /// Bias correction: the normal quantile of the fraction of replicates below the estimate.
     pub z0: f64,
-    /// Acceleration, from the jackknife.
+    /// Acceleration, computed by the jackknife.
     pub a: f64,
-    /// 95 % interval.
+    /// 95 % confidence interval of the statistic.
     pub interval95: (f64, f64),
     /// Number of replicates.
     pub replicates: usize,
@@ -38,12 +38,14 @@ pub struct Bca {
     pub mean_of_replicates: f64,
 }
 
-/// With fewer values, a bootstrap interval covers too little (75 % at 3, 90 % at 10).
+/// Smallest number of values. With fewer values, the real coverage of a bootstrap interval is too
+/// low (75 % for 3 values, 90 % for 10).
 pub const BOOTSTRAP_MIN: usize = 20;
-/// Number of replicates drawn.
+/// Number of replicates that are drawn.
 const REPLICATES: usize = 9_999;
 
-/// Bootstraps block values with a seed; `None` below [`BOOTSTRAP_MIN`] values.
+/// Returns the bootstrap interval of block values, with random numbers from `seed`; `None` below
+/// [`BOOTSTRAP_MIN`] values.
 pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca> {
     if values.len() < BOOTSTRAP_MIN {
         return None;
@@ -60,7 +62,8 @@ pub fn bootstrap(values: &[f64], statistic: Statistic, seed: u64) -> Option<Bca>
     bca_from(values, statistic, replicates)
 }
 
-/// Uses all n^n possible resamples, for checks with few values. `None` above seven values.
+/// Returns the interval from all n^n possible resamples, for checks with few values; `None` above
+/// seven values.
 pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
     let n = values.len();
     if n > 7 {
@@ -81,7 +84,7 @@ pub fn complete(values: &[f64], statistic: Statistic) -> Option<Bca> {
     bca_from(values, statistic, replicates)
 }
 
-/// Computes the interval from given replicates. `None` without values or replicates.
+/// Computes the interval from the given replicates; `None` without values or without replicates.
 pub fn bca_from(values: &[f64], statistic: Statistic, mut replicates: Vec<f64>) -> Option<Bca> {
     if values.is_empty() || replicates.is_empty() {
         return None;

@@ -1,24 +1,26 @@
-//! Runs that reached their limit: their work takes longer, but it is not known how much longer.
+//! Runs that reached their limit. Their work takes longer than the limit, but it is not known how
+//! much longer.
 //!
-//! Where one of two treatments has such a run, both are compared by the time for the same work, in
-//! all blocks. A run that reached its limit counts with the time until the limit. This restricted
-//! time is known for every run, so the paired t applies as it is. If the censored runs are all of
-//! one treatment, the ratio is a lower bound: the true one can only be larger.
+//! If one of two treatments has such a run, both are compared by the time for the same work, in all
+//! blocks. A run that reached its limit counts with the time until the limit. This restricted time
+//! is known for every run, so the paired t test applies without changes. If only one treatment has
+//! such runs, the measured ratio is a lower bound of the true ratio.
 
 use super::Better;
 
-/// How long a run took; a lower bound at a limit.
+/// The duration of a run, or a lower bound if the run reached its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Until {
-    /// Time until its end or its limit, in s.
+    /// Time until the end of the run or until its limit, in s.
     pub time_s: f64,
-    /// True if it reached its limit.
+    /// True if the run reached its limit.
     pub censored: bool,
 }
 
-/// The restricted times of a cell, by treatment and block, in the direction of its metric: the time
-/// if lower is better, otherwise its inverse (work per second). A censored run counts with at least
-/// the time of the slowest finished run of its block, so it never wins.
+/// Returns restricted times of a cell, by treatment and block. If lower values of the metric are
+/// better, the result is the time in s, otherwise its inverse (work per second). A run that reached
+/// its limit counts with at least the time of the slowest finished run of its block, so it is never
+/// the best.
 pub fn restricted(runs: &[Vec<Option<Until>>], better: Better) -> Vec<Vec<Option<f64>>> {
     let slowest = |block: usize| {
         let all = runs.iter().filter_map(|column| *column.get(block)?);
@@ -57,7 +59,7 @@ mod tests {
     fn a_censored_run_never_wins_against_one_that_finished() {
         let runs = [
             vec![done(2.0), done(8.0), cut(600.0), None],
-            // The second run was stopped after 3 s, while another run finished after 8 s.
+            // The second run reached a limit of 3 s, but another run needed 8 s.
             vec![cut(600.0), cut(3.0), cut(600.0), done(1.0)],
         ];
         let times = restricted(&runs, Better::Lower);

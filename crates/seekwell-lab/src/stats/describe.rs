@@ -1,13 +1,13 @@
-//! Describes one sample, or values relative to the median of all.
+//! Describes one sample, or compares values with the median of all treatments.
 
 use super::{Better, deviation, mean, median, range, t_quantile};
 
-/// Statistics of n runs.
+/// The statistics of the runs of one treatment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Described {
-    /// Runs with a value.
+    /// Number of runs with a value.
     pub n: usize,
-    /// Runs without a value.
+    /// Number of runs without a value.
     pub missing: usize,
     /// Arithmetic mean.
     pub mean: Option<f64>,
@@ -17,7 +17,8 @@ pub struct Described {
     pub sd: Option<f64>,
     /// Standard error of the mean.
     pub se: Option<f64>,
-    /// Standard deviation divided by the mean; only for a positive mean.
+    /// Coefficient of variation: standard deviation divided by the mean. `None` unless the mean is
+    /// positive.
     pub cv: Option<f64>,
     /// Minimum.
     pub min: Option<f64>,
@@ -27,11 +28,11 @@ pub struct Described {
     pub low: Option<f64>,
     /// Upper end of the 95 % t interval of the mean.
     pub high: Option<f64>,
-    /// exp of the mean log, if all values are positive.
+    /// Geometric mean, if all values are positive.
     pub geometric_mean: Option<f64>,
 }
 
-/// Describes a sample; `None` is a run without a value.
+/// Returns the statistics of a sample. `None` in `values` is a run without a value.
 pub fn describe(values: &[Option<f64>]) -> Described {
     let have: Vec<f64> = values.iter().flatten().copied().collect();
     let n = have.len();
@@ -59,19 +60,19 @@ pub fn describe(values: &[Option<f64>]) -> Described {
     }
 }
 
-/// Each treatment relative to the median of all, as in published phone benchmarks.
+/// The values of the treatments relative to their median, as in published phone benchmarks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeltaMedian {
-    /// Median over the treatments.
+    /// Median of the values of all treatments.
     pub median: f64,
-    /// Percent difference from the median; positive is better.
+    /// Difference of each treatment from the median, in percent; positive is better.
     pub delta: Vec<f64>,
-    /// Percent of the median, whichever direction is better.
+    /// Each value in percent of the median, without regard to the direction of the metric.
     pub percent_of_median: Vec<f64>,
 }
 
-/// A ranking for display only; verdicts use the reference. `None` without treatments, or if the
-/// median or a value is 0.
+/// Compares each treatment with the median of all. This is for display only, because verdicts
+/// compare with the reference. Returns `None` without treatments, or if the median or a value is 0.
 pub fn delta_median(values: &[f64], better: Better) -> Option<DeltaMedian> {
     let middle = median(values).filter(|m| *m != 0.0)?;
     let gain = |x: &f64| match better {

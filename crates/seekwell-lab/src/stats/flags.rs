@@ -1,28 +1,29 @@
-//! Signs of noise: shown next to verdicts; they never affect them.
+//! Signs of noise. They are shown next to the verdicts and never change them.
 
 use super::{EQUAL, f_tail, mann_kendall, mean, median, theil_sen};
 
-/// Scaled distances of runs from the median of their treatment.
+/// The scaled distance of each run from the median of its treatment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outliers {
-    /// By treatment and run: (log x - median) / scale. `None` for a missing run, and if there is no
-    /// spread at all.
+    /// (log x - median) / scale, by treatment and run. `None` for a missing run, or if the values
+    /// have no spread.
     pub z: Vec<Vec<Option<f64>>>,
-    /// Flagged runs by treatment, numbered from 0.
+    /// The flagged runs of each treatment, numbered from 0.
     pub flagged: Vec<Vec<usize>>,
 }
 
 /// Factor that converts the median absolute deviation of a normal distribution to its standard
 /// deviation.
 const MAD_TO_SD: f64 = 1.4826;
-/// Scaled distance above which a run is flagged.
+/// A run is flagged if its scaled distance is larger than this.
 const OUTLIER: f64 = 5.0;
-/// With fewer runs, nothing is flagged.
+/// Smallest number of runs for which runs are flagged.
 const RUNS_MIN: usize = 6;
 
-/// Finds outliers of a cell, on logs. The scale is the larger of the treatment's own and the pooled
-/// median absolute deviation, so that few distinct values do not cause flags. Without spread, a run
-/// is flagged if it deviates by more than the margin.
+/// Finds the outliers of a cell, on logarithms of the values. The scale is the median absolute
+/// deviation of the treatment or of all treatments, whichever is larger. So a treatment with few
+/// distinct values does not cause flags. If there is no spread, a run is flagged if it deviates by
+/// more than the margin.
 pub fn outliers(cell: &[Vec<Option<f64>>], margin: f64) -> Outliers {
     let log = |v: &Option<f64>| v.filter(|x| *x > 0.0).map(libm::log);
     let logs: Vec<Vec<Option<f64>>> = cell.iter().map(|t| t.iter().map(log).collect()).collect();
@@ -60,27 +61,30 @@ pub fn outliers(cell: &[Vec<Option<f64>>], margin: f64) -> Outliers {
     out
 }
 
-/// Marks rows whose published standard deviation exceeds a limit in the metric's unit.
+/// Returns which rows of a publication have a standard deviation above `limit`, in the unit of the
+/// metric.
 pub fn sd_cutoff(sds: &[f64], limit: f64) -> Vec<bool> {
     sds.iter().map(|sd| *sd > limit).collect()
 }
 
-/// The best split of the runs into two groups.
+/// The best division of the runs into two groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModesSplit {
-    /// Gap divided by the spread within the groups; `None` without spread or with too few runs.
+    /// Distance between the groups divided by the standard deviation within the groups. `None`
+    /// without spread, or with too few runs.
     pub d: Option<f64>,
-    /// Share of the smaller group.
+    /// Fraction of the runs that are in the smaller group.
     pub share: Option<f64>,
-    /// Distance between the groups' means, on logs.
+    /// Difference between the means of the groups, on the log scale.
     pub gap: Option<f64>,
-    /// Threshold for `d`.
+    /// Largest value of `d` for which the runs are not flagged.
     pub limit: Option<f64>,
-    /// Whether there are two modes.
+    /// True if the runs have two modes.
     pub flagged: bool,
 }
 
-/// Tests for two modes, on logs of positive values; each group needs two runs and 15 % of the runs.
+/// Tests for two modes, on logarithms of the values. Each group must contain at least two runs and
+/// 15 % of all runs. Values that are not positive, or fewer than six values, are not tested.
 pub fn two_modes(values: &[f64], margin: f64) -> ModesSplit {
     let n = values.len();
     if n < RUNS_MIN || values.iter().any(|v| *v <= 0.0) {
@@ -112,30 +116,30 @@ pub fn two_modes(values: &[f64], margin: f64) -> ModesSplit {
     }
 }
 
-/// A trend over blocks.
+/// A trend over the blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Rises minus falls over all pairs.
+    /// Number of pairs of blocks with a rise minus the number of pairs with a fall.
     pub s: i64,
     /// Two-sided p value of the Mann-Kendall test.
     pub p: f64,
-    /// Theil-Sen slope of the log per block.
+    /// Theil-Sen slope: change of the logarithm per block.
     pub slope: f64,
-    /// True if p < 0.01 over at least eight blocks.
+    /// True if p < 0.01 and there are at least eight blocks.
     pub flagged: bool,
 }
 
-/// With fewer blocks, no trend is flagged.
+/// Smallest number of blocks for which a trend is flagged.
 const TREND_BLOCKS: usize = 8;
 
-/// Tests for a trend; `None` with fewer than two positive values.
+/// Tests for a trend; `None` with fewer than two values, or if a value is not positive.
 pub fn trend(block_means: &[f64]) -> Option<Trend> {
     if block_means.iter().any(|v| *v <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = block_means.iter().map(|v| libm::log(*v)).collect();
     let slope = theil_sen(&logs)?;
-    // Logs of equal values are equal, so ties are preserved.
+    // Logarithms of equal values are equal, so taking logarithms preserves ties.
     let (s, p) = mann_kendall(&logs);
     Some(Trend {
         s,
@@ -145,32 +149,34 @@ pub fn trend(block_means: &[f64]) -> Option<Trend> {
     })
 }
 
-/// Effect of a run on the next run.
+/// The effect of a run on the next run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Carry {
-    /// One-way F statistic over the predecessors.
+    /// F statistic of a one-way analysis of variance, with the runs grouped by the treatment before
+    /// them.
     pub f: f64,
-    /// Its p value.
+    /// p value of `f`.
     pub p: f64,
-    /// True if p < 0.01 with at least two blocks per treatment.
+    /// True if p < 0.01 and there are at least two blocks per treatment.
     pub flagged: bool,
 }
 
-/// A run, and the run made just before it.
+/// A run, and the treatment of the run just before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Followed {
-    /// Its block, from 0.
+    /// Block of the run, from 0.
     pub block: usize,
-    /// Its treatment, from 0.
+    /// Treatment of the run, from 0.
     pub treatment: usize,
-    /// The treatment of the preceding run.
+    /// Treatment of the run before it, from 0.
     pub before: usize,
-    /// Log of its value.
+    /// Logarithm of the value of the run.
     pub log: f64,
 }
 
-/// Tests residuals from block and treatment means, grouped by predecessor. `None` if fewer than two
-/// predecessors have residuals.
+/// Tests whether runs depend on the run before them. The test uses the residuals after the block
+/// means and treatment means are removed. Returns `None` if the runs have fewer than two different
+/// predecessors.
 pub fn carry_over(runs: &[Followed]) -> Option<Carry> {
     let blocks = runs.iter().map(|r| r.block + 1).max()?;
     let treatments = runs.iter().map(|r| r.treatment.max(r.before) + 1).max()?;

@@ -1,21 +1,23 @@
-//! Quantiles of one run's latencies.
+//! Quantiles of the latencies of one run.
 
-/// A quantile of one run.
+/// A quantile of the operations of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantile {
-    /// Smallest value with at least this fraction of operations at or below it; `None` if empty.
+    /// Smallest value such that at least this fraction of the operations is at or below it; `None`
+    /// without operations.
     pub value: Option<u64>,
     /// Number of operations.
     pub total: u64,
-    /// Whether there are enough operations for this quantile: 10 / (1 - q).
+    /// True if there are enough operations for this quantile: at least 10 / (1 - q).
     pub usable: bool,
 }
 
-/// Computes a quantile from (value, count) pairs, ascending by value. `q` is in 0..1.
+/// Returns the quantile `q` (0 to 1) from pairs of value and count, in ascending order of the
+/// value.
 pub fn quantile(counts: &[(u64, u64)], q: f64) -> Quantile {
     let total: u64 = counts.iter().map(|c| c.1).sum();
-    // 0.999 of 20,000 must be 19,980 operations, even if rounding makes the product slightly
-    // larger.
+    // For example, 0.999 of 20,000 operations must be 19,980, even if rounding makes the product
+    // slightly larger.
     let wanted = q * total as f64 * (1.0 - 1e-12);
     let mut sum = 0;
     let at = counts.iter().find(|c| {

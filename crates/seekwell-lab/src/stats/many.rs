@@ -1,12 +1,12 @@
-//! Several workloads on one device: scores, undefeated treatments, recommendation.
+//! Combines several workloads on one device: scores, undefeated treatments, recommendation.
 
 use super::welch::satterthwaite;
 use super::{Better, holm, holm_steps, midranks, t_quantile, t_tail2};
 
-/// One cell's contribution: an independent estimate of a log ratio.
+/// The contribution of one cell to a score: an independent estimate of a log ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Mean log ratio, with the sign chosen so that + is better.
+    /// Mean log ratio; positive is better.
     pub mean: f64,
     /// Standard error; `None` for a cell with one run.
     pub se: Option<f64>,
@@ -14,26 +14,27 @@ pub struct Part {
     pub df: Option<f64>,
 }
 
-/// A weighted geometric mean of ratios.
+/// A weighted geometric mean of ratios, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Combined {
     /// Weighted mean of the log ratios.
     pub mean: f64,
     /// exp of `mean`.
     pub ratio: f64,
-    /// Standard error, if every cell has one.
+    /// Standard error; `None` if a cell has no standard error.
     pub se: Option<f64>,
     /// Satterthwaite's degrees of freedom; `None` if all parts are exact.
     pub df: Option<f64>,
-    /// 95 % interval.
+    /// 95 % confidence interval of `mean`.
     pub interval95: Option<(f64, f64)>,
-    /// Upper end of the one-sided 95 % interval.
+    /// Upper end of the one-sided 95 % interval of `mean`.
     pub upper95: Option<f64>,
-    /// Two-sided p.
+    /// Two-sided p value.
     pub p: Option<f64>,
 }
 
-/// Combines cells; the weights are normalised. `None` without a positive weight.
+/// Combines cells with the given weights, which need not add up to 1. Returns `None` unless their
+/// sum is positive.
 pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
     let sum: f64 = weights.iter().take(parts.len()).sum();
     if parts.is_empty() || parts.len() != weights.len() || sum <= 0.0 {
@@ -68,9 +69,10 @@ pub fn combine(parts: &[Part], weights: &[f64]) -> Option<Combined> {
     })
 }
 
-/// Whether s dominates the other treatment. `against` holds s against the other in throughput and
-/// p99, + where s is better. s must be no worse than the margin in both (one-sided 95 %), and
-/// better in at least one (Holm over the two).
+/// Returns whether one treatment dominates another. `against` compares the two in throughput and in
+/// p99; positive means that the first treatment is better. The first treatment must not be worse by
+/// more than the margin in either (one-sided 95 %). It must also be better in at least one of the
+/// two (5 %, Holm's correction for two tests).
 pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
     let mu = libm::log1p(margin);
     let mut p = Vec::with_capacity(2);
@@ -98,29 +100,29 @@ pub fn dominated(against: &[Part; 2], margin: f64) -> bool {
 /// The score of one treatment against another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Against {
-    /// The treatment, by index.
+    /// Index of the first treatment.
     pub one: usize,
-    /// The treatment it is compared with.
+    /// Index of the treatment that `one` is compared with.
     pub other: usize,
-    /// Difference of their scores; + if `one` is better.
+    /// Difference of the two scores; positive if `one` is better.
     pub mean: f64,
-    /// Two-sided p value, uncorrected.
+    /// Two-sided p value before correction.
     pub p: Option<f64>,
 }
 
-/// The recommendation.
+/// What to do with the incumbent scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Another treatment is better than the incumbent by more than the margin.
     Change,
-    /// The choice does not matter, or the incumbent is the best.
+    /// All treatments are equivalent, or the incumbent is the best.
     Keep,
     /// More blocks are needed.
     CannotTell,
 }
 
 impl Decision {
-    /// Name in files and test vectors.
+    /// Returns the name used in files and test vectors.
     pub const fn word(self) -> &'static str {
         match self {
             Decision::Change => "change",
@@ -130,37 +132,41 @@ impl Decision {
     }
 }
 
-/// Two-sided error for the claim that a treatment is better than the incumbent.
+/// Two-sided error probability of the claim that a treatment is better than the incumbent.
 pub const CHANGE_ALPHA: f64 = 0.02;
 
-/// A recommendation with its basis.
+/// A recommendation with the data that supports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
     /// Undefeated treatments, in the given order.
     pub retained: Vec<usize>,
-    /// The recommendation.
+    /// Whether to change the scheduler.
     pub decision: Decision,
     /// The treatment to set.
     pub pick: usize,
     /// The treatment with the highest score.
     pub best: usize,
-    /// By treatment: the divisor of the error of its interval against the incumbent. With it, the
-    /// interval excludes 0 exactly where the treatment is shown to be ahead. 1 for treatments that
-    /// are behind.
+    /// For each treatment, the divisor of the error probability of its interval against the
+    /// incumbent. With this divisor, the interval excludes 0 exactly if the treatment is shown to
+    /// be ahead. It is 1 for treatments that are behind.
     pub divisors: Vec<f64>,
 }
 
-/// Recommends a treatment. `scores` are relative to the incumbent (its own score is 0), in order of
-/// simplicity. `upper95` holds their one-sided upper bounds (`None` for the incumbent, or without
-/// an interval). `pairs` holds each pair once. `None` without treatments.
+/// Recommends a treatment. `scores` are log ratios to the incumbent (0 for the incumbent), ordered
+/// from the simplest to the most complex treatment. `upper95` holds their one-sided upper bounds;
+/// `None` for the incumbent, or if there is no interval. `pairs` contains each pair once. Returns
+/// `None` without treatments.
 ///
-/// A treatment beats the incumbent at [`CHANGE_ALPHA`] with Holm's correction over the treatments
-/// that lead it; treatments that are behind do not count. This was simulated for 2 to 8 treatments,
-/// 6 to 30 blocks, 1 to 6 workloads and runs that scatter by 3 to 20 %. If all treatments are
-/// equal, at most 1.3 % of the experiments recommend a change (0.8 % with 5 treatments, 6 blocks
-/// and 6 workloads). Holm's correction over all pairs has the same error, but 6 losers reduce its
-/// power from 52 to 11 %. An error of 5 % would give 3.2 %. A global F test as a gate gives 6.5 %
-/// if some are far behind.
+/// A treatment beats the incumbent if its p value is at most [`CHANGE_ALPHA`] after Holm's
+/// correction. The correction covers only the treatments that are ahead of the incumbent. The
+/// method was simulated for 2 to 8 treatments, 6 to 30 blocks, 1 to 6 workloads and runs with a
+/// spread of 3 to 20 %. If all treatments are equal, at most 1.3 % of the experiments recommend a
+/// change (0.8 % with 5 treatments, 6 blocks and 6 workloads).
+///
+/// Three alternatives are worse. Holm's correction over all pairs has the same error, but 6
+/// treatments that are behind reduce its power from 52 to 11 %. A [`CHANGE_ALPHA`] of 5 %
+/// recommends a change in 3.2 % of the experiments. A global F test before the comparisons gives
+/// 6.5 % if some treatments are far behind.
 pub fn recommend(
     scores: &[f64],
     upper95: &[Option<f64>],
@@ -170,7 +176,7 @@ pub fn recommend(
 ) -> Option<Recommendation> {
     let mu = libm::log1p(margin);
     let shown = |p: Option<f64>, alpha: f64| p.is_some_and(|p| p <= alpha);
-    // Defeats between treatments other than the incumbent, corrected over all pairs.
+    // Defeats of all treatments but the incumbent are decided with a correction over all pairs.
     let adjusted = holm(&pairs.iter().map(|p| p.p).collect::<Vec<_>>());
     let mut beaten = vec![false; scores.len()];
     for (pair, _) in pairs
@@ -203,7 +209,7 @@ pub fn recommend(
     }
     *beaten.get_mut(incumbent)? = better.contains(&true);
     let retained: Vec<usize> = (0..scores.len()).filter(|i| !beaten[*i]).collect();
-    // On a tie the simplest wins.
+    // If several treatments have the same score, the simplest is chosen.
     let highest = |a: usize, b: usize| if scores[b] > scores[a] { b } else { a };
     let best = (0..scores.len()).reduce(highest)?;
     let own = *scores.get(incumbent)?;
@@ -227,18 +233,19 @@ pub fn recommend(
     })
 }
 
-/// The weight of one workload at which `t` overtakes `b`. The arguments are their scores in this
-/// workload and over all others (normalised). `None` if no weight between 0 and 1 does it.
+/// Returns the weight of one workload at which `t` has the same score as `b`. `in_t` and `in_b` are
+/// their scores in this workload; `others_t` and `others_b` are their mean scores in all other
+/// workloads. Returns `None` if there is no such weight between 0 and 1.
 pub fn switch_weight(in_t: f64, in_b: f64, others_t: f64, others_b: f64) -> Option<f64> {
     let others = others_t - others_b;
     let weight = others / (others - (in_t - in_b));
     (weight > 0.0 && weight < 1.0).then_some(weight)
 }
 
-/// Friedman's test; only descriptive.
+/// Result of Friedman's test, which is only descriptive here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Friedman {
-    /// Average rank by column; 1 is best.
+    /// Average rank of each column; 1 is the best.
     pub average_ranks: Vec<f64>,
     /// Test statistic, corrected for ties.
     pub chi2: f64,
@@ -248,12 +255,12 @@ pub struct Friedman {
     pub p: f64,
 }
 
-/// Rows are workloads and columns are treatments. `None` unless all rows have the same number of
-/// columns, at least two.
+/// Computes Friedman's test. Rows are workloads and columns are treatments. Returns `None` unless
+/// all rows have the same number of columns, at least two.
 ///
-/// If all values of each row are tied, every rank is (columns + 1) / 2. The statistic is then 0 and
-/// the p value is 1. The tie correction is 0, too; scipy's `friedmanchisquare` divides by it and
-/// returns nan.
+/// If all values of each row are equal, every rank is (columns + 1) / 2. The statistic is then
+/// defined as 0 and the p value as 1. The tie correction is 0 in this case, and `friedmanchisquare`
+/// of scipy divides by it and returns nan.
 pub fn friedman(table: &[Vec<f64>], better: Better) -> Option<Friedman> {
     let k = table.first()?.len();
     if k < 2 || table.iter().any(|row| row.len() != k) {

@@ -1,28 +1,28 @@
-//! The statistical methods, as pure functions over numbers.
+//! The statistical methods. All are pure functions of numbers.
 //!
-//! | question | answer |
+//! | task | function |
 //! |---|---|
-//! | one number per run, several runs | [`describe`] |
-//! | a treatment against the reference | [`paired`]: paired t on log ratios within blocks |
-//! | typical run | [`signed_rank`], [`hodges_lehmann`] |
-//! | how many blocks | [`Stopping`]; before the run: [`plan`] |
-//! | many comparisons | [`holm`] |
-//! | how big is big | [`verdict`], with two one-sided tests at the margin |
-//! | runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
-//! | runs that reached their limit | [`restricted`]: the time for the same work, at most the limit |
-//! | several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
-//! | two sessions | [`diff_sittings`] |
-//! | series inside one run | [`warm_up`], [`moving`], [`series_interval`] |
-//! | noise, for display only | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
+//! | describe several runs with one number each | [`describe`] |
+//! | compare a treatment with the reference | [`paired`]: paired t on log ratios within blocks |
+//! | estimate the effect in a typical run | [`signed_rank`], [`hodges_lehmann`] |
+//! | decide how many blocks to run | [`Stopping`]; before the experiment: [`plan`] |
+//! | correct for many comparisons | [`holm`] |
+//! | compare a difference with the margin | [`verdict`], with two one-sided tests |
+//! | compare runs without blocks (imports) | [`welch_log`], [`welch_summary`] |
+//! | compare runs that reached their limit | [`restricted`]: time for the same work, or the limit |
+//! | combine several workloads | [`combine`], [`recommend`], [`dominated`], [`switch_weight`] |
+//! | compare two sessions | [`diff_sittings`] |
+//! | examine the series of one run | [`warm_up`], [`moving`], [`series_interval`] |
+//! | show signs of noise | [`outliers`], [`two_modes`], [`trend`], [`carry_over`] |
 //!
-//! Conventions: logarithms are natural; variances use n - 1; intervals are two-sided 95 % unless
+//! Conventions: logarithms are natural. Variances use n - 1. Intervals are two-sided 95 % unless
 //! the name says otherwise. Undefined results are `None`, never NaN. A positive mean of log ratios
-//! means that the treatment's value is larger; [`Better`] says whether that is good. No value is
-//! ever dropped or trimmed because of its size.
+//! means that the value of the treatment is larger; [`Better`] says whether larger is better. No
+//! value is dropped or trimmed because of its size.
 //!
-//! Each function has test vectors in `tests/vectors`. An independent program produced them, and
-//! they were checked against scipy and statsmodels. `tests/scipy` compares with scipy's own
-//! figures, and `tests/procedure.rs` simulates the whole procedure.
+//! Each function has test vectors in `tests/vectors`. An independent program produced the vectors,
+//! and they were checked against scipy and statsmodels. `tests/scipy` compares the functions with
+//! results of scipy, and `tests/procedure.rs` simulates the whole procedure.
 
 mod bootstrap;
 mod censored;
@@ -67,23 +67,23 @@ pub use verdict::{IDENTICAL_BLOCKS, Judged, Verdict, VerdictInput, verdict};
 pub(crate) use welch::satterthwaite;
 pub use welch::{Summary, WelchLog, WelchSummary, welch_log, welch_summary};
 
-/// Relative difference below which differences do not matter: 2 %. On the log scale: ln(1 + 2 %).
+/// Differences below this relative value do not matter: 2 %. On the log scale it is ln(1 + 2 %).
 pub const MARGIN: f64 = 0.02;
-/// Two-sided error of intervals and tests.
+/// Two-sided error probability of intervals and tests.
 pub const ALPHA: f64 = 0.05;
 
 /// Which direction of a metric is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Better {
-    /// For throughput and operations per second.
+    /// Larger values are better, for example throughput.
     #[default]
     Higher,
-    /// For times.
+    /// Smaller values are better, for example times.
     Lower,
 }
 
 impl Better {
-    /// +1 if higher is better, -1 if lower is better.
+    /// Returns 1 if higher is better, -1 if lower is better.
     pub fn sign(self) -> f64 {
         match self {
             Better::Higher => 1.0,
@@ -92,8 +92,8 @@ impl Better {
     }
 }
 
-/// Rounds to 12 significant digits, so that printed and stored numbers do not depend on the last
-/// bit of a platform's logarithm.
+/// Rounds to 12 significant digits. Printed and stored numbers then do not depend on the last bits
+/// of a logarithm, which differ between platforms.
 pub fn stored(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return x;

@@ -1,60 +1,62 @@
-//! Compares a treatment with the reference: paired t test on log ratios within blocks, Holm's
-//! correction.
+//! Compares a treatment with the reference: a paired t test on log ratios within blocks. Also
+//! contains Holm's correction.
 
 use super::{Better, EQUAL, deviation, mean, range, t_quantile, t_tail2};
 
-/// The kind of differences.
+/// The scale on which two treatments are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Logarithms of ratios.
+    /// Logarithms of the ratios.
     Log,
-    /// Plain differences: a value is 0 or negative, so there is no ratio.
+    /// Differences of the values. Used if a value is 0 or negative, so that there is no ratio.
     Difference,
 }
 
-/// One comparison.
+/// The comparison of two treatments over blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paired {
-    /// Blocks in which both ran.
+    /// Number of blocks in which both treatments have a value.
     pub n: usize,
-    /// Runs without a partner in their block.
+    /// Number of runs without a partner in their block.
     pub dropped: usize,
-    /// The kind of differences.
+    /// The scale of the differences.
     pub scale: Scale,
-    /// Mean difference; `None` if no block has both.
+    /// Mean of the differences; `None` if no block contains both treatments.
     pub mean: Option<f64>,
-    /// Standard deviation of the differences; `None` below two blocks.
+    /// Standard deviation of the differences; `None` for fewer than two blocks.
     pub sd: Option<f64>,
-    /// Standard error, including the stopping rule's factor where it applies.
+    /// Standard error. Includes the correction factor for the stopping rule where it applies.
     pub se: Option<f64>,
     /// Degrees of freedom.
     pub df: Option<f64>,
-    /// Two-sided p.
+    /// Two-sided p value.
     pub p: Option<f64>,
-    /// 95 % interval of `mean`.
+    /// 95 % confidence interval of `mean`.
     pub interval95: Option<(f64, f64)>,
-    /// 90 % interval: two one-sided tests at 5 %.
+    /// 90 % confidence interval of `mean`; it corresponds to two one-sided tests at 5 %.
     pub interval90: Option<(f64, f64)>,
-    /// Blocks in which the treatment is better.
+    /// Number of blocks in which the treatment is better.
     pub ahead: usize,
-    /// Blocks in which both are equal.
+    /// Number of blocks in which both treatments are equal.
     pub equal: usize,
-    /// Half-width added because the metric has whole steps that are coarser than its spread.
+    /// Half-width that was added to the intervals because the steps of the metric are coarser than
+    /// its spread.
     pub step_added: f64,
-    /// exp of the mean, on the log scale.
+    /// Ratio treatment / reference: exp of the mean. `None` unless the scale is logarithmic.
     pub ratio: Option<f64>,
-    /// exp of both ends of the interval.
+    /// 95 % confidence interval of `ratio`.
     pub ratio95: Option<(f64, f64)>,
-    /// The differences, block by block.
+    /// The difference of each block that contains both treatments.
     pub differences: Vec<f64>,
 }
 
-/// Compares two treatments over blocks. `None` in a side marks a missing run.
+/// Compares two treatments over blocks. `None` in either slice is a missing run.
 ///
-/// `corrected`: this comparison delayed the stop, so the stopping rule ended the cell when its
-/// spread happened to be small. Plain intervals are then too narrow, so the standard error is
-/// multiplied by sqrt(1 + 4/n). `step`: the metric has whole steps of this size. If a side's
-/// standard deviation is below half a step, the interval grows by the mean relative step.
+/// `corrected` means that this comparison delayed the stop: the stopping rule stopped the cell when
+/// the spread of this comparison happened to be small. The plain interval would be too narrow, so
+/// the standard error is multiplied by sqrt(1 + 4/n). `step` is the step size of a metric with
+/// whole steps. If the standard deviation of a side is below half a step, the half-width of the
+/// interval grows by the mean of the two relative steps.
 pub fn paired(
     treatment: &[Option<f64>],
     reference: &[Option<f64>],
@@ -139,7 +141,8 @@ pub fn paired(
     }
 }
 
-/// Half the sum of the relative steps, if one side's runs vary by hardly a step.
+/// Returns the half-width that is added for a metric with steps: the mean of the two relative
+/// steps. Returns 0 unless the standard deviation of a side is below half a step.
 fn added_by_step(pairs: &[(f64, f64)], step: f64) -> f64 {
     let (t, r): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let coarse = |side: &[f64]| deviation(side) < step / 2.0;
@@ -150,15 +153,16 @@ fn added_by_step(pairs: &[(f64, f64)], step: f64) -> f64 {
     }
 }
 
-/// Holm's adjusted p values, in the given order. Untestable comparisons (`None`) stay `None` and do
-/// not count.
+/// Returns the p values with Holm's correction, in the given order. Comparisons without a test
+/// (`None`) stay `None` and do not count.
 pub fn holm(p: &[Option<f64>]) -> Vec<Option<f64>> {
     let steps = holm_steps(p).into_iter();
     steps.map(|s| s.map(|(adjusted, _)| adjusted)).collect()
 }
 
-/// Holm's adjusted p values, and divisors for the error of the intervals. With its divisor, an
-/// interval excludes 0 exactly where the adjusted p value is below that error.
+/// Returns the p values with Holm's correction, each with the divisor for the error probability of
+/// its interval. With this divisor, the interval excludes 0 exactly if the corrected p value is
+/// below the error probability.
 pub fn holm_steps(p: &[Option<f64>]) -> Vec<Option<(f64, f64)>> {
     let mut order: Vec<usize> = (0..p.len()).filter(|i| p[*i].is_some()).collect();
     order.sort_by(|a, b| {

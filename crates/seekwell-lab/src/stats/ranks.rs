@@ -1,23 +1,24 @@
-//! Rank methods: signed rank, Hodges-Lehmann, Mann-Kendall, Theil-Sen.
+//! Rank methods: signed rank test, Hodges-Lehmann estimate, Mann-Kendall test, Theil-Sen slope.
 
 use super::{median, midranks, normal_cdf};
 
-/// Wilcoxon's signed rank test.
+/// Result of Wilcoxon's signed rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
     /// Number of non-zero differences.
     pub n: usize,
     /// Sum of the ranks of the positive differences.
     pub w: f64,
-    /// Two-sided p value: exact over all sign flips, including ties, up to 50 differences; normal
-    /// approximation above.
+    /// Two-sided p value. Up to 50 differences it is exact over all combinations of signs,
+    /// including ties. For more differences it is a normal approximation.
     pub p: f64,
 }
 
-/// Above this number the normal approximation is used.
+/// Largest number of differences for which the exact distribution is used.
 const EXACT_MAX: usize = 50;
 
-/// Wilcoxon's test; zeros are dropped, and ties share ranks.
+/// Computes Wilcoxon's signed rank test. Differences of 0 are left out, and ties share their mean
+/// rank.
 pub fn signed_rank(differences: &[f64]) -> SignedRank {
     let kept: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
     let n = kept.len();
@@ -30,7 +31,7 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     }
     let total: f64 = ranks.iter().sum();
     let p = if n <= EXACT_MAX {
-        // Doubled ranks are integers even with ties.
+        // Doubled ranks are integers even if there are ties.
         let doubled: Vec<usize> = ranks.iter().map(|r| (r * 2.0) as usize).collect();
         let chance = flips(&doubled);
         let at = (w * 2.0) as usize;
@@ -45,7 +46,8 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     SignedRank { n, w, p }
 }
 
-/// Probability of each rank sum if all signs are fair coin flips, by convolution.
+/// Returns the probability of each rank sum if each sign is positive with probability 1/2. It is
+/// computed by convolution.
 fn flips(ranks: &[usize]) -> Vec<f64> {
     let mut chance = vec![0.0; ranks.iter().sum::<usize>() + 1];
     chance[0] = 1.0;
@@ -61,16 +63,16 @@ fn flips(ranks: &[usize]) -> Vec<f64> {
     chance
 }
 
-/// Effect of the typical run.
+/// The Hodges-Lehmann estimate of the effect in a typical run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HodgesLehmann {
-    /// Median of the Walsh averages.
+    /// Median of the Walsh averages (the means of all pairs of differences).
     pub estimate: f64,
-    /// 95 % interval; `None` below six differences.
+    /// 95 % confidence interval; `None` for fewer than six differences.
     pub interval95: Option<(f64, f64)>,
 }
 
-/// Hodges-Lehmann estimate; `None` without differences.
+/// Returns the Hodges-Lehmann estimate; `None` without differences.
 pub fn hodges_lehmann(differences: &[f64]) -> Option<HodgesLehmann> {
     let n = differences.len();
     let mut walsh = Vec::with_capacity(n * (n + 1) / 2);
@@ -79,7 +81,7 @@ pub fn hodges_lehmann(differences: &[f64]) -> Option<HodgesLehmann> {
     }
     walsh.sort_by(f64::total_cmp);
     let estimate = median(&walsh)?;
-    // Assumes no ties: the distribution is that of the ranks 1 to n.
+    // Without ties, the distribution is that of the ranks 1 to n. Ties are ignored here.
     let interval95 = if n < 6 {
         None
     } else if n <= EXACT_MAX {
@@ -105,14 +107,15 @@ pub fn hodges_lehmann(differences: &[f64]) -> Option<HodgesLehmann> {
     })
 }
 
-/// The `c`-th value from each end, counted from 1.
+/// Returns the `c`-th smallest and the `c`-th largest value, counted from 1.
 fn ends(sorted: &[f64], c: usize) -> Option<(f64, f64)> {
     let low = *sorted.get(c.checked_sub(1)?)?;
     let high = *sorted.get(sorted.len().checked_sub(c)?)?;
     Some((low, high))
 }
 
-/// Mann-Kendall: S and its two-sided p, exact for at most ten values without ties.
+/// Returns S of the Mann-Kendall test and its two-sided p value. The p value is exact for at most
+/// ten values without ties.
 pub fn mann_kendall(values: &[f64]) -> (i64, f64) {
     let n = values.len();
     let mut s = 0_i64;
@@ -142,10 +145,10 @@ pub fn mann_kendall(values: &[f64]) -> (i64, f64) {
     (s, (2.0 * normal_cdf(-z)).min(1.0))
 }
 
-/// Fraction of all orders with a difference of rises and falls at least as large, in either
-/// direction.
+/// Returns the fraction of all orders of `n` values whose rises minus falls are at least as far
+/// from 0 as `s`.
 fn exact_kendall(n: usize, s: i64) -> f64 {
-    // Count orders by their number of inversions: the k-th value adds 0 to k - 1.
+    // Counts the orders by their number of inversions: the k-th value adds 0 to k - 1 inversions.
     let mut count = vec![1.0_f64];
     for k in 2..=n {
         let mut next = vec![0.0; count.len() + k - 1];
@@ -163,7 +166,7 @@ fn exact_kendall(n: usize, s: i64) -> f64 {
     (extreme.map(|(_, c)| c).sum::<f64>() / all).min(1.0)
 }
 
-/// Median slope per step over all pairs; `None` below two values.
+/// Returns the median slope per step over all pairs of values; `None` for fewer than two values.
 pub fn theil_sen(values: &[f64]) -> Option<f64> {
     let mut slopes = Vec::new();
     for (i, a) in values.iter().enumerate() {

@@ -1,20 +1,22 @@
-//! Series within runs: warm-up, steadiness, and the interval of a single run.
+//! Time series within a run: warm-up, steadiness, and the interval of the mean of a single run.
 
 use super::{EQUAL, deviation, mean, range, t_quantile};
 
-/// Seconds per batch.
+/// Number of seconds in a batch.
 const BATCH: usize = 5;
 
-/// The warm-up to leave out.
+/// The warm-up to leave out of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WarmUp {
-    /// Seconds.
+    /// Length of the warm-up, in s.
     pub drop: usize,
-    /// The limit, half of the run, was reached; the run may never have been steady.
+    /// True if the warm-up reached its limit, which is half of the run. The run may then never have
+    /// been steady.
     pub not_reached: bool,
 }
 
-/// MSER-5 on one series of seconds: the cut that minimises the standard error of the rest.
+/// Finds the warm-up by MSER-5: the length that minimises the standard error of the remaining mean.
+/// `seconds` holds one value per second.
 pub fn warm_up(seconds: &[f64]) -> WarmUp {
     let batches: Vec<f64> = seconds.chunks_exact(BATCH).map(mean).collect();
     let bound = batches.len() / 2;
@@ -24,7 +26,7 @@ pub fn warm_up(seconds: &[f64]) -> WarmUp {
         let squares: f64 = kept.iter().map(|z| (z - m) * (z - m)).sum();
         squares / (kept.len() * kept.len()).max(1) as f64
     };
-    // On a tie the shortest cut wins.
+    // If several lengths are equally good, the shortest is chosen.
     let best = (0..=bound).reduce(|a, b| if score(b) < score(a) { b } else { a });
     let d = best.unwrap_or(0);
     WarmUp {
@@ -33,8 +35,8 @@ pub fn warm_up(seconds: &[f64]) -> WarmUp {
     }
 }
 
-/// One warm-up for all runs of a cell, from the runs of its first block. Each run is divided by the
-/// mean of its second half; then the runs are averaged.
+/// Finds one warm-up for all runs of a cell, from the runs of its first block. Each run is divided
+/// by the mean of its second half, and then the runs are averaged.
 pub fn frozen_warm_up(runs: &[Vec<f64>]) -> WarmUp {
     let seconds = runs.iter().map(Vec::len).min().unwrap_or(0);
     let level = |run: &Vec<f64>| mean(&run[run.len() / 2..]);
@@ -49,18 +51,19 @@ pub fn frozen_warm_up(runs: &[Vec<f64>]) -> WarmUp {
     warm_up(&averaged)
 }
 
-/// Whether the kept part still changes.
+/// Whether the values still change after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moving {
     /// Mean over the runs of ln(last third / middle third).
     pub mean: f64,
-    /// 95 % interval over the runs; `None` for a single run.
+    /// 95 % confidence interval of `mean`; `None` for a single run.
     pub interval95: Option<(f64, f64)>,
-    /// The interval excludes 0, and the mean exceeds the margin.
+    /// True if the interval excludes 0 and the mean exceeds the margin.
     pub moving: bool,
 }
 
-/// Tests runs without their warm-up. `None` if no run has three seconds left and a positive level.
+/// Tests whether runs still change after a warm-up of `drop` seconds. Returns `None` unless at
+/// least one run has three seconds left and positive values.
 pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
     let growth = |run: &Vec<f64>| {
         let kept = run.get(drop..)?;
@@ -88,27 +91,27 @@ pub fn moving(runs: &[Vec<f64>], drop: usize, margin: f64) -> Option<Moving> {
     })
 }
 
-/// The mean of one run's seconds; it describes this run only.
+/// The mean of the seconds of one run, with an interval that describes only this run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesInterval {
-    /// Mean.
+    /// Mean over the seconds.
     pub mean: f64,
-    /// Bias-corrected correlation of neighbouring seconds, in 0..=0.99; `None` without spread.
+    /// Correlation of neighbouring seconds, corrected for bias, in 0..=0.99; `None` without spread.
     pub rho: Option<f64>,
     /// Effective number of independent seconds.
     pub n_eff: Option<f64>,
-    /// Half-width from the effective number.
+    /// Half-width of the interval, computed from `n_eff`.
     pub half_ar: f64,
-    /// Half-width from ten batch means.
+    /// Half-width of the interval, computed from ten batch means.
     pub half_batch: f64,
-    /// The wider of the two.
+    /// The larger of `half_ar` and `half_batch`.
     pub half: f64,
 }
 
-/// With fewer seconds there is no result.
+/// Smallest number of seconds for which an interval is computed.
 const SECONDS_MIN: usize = 60;
 
-/// Interval of the mean of one run; `None` below 60 seconds.
+/// Returns the interval of the mean of one run; `None` for fewer than 60 seconds.
 pub fn series_interval(seconds: &[f64]) -> Option<SeriesInterval> {
     let n = seconds.len();
     if n < SECONDS_MIN {

@@ -1,63 +1,70 @@
-//! Two sessions (days, kernels, builds): the change relative to a control that both contain.
+//! Compares two sessions (for example two days, kernels or builds): the change of a treatment
+//! relative to a control that both sessions contain.
 
 use super::{Better, deviation, mean, t_quantile};
 
-/// Values of both sessions by block; the shorter side of a pair determines its length.
+/// The values of both sessions by block. In each session, the shorter of the two lists determines
+/// the number of blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Sittings {
-    /// The treatment in the old session.
+    /// Values of the treatment in the old session.
     pub old_treatment: Vec<f64>,
-    /// The control in the old session.
+    /// Values of the control in the old session.
     pub old_control: Vec<f64>,
-    /// The treatment in the new session.
+    /// Values of the treatment in the new session.
     pub new_treatment: Vec<f64>,
-    /// The control in the new session.
+    /// Values of the control in the new session.
     pub new_control: Vec<f64>,
-    /// Mean log ratios of earlier sessions of the same cell; used if there are at least five.
+    /// Mean log ratios of earlier sessions of the same cell. They are used if there are at least
+    /// five.
     pub history: Vec<f64>,
     /// Direction of the metric.
     pub better: Better,
-    /// Assumed standard deviation of a session's effect on the ratio of two schedulers, on the log
-    /// scale.
+    /// Assumed standard deviation, over sessions, of the log ratio of two schedulers.
     pub sigma: f64,
     /// Relative difference that matters.
     pub margin: f64,
 }
 
-/// A change between sessions.
+/// The change between two sessions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SittingChange {
-    /// Compared with the history of the cell instead of the old session alone.
+    /// True if the new session is compared with the earlier sessions of `history`, and not with the
+    /// old session.
     pub by_history: bool,
-    /// Change of the log ratio to the control.
+    /// Change of the log ratio of treatment to control.
     pub change: f64,
     /// exp of `change`.
     pub ratio: f64,
-    /// Standard error, including the allowance for the sessions.
+    /// Standard error. Includes the variation between sessions: [`Sittings::sigma`], or the spread
+    /// of the history.
     pub se: f64,
-    /// Degrees of freedom; `None` if only the allowance is left, which is treated as known.
+    /// Degrees of freedom. `None` if the sessions have no spread; the error is then
+    /// [`Sittings::sigma`] alone, which is treated as known.
     pub df: Option<f64>,
-    /// 95 % interval of the change.
+    /// 95 % confidence interval of `change`.
     pub interval95: (f64, f64),
-    /// Worse by more than the margin, and the one-sided 95 % bound confirms it.
+    /// True if the treatment is worse by more than the margin, and the one-sided 95 % interval
+    /// excludes 0.
     pub regression: bool,
 }
 
-/// Earlier sessions needed to estimate the spread between sessions.
+/// Number of earlier sessions that are needed to estimate the spread between sessions.
 const HISTORY_MIN: usize = 5;
 
-/// A mean on the log scale.
+/// The mean log ratio of one session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
     /// Variance of the mean.
     pub variance: f64,
-    /// Degrees of freedom of the variance; `None` without spread.
+    /// Degrees of freedom of the variance; `None` if there is no spread.
     pub df: Option<f64>,
 }
 
-/// The change from one estimate to another, or from the history if it has at least five means.
+/// Computes the change from `old` to `new`. If `history` has at least five means, the change is
+/// relative to the mean of the history instead.
 pub fn sitting_change(
     old: &Estimate,
     new: &Estimate,
@@ -92,7 +99,8 @@ pub fn sitting_change(
     }
 }
 
-/// Compares two sessions; `None` unless each has two blocks of positive values.
+/// Compares two sessions. Returns `None` unless each session has at least two blocks and all values
+/// are positive. The old session is not used if there are at least five earlier sessions.
 pub fn diff_sittings(of: &Sittings) -> Option<SittingChange> {
     let logs = |t: &[f64], c: &[f64]| -> Option<Estimate> {
         let pairs: Vec<_> = t.iter().zip(c).collect();

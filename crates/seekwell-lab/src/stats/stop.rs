@@ -1,37 +1,39 @@
-//! The stopping rule. It depends on the width of intervals, never on p values.
+//! The stopping rule. It uses the width of confidence intervals, never p values.
 
 use super::{Better, Paired, paired, t_quantile};
 
-/// The stopping rule of a cell.
+/// The rule that decides when a cell has enough blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stopping {
-    /// Requested half-width, on the log scale.
-    pub target: f64,
-    /// Alternatively, this fraction of the effect: an effect known to a quarter is known well
+    /// Largest half-width of the interval, on the log scale, at which a comparison is precise
     /// enough.
+    pub target: f64,
+    /// Alternative to `target`: the half-width may be this fraction of the effect. With a quarter,
+    /// a large effect needs no more blocks than are useful.
     pub fraction: f64,
-    /// Blocks before the first look.
+    /// Number of blocks before the interval is looked at for the first time.
     pub n_min: usize,
     /// Largest number of blocks.
     pub n_max: usize,
 }
 
 impl Stopping {
-    /// Rule for a real machine.
+    /// The rule for a real machine.
     pub const HOST: Stopping = Stopping {
         target: 0.01,
         fraction: 0.25,
         n_min: 6,
         n_max: 30,
     };
-    /// Rule for simulations, where effects are often zero in most seeds and large in a few.
+    /// The rule for simulations, in which an effect is often zero for most seeds and large for a
+    /// few.
     pub const SIMULATION: Stopping = Stopping {
         n_min: 10,
         n_max: 60,
         ..Stopping::HOST
     };
 
-    /// Whether one comparison is narrow enough.
+    /// Returns whether the interval of one comparison is narrow enough.
     fn met(&self, differences: &[f64]) -> bool {
         let n = differences.len();
         if n < 2 {
@@ -48,8 +50,8 @@ impl Stopping {
         half <= self.target.max(self.fraction * mean.abs())
     }
 
-    /// Looks at the intervals after some blocks. `comparisons` holds log ratios by block, each from
-    /// the blocks in which both ran.
+    /// Looks at the intervals after some blocks. `comparisons` holds the log ratios of each
+    /// comparison, from the blocks that contain both treatments.
     pub fn look(&self, comparisons: &[&[f64]]) -> Look {
         let met: Vec<bool> = comparisons.iter().map(|c| self.met(c)).collect();
         let n = comparisons.iter().map(|c| c.len()).max().unwrap_or(0);
@@ -60,38 +62,38 @@ impl Stopping {
     }
 }
 
-/// Result of a look.
+/// Result of one look at the intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Whether the rule ends the cell.
+    /// True if the cell can stop.
     pub stop: bool,
-    /// Which comparisons are narrow enough.
+    /// For each comparison, whether its interval is narrow enough.
     pub met: Vec<bool>,
 }
 
-/// A comparison of a finished cell.
+/// The comparison of a treatment with the reference, after the cell stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopComparison {
-    /// Its interval is widened because the comparison delayed the stop.
+    /// True if the interval was widened because this comparison delayed the stop.
     pub corrected: bool,
-    /// The comparison.
+    /// The comparison with its interval.
     pub paired: Paired,
 }
 
-/// How a cell ended.
+/// How a cell stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stopped {
-    /// Blocks used.
+    /// Number of blocks that were used.
     pub n: usize,
-    /// The rule ended it (not n_max, the budget or a lack of blocks).
+    /// True if the rule stopped the cell. False if the cell reached `n_max` or had no more blocks.
     pub met: bool,
-    /// Comparisons by treatment.
+    /// One comparison for each treatment.
     pub comparisons: Vec<StopComparison>,
 }
 
 impl Stopping {
-    /// Applies the rule block by block to complete data, and stops where the rule says so. `ends`
-    /// gives the number of blocks for cells that a budget ended. Missing runs are `None`.
+    /// Applies the rule to finished data, one block after another, and returns the comparisons at
+    /// the block where the rule stops. `None` in the data is a missing run.
     pub fn walk(
         &self,
         treatments: &[&[Option<f64>]],
@@ -140,9 +142,10 @@ impl Stopping {
     }
 }
 
-/// Multiplier of s / sqrt(n) for an interval that may be looked at after every block (a t mixture
-/// with prior variance 1). At alpha 5 %, 2.8 % of sequences ever leave the interval, and the
-/// multiplier is infinite (`None`) below five blocks.
+/// Returns the multiplier of s / sqrt(n) for an interval that may be checked after every block (a
+/// mixture of t statistics with prior variance 1). With an alpha of 5 %, the true value leaves the
+/// interval at any block in only 2.8 % of the experiments. Returns `None` (infinite) below five
+/// blocks for this alpha.
 pub fn anytime_multiplier(n: usize, alpha: f64) -> Option<f64> {
     let blocks = n as f64;
     let wide = 1.0 + blocks;

@@ -1,4 +1,4 @@
-//! Turns an estimate and its interval into a verdict.
+//! Derives a verdict from an estimate and its interval.
 
 use super::t_lower;
 use super::{Better, EQUAL, t_quantile};
@@ -8,30 +8,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal in every block, and there are enough blocks.
+    /// The treatments are equal in every block, and there are enough blocks.
     Identical,
-    /// Equal in every block so far, but runs differ between blocks and there are too few.
+    /// The treatments are equal in every block so far, but there are too few blocks.
     IdenticalSoFar,
-    /// Ahead by more than the margin.
+    /// The treatment is ahead by more than the margin.
     Better,
-    /// Behind by more than the margin.
+    /// The treatment is behind by more than the margin.
     Worse,
-    /// Ahead, perhaps by less than the margin.
+    /// The treatment is ahead, but possibly by less than the margin.
     BetterMaybeSmall,
-    /// Behind, perhaps by less than the margin.
+    /// The treatment is behind, but possibly by less than the margin.
     WorseMaybeSmall,
     /// There is a difference, but it is below the margin.
     RealButSmall,
-    /// No difference as large as the margin.
+    /// The difference is shown to be smaller than the margin.
     NoDifference,
-    /// The interval excludes 0, but not after correction for the number of comparisons.
+    /// The interval excludes 0, but the difference is not significant after the correction for the
+    /// number of comparisons.
     Hint,
-    /// None of the others applies.
+    /// The data supports none of the other verdicts.
     CannotTell,
 }
 
 impl Verdict {
-    /// Name in files and test vectors.
+    /// Returns the name used in files and test vectors.
     pub const fn word(self) -> &'static str {
         match self {
             Verdict::Identical => "identical",
@@ -46,7 +47,7 @@ impl Verdict {
             Verdict::CannotTell => "cannot_tell",
         }
     }
-    /// Whether it claims a difference after correction.
+    /// Returns whether the verdict claims a difference after the correction.
     pub const fn claims(self) -> bool {
         matches!(
             self,
@@ -59,26 +60,27 @@ impl Verdict {
     }
 }
 
-/// Input of a verdict.
+/// The values that a verdict is derived from.
 #[derive(Clone, Copy, Debug)]
 pub struct VerdictInput {
-    /// Mean log ratio, treatment / reference.
+    /// Mean log ratio of treatment to reference.
     pub mean: f64,
-    /// Standard error; `None` for one run.
+    /// Standard error; `None` for a single run.
     pub se: Option<f64>,
-    /// Degrees of freedom; infinite for a normal quantile.
+    /// Degrees of freedom; infinite if the normal distribution applies.
     pub df: Option<f64>,
-    /// p value after correction in the family; `None` if no test was possible.
+    /// p value after the correction for the comparisons of the family; `None` if no test was
+    /// possible.
     pub p_adjusted: Option<f64>,
     /// Direction of the metric.
     pub better: Better,
-    /// Half-width added because of a coarse metric.
+    /// Half-width that is added because the metric has coarse steps.
     pub extra: f64,
-    /// Every treatment gave a single value in all blocks: there is no randomness.
+    /// True if every treatment has a single value in all blocks, so that there is no randomness.
     pub runs_identical: bool,
     /// Relative difference that matters.
     pub margin: f64,
-    /// Error of the corrected test.
+    /// Largest corrected p value that is significant.
     pub alpha: f64,
 }
 
@@ -98,7 +100,7 @@ impl Default for VerdictInput {
     }
 }
 
-/// A verdict, and the p value of "the difference is as large as the margin".
+/// A verdict, with the p value of the test against the margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     /// The verdict.
@@ -107,13 +109,14 @@ pub struct Judged {
     pub p_tost: Option<f64>,
 }
 
-/// Blocks in which pairs of varying runs must be equal before they are called identical. An event
-/// that occurs in a tenth of the seeds is missed with a risk of 12 % (53 % at 6 blocks).
+/// Number of blocks in which two treatments must be equal to be called identical, if their runs
+/// vary. An event that occurs in a tenth of the seeds is missed with a probability of 12 % (53 %
+/// with 6 blocks).
 pub const IDENTICAL_BLOCKS: u32 = 20;
-/// The number of blocks if no run varies at all.
+/// The same number if no run varies at all.
 const EXACT_BLOCKS: f64 = 3.0;
 
-/// Returns the first verdict whose rule holds.
+/// Returns the first verdict whose conditions are satisfied.
 pub fn verdict(of: &VerdictInput) -> Judged {
     let mu = libm::log1p(of.margin);
     let (Some(se), Some(df)) = (of.se, of.df) else {
@@ -123,7 +126,8 @@ pub fn verdict(of: &VerdictInput) -> Judged {
         };
     };
     let m = of.mean;
-    // The extra half-width already includes an unknown t quantile, so it shifts the bounds instead.
+    // The extra half-width is not a multiple of the standard error, so it moves the bounds of the
+    // test instead.
     let edge = mu - of.extra;
     let tost = |t: f64| {
         if se > 0.0 {

@@ -1,11 +1,11 @@
-//! Compares two sides without blocks, for results made elsewhere.
+//! Compares two treatments whose runs do not form blocks, for imported results.
 
 use super::{deviation, mean, t_quantile, t_tail2};
 
-/// Comparison of single runs of two sides, on logs.
+/// The comparison of the single runs of two treatments, on logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchLog {
-    /// Mean log of the first side minus that of the second.
+    /// Mean logarithm of the first treatment minus that of the second.
     pub mean: f64,
     /// exp of `mean`.
     pub ratio: f64,
@@ -13,14 +13,14 @@ pub struct WelchLog {
     pub se: Option<f64>,
     /// Satterthwaite's degrees of freedom.
     pub df: Option<f64>,
-    /// Two-sided p.
+    /// Two-sided p value.
     pub p: Option<f64>,
-    /// 95 % interval of `mean`.
+    /// 95 % confidence interval of `mean`.
     pub interval95: Option<(f64, f64)>,
 }
 
-/// Satterthwaite's formula over (variance of the mean, its df); sides without variance do not
-/// count.
+/// Returns the degrees of freedom of a sum by Satterthwaite's formula. Each part is the variance of
+/// a mean and its degrees of freedom. Parts without variance do not count.
 pub(crate) fn satterthwaite(parts: &[(f64, f64)]) -> Option<f64> {
     let total: f64 = parts.iter().map(|p| p.0).sum();
     let below: f64 = parts
@@ -31,7 +31,8 @@ pub(crate) fn satterthwaite(parts: &[(f64, f64)]) -> Option<f64> {
     (below > 0.0).then(|| total * total / below)
 }
 
-/// Welch's test on logs. `None` if a side is empty or contains a value that is not positive.
+/// Computes Welch's test on logarithms. Returns `None` if a sample is empty or contains a value
+/// that is not positive.
 pub fn welch_log(x: &[f64], y: &[f64]) -> Option<WelchLog> {
     let good = |s: &[f64]| !s.is_empty() && s.iter().all(|v| *v > 0.0 && v.is_finite());
     if !good(x) || !good(y) {
@@ -68,7 +69,7 @@ pub fn welch_log(x: &[f64], y: &[f64]) -> Option<WelchLog> {
     })
 }
 
-/// A published row: mean, error, number of runs.
+/// A published result: mean, error and number of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Mean.
@@ -82,7 +83,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The standard error, if at least two runs and an error were published.
+    /// Returns the standard error, if an error was published and there are at least two runs.
     pub fn error(&self) -> Option<f64> {
         let n = self.n.filter(|n| *n > 1)?;
         self.se
@@ -90,12 +91,12 @@ impl Summary {
     }
 }
 
-/// Comparison of two published rows.
+/// The comparison of two published results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WelchSummary {
-    /// First mean minus the second.
+    /// First mean minus second mean.
     pub difference: f64,
-    /// First mean divided by the second; `None` unless both are positive.
+    /// First mean divided by second mean; `None` unless both are positive.
     pub ratio: Option<f64>,
     /// Standard error of the difference.
     pub se: Option<f64>,
@@ -103,15 +104,16 @@ pub struct WelchSummary {
     pub t: Option<f64>,
     /// Satterthwaite's degrees of freedom.
     pub df: Option<f64>,
-    /// Two-sided p value. If both published errors are 0, it is 1 for equal means, otherwise 0.
+    /// Two-sided p value. If both published errors are 0, the p value is 1 for equal means and 0
+    /// for different means.
     pub p: Option<f64>,
-    /// 95 % interval of the difference.
+    /// 95 % confidence interval of the difference.
     pub interval95: Option<(f64, f64)>,
-    /// 95 % interval of the ratio, by the delta method on the log scale.
+    /// 95 % confidence interval of the ratio, by the delta method on the log scale.
     pub ratio95: Option<(f64, f64)>,
 }
 
-/// Welch's test on the raw scale, from means and errors.
+/// Computes Welch's test on the values themselves, from means and errors.
 pub fn welch_summary(a: &Summary, b: &Summary) -> WelchSummary {
     let difference = a.mean - b.mean;
     let positive = a.mean > 0.0 && b.mean > 0.0;

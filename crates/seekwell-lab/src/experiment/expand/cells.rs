@@ -1,4 +1,4 @@
-//! Builds cells with their runs, and finds faults that involve two factors.
+//! Builds the cells with their runs, and finds faults in combinations of two factors.
 
 use super::{Places, at};
 use crate::experiment::design::{Design, Labels, Work};
@@ -9,10 +9,11 @@ use seekwell::{MachineSpec, RunSpec, SpecErrors, WorkloadSpec, aligned, checked,
 use seekwell_workload::params::time_text;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Largest number of reported faults per pair of factors: a thousand similar messages do not help.
+/// Largest number of faults that are reported for each pair of factors, because a thousand similar
+/// messages do not help.
 const TOLD_MAX: usize = 20;
 
-/// A cell as the level index of each factor.
+/// A cell, given by the index of a level in each factor.
 #[derive(Clone, Copy)]
 struct Combination {
     device: usize,
@@ -21,7 +22,7 @@ struct Combination {
     queue: usize,
 }
 
-/// The levels with their names, defaults filled in.
+/// The levels of all factors with their names. Defaults are filled in.
 pub(super) struct Factors {
     pub design: Design,
     pub devices: Vec<String>,
@@ -31,16 +32,17 @@ pub(super) struct Factors {
     pub queues: Vec<String>,
 }
 
-/// Cached parts of checked specifications: each pair of factors is checked once, not per cell.
+/// Checked parts of specifications. Each combination of factors is checked only once, and not again
+/// for each cell.
 #[derive(Default)]
 struct Checks {
-    /// Device, scheduler, queue: checked with the first workload.
+    /// Device, scheduler and queue, checked with the first workload.
     below: BTreeMap<(usize, usize, usize), Option<RunSpec>>,
-    /// Workload, machine, scheduler: the machine with all values filled in.
+    /// Workload, machine and scheduler. All values of the machine are filled in.
     above: BTreeMap<(usize, Option<usize>, usize), Option<RunSpec>>,
-    /// Device, queue, schedulers: the largest request size that they have in common.
+    /// Device, queue and schedulers, with the largest request size that all schedulers use.
     requests: BTreeMap<(usize, usize, Vec<usize>), Option<Vec<RunSpec>>>,
-    /// Whether a device has several hardware queues.
+    /// Whether a device has several hardware queues, by device.
     several: BTreeMap<usize, bool>,
 }
 
@@ -52,7 +54,8 @@ impl Factors {
         }
     }
 
-    /// All combinations, in file order; a trace appears once, because it uses no machine.
+    /// Returns all combinations, in the order of the file. A trace appears only once, because it
+    /// uses no machine.
     fn combinations(&self) -> Vec<Combination> {
         let d = &self.design;
         let mut all = Vec::new();
@@ -82,7 +85,7 @@ impl Factors {
         c.machine.map_or("", |m| &self.machines[m])
     }
 
-    /// Schedulers that run in a cell; `used` collects the picks that matched.
+    /// Returns the schedulers that run in a cell. Adds the picks that matched to `used`.
     fn picked(&self, c: Combination, used: &mut BTreeSet<(bool, usize)>) -> Vec<usize> {
         let d = &self.design;
         let mut run = Vec::new();
@@ -129,8 +132,8 @@ impl Factors {
             {
                 let (warm, time) = ((warm * 1e9) as u64, time_text(time_ns));
                 let what = format!(
-                    "runs for {time}, and experiment.warmup = \"{}\" leaves nothing of it; let it \
-                     run longer, or write warmup = \"auto\"",
+                    "runs for {time}, and experiment.warmup = \"{}\" leaves nothing of this time; let \
+                     it run longer, or write warmup = \"auto\"",
                     time_text(warm)
                 );
                 faults.push(place, "workload.seconds", what);
@@ -213,7 +216,7 @@ impl Factors {
         }
     }
 
-    /// The run of each treatment of a cell.
+    /// Returns the run of each treatment in a cell.
     fn specs(
         &self,
         c: Combination,
@@ -255,7 +258,7 @@ impl Factors {
         specs
     }
 
-    /// Device, scheduler and queue of a run.
+    /// Returns a run with the checked device, scheduler and queue.
     fn below(
         &self,
         c: Combination,
@@ -266,7 +269,8 @@ impl Factors {
     ) -> Option<RunSpec> {
         let d = &self.design;
         let make = || {
-            // A workload that is always valid: faults of the real one are reported elsewhere.
+            // Uses a workload that is always valid, because the faults of the real workload are
+            // reported elsewhere.
             let mut spec = RunSpec::new(
                 d.devices[c.device].spec.clone(),
                 d.schedulers[s].spec.clone(),
@@ -297,7 +301,7 @@ impl Factors {
         checks.below.entry(key).or_insert_with(make).clone()
     }
 
-    /// Workload and machine of a run.
+    /// Returns a run with the checked workload and machine.
     fn above(
         &self,
         c: Combination,
@@ -322,7 +326,7 @@ impl Factors {
                     for e in e.0 {
                         let part = e.field.split('.').next();
                         let place = match (part, c.machine) {
-                            // Reported with the device.
+                            // This fault is reported when the device is checked.
                             (Some("scheduler" | "device"), _) => continue,
                             (Some("machine"), Some(m)) => at(&places.machines, m),
                             _ => at(&places.workloads, c.workload),
@@ -337,7 +341,7 @@ impl Factors {
         checks.above.entry(key).or_insert_with(make).clone()
     }
 
-    /// Checks that the reference is one of the schedulers.
+    /// Reports a fault if the requested reference is not one of the schedulers.
     pub(super) fn known_reference(&self, places: &Places, faults: &mut Faults) {
         let d = &self.design;
         let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
@@ -355,12 +359,12 @@ impl Factors {
         }
     }
 
-    /// The reference of a cell.
+    /// Returns the index of the reference in a cell.
     fn reference(&self, c: Combination, run: &[usize], checks: &mut Checks) -> usize {
         let d = &self.design;
         let candidate = |s: usize| (&*self.schedulers[s], &d.schedulers[s].spec);
         let all: Vec<_> = run.iter().map(|s| candidate(*s)).collect();
-        // If the cell does not contain the requested reference, the default one replaces it.
+        // If the cell does not contain the requested reference, the default reference is used.
         let named = d.reference.as_ref();
         if let Some(i) = named.and_then(|name| reference::named(&all, name)) {
             return run[i];

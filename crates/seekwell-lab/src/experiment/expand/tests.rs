@@ -3,7 +3,7 @@ use crate::experiment::Pick;
 use seekwell::{aligned, checked, words};
 use std::collections::BTreeSet;
 
-/// A design from command-line texts.
+/// Builds a design from texts of a command line.
 pub fn design(devices: &[&str], schedulers: &str, workloads: &[&str]) -> Design {
     let device = |d: &&str| Level::of(words::device(d).expect("a device"));
     let workload = |w: &&str| Level::from(words::workload(w, &[]).expect("a workload"));
@@ -58,7 +58,8 @@ fn words_become_cells_with_short_names() {
     assert!(primary.higher_is_better);
 }
 
-/// Parts are checked by pairs of factors. The result must equal a check of each complete run.
+/// The parts of runs are checked by combinations of factors. The result must be the same as if each
+/// complete run were checked.
 #[test]
 fn runs_are_as_checked_one_by_one() {
     let mut d = design(
@@ -87,7 +88,8 @@ fn runs_are_as_checked_one_by_one() {
         }
         aligned(&mut again).expect("aligned");
         assert_eq!(again, c.specs, "{}", c.cell.name);
-        // Kernel generations have different limits; all runs use the smallest.
+        // Kernel generations have different limits for the size of a request. All runs use the
+        // smallest limit.
         let kb: BTreeSet<_> = c.specs.iter().map(|s| s.queue.max_sectors_kb).collect();
         assert!(kb.len() == 1 && !kb.contains(&None), "{kb:?}");
     }
@@ -179,7 +181,8 @@ fn everything_wrong_is_told_at_once() {
     assert_eq!(text.lines().count(), 5, "{text}");
 }
 
-/// A thousand cells of ten treatments share their parts, because strings take most of the memory.
+/// A thousand cells of ten treatments share their parts in memory, because texts take most of the
+/// memory.
 #[test]
 fn a_thousand_cells_are_made() {
     let mut d = design(

@@ -1,4 +1,4 @@
-//! Lists of values: every combination becomes a level.
+//! Reads lists of values. Every combination of their values becomes a level.
 
 use super::Reader;
 use super::value::Text;
@@ -8,7 +8,7 @@ use crate::experiment::fault::Place;
 use seekwell_core::once::{Once, twice};
 use std::collections::BTreeMap;
 
-/// A parameter with its values: one value, or those of a grid.
+/// A parameter with one value, or with the several values of a grid.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub name: String,
@@ -21,18 +21,18 @@ impl Axis {
     }
 }
 
-/// One combination.
+/// One combination of parameter values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Point {
     /// The value of every parameter, in the order of the file.
     pub values: Vec<(String, String)>,
-    /// The values of parameters that have several.
+    /// The values of the parameters that have several values.
     pub axes: BTreeMap<String, String>,
 }
 
 impl Point {
-    /// Builds a level. If a grid made several levels of one name, the name gets the grid's values.
-    /// `given` holds the values of a grid that was already expanded.
+    /// Builds a level. If a grid made several levels with the same name, the values of the grid are
+    /// added to the name. `given` contains the values of a grid that was already expanded.
     pub(super) fn level<T>(
         &self,
         name: Option<&str>,
@@ -52,10 +52,10 @@ impl Point {
     }
 }
 
-/// Adds a combination's values to those that are part of the name (`fs-mark:files=3`).
+/// Adds the values of a combination to the values in the name (`fs-mark:files=3`).
 ///
 /// # Errors
-/// The parameter already has a value in the name.
+/// Returns an error if the name already contains a value of the same parameter.
 pub(super) fn added(
     to: &mut BTreeMap<String, String>,
     values: &[(String, String)],
@@ -70,8 +70,8 @@ pub(super) fn added(
 }
 
 impl Reader<'_> {
-    /// All combinations; the last parameter changes fastest. If there are too many, records a fault
-    /// with the product and returns none.
+    /// Returns all combinations; the last parameter changes fastest. If there are too many, adds a
+    /// fault with the product and returns an empty list.
     pub(super) fn product(&mut self, field: &str, at: Place, axes: &[Axis]) -> Vec<Point> {
         let mut once = Once::default();
         for axis in axes {

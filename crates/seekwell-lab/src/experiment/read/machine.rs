@@ -1,4 +1,4 @@
-//! Reads the machines and queues of a file.
+//! Reads the machines and queues of an experiment file.
 
 use super::grid::Axis;
 use super::value::{Switch, kind};
@@ -10,24 +10,24 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Settings of a queue with their descriptions.
+/// The settings of a queue with their descriptions.
 pub(in crate::experiment) const QUEUE: &[(&str, &str)] = &[
     ("hz", "Kernel ticks per second (CONFIG_HZ), 24 to 10000."),
     (
         "nr_requests",
-        "queue/nr_requests, 4 to 10240; absent: the layer's default.",
+        "queue/nr_requests, 4 to 10240. Default: that of the block layer.",
     ),
     (
         "depth",
-        "device/queue_depth, 1 to 65536; absent: the device's depth.",
+        "device/queue_depth, 1 to 65536. Default: the depth of the device.",
     ),
     (
         "max_sectors_kb",
-        "queue/max_sectors_kb, 4 to 32767; absent: the kernel's default.",
+        "queue/max_sectors_kb, 4 to 32767. Default: that of the kernel.",
     ),
     (
         "max_segments",
-        "queue/max_segments, 1 to 65535; absent: the default driver's.",
+        "queue/max_segments, 1 to 65535. Default: that of the default driver.",
     ),
     (
         "nomerges",
@@ -70,7 +70,8 @@ impl Reader<'_> {
             let f = format!("{field}.{}", e.key);
             let mut values = Vec::new();
             for v in self.texts(&f, e.value, Switch::Word) {
-                // The value is one option of the notation; a comma would start the next option.
+                // The value becomes one option in the notation of `--machine`, in which a comma
+                // would start the next option.
                 if e.key != "use" && v.text.contains(',') {
                     let what = format!(
                         "`{}`: a value cannot contain a comma; write several values as a list",
@@ -94,7 +95,7 @@ impl Reader<'_> {
                 values,
             });
         }
-        // The named machine comes first; the other options change it.
+        // The named machine comes first, because the other options change it.
         axes.sort_by_key(|a| a.name != "use");
         for p in self.product(field, at, &axes) {
             let parts: Vec<String> = p.values.iter().map(|(k, v)| option(k, v)).collect();
@@ -110,7 +111,7 @@ impl Reader<'_> {
 
     pub(super) fn queue(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = v.get_ref() else {
-            self.bad(at, field, "is a table: [queue]");
+            self.bad(at, field, "must be a table: [queue]");
             return;
         };
         let (mut name, mut given) = (None, BTreeMap::new());
@@ -147,7 +148,7 @@ impl Reader<'_> {
         for p in self.product(field, at, &axes) {
             let mut spec = QueueSpec::default();
             for (k, v) in &p.values {
-                // Each value was checked above.
+                // Each value was already checked.
                 let _ = set_queue(&mut spec, k, v);
             }
             self.design
@@ -158,7 +159,8 @@ impl Reader<'_> {
     }
 }
 
-/// An option in the notation of `--machine`; `use` is a name for several options.
+/// Writes an option in the notation of `--machine`. `use` gives a name that stands for several
+/// options.
 fn option(key: &str, value: &str) -> String {
     match key {
         "use" => value.to_owned(),
@@ -166,7 +168,7 @@ fn option(key: &str, value: &str) -> String {
     }
 }
 
-/// Sets one value of a queue after checking its range.
+/// Sets one value of a queue after it has checked the range.
 fn set_queue(q: &mut QueueSpec, key: &str, text: &str) -> Result<(), String> {
     let n: u32 = text
         .parse()

@@ -1,9 +1,9 @@
-//! Reads experiment files in TOML. All faults are reported at once, each with line, column, field
-//! and the nearest valid word.
+//! Reads experiment files in TOML. All faults are reported together. Each fault has a line, a
+//! column and a field, and if possible the nearest valid word.
 //!
-//! The command-line parser ([`seekwell::words`]) reads the names of schedulers, devices, machines
-//! and workloads. This module adds what only files have: tables, lists that form grids, and paths
-//! relative to the file's folder.
+//! The parser of the command line ([`seekwell::words`]) reads the names of schedulers, devices,
+//! machines and workloads. This module adds what only files can contain: tables, lists that form
+//! grids, and paths relative to the folder of the file.
 
 mod grid;
 mod machine;
@@ -25,14 +25,15 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Size limit for experiment files in bytes, including embedded job files and presets.
+/// Largest size of an experiment file in bytes, including the job files and presets that it
+/// contains.
 pub const TEXT_MAX: usize = 16 << 20;
 
 impl Experiment {
-    /// Reads an experiment file; relative paths in it start at `dir`, the file's folder.
+    /// Reads an experiment file. `dir` is the folder of the file; relative paths start there.
     ///
     /// # Errors
-    /// All faults, in text order.
+    /// Returns all faults, in the order of the file.
     pub fn from_toml(text: &str, dir: &Path) -> Result<Experiment, Faults> {
         let (design, places) = design(text, dir)?;
         expand(design, &places, text)
@@ -40,10 +41,10 @@ impl Experiment {
 }
 
 impl Design {
-    /// Reads an experiment file without expanding it; see [`Experiment::from_toml`].
+    /// Reads an experiment file without expanding it. See [`Experiment::from_toml`].
     ///
     /// # Errors
-    /// All faults of its parts.
+    /// Returns all faults of the single factors.
     pub fn from_toml(text: &str, dir: &Path) -> Result<Design, Faults> {
         design(text, dir).map(|read| read.0)
     }
@@ -80,21 +81,21 @@ fn design(text: &str, dir: &Path) -> Result<(Design, Places), Faults> {
 /// The state of the reader.
 struct Reader<'t> {
     text: &'t str,
-    /// Byte offsets of the line starts.
+    /// Byte offset of the start of each line.
     lines: Vec<usize>,
     dir: PathBuf,
     design: Design,
     places: Places,
-    /// State for devices that have states and do not name one.
+    /// The state of all devices that have states and do not name one.
     state: Option<String>,
-    /// The kernel for all schedulers and machines, if the file names one.
+    /// The kernel of all schedulers and machines, if the file names a kernel.
     kernel: Option<Kernel>,
-    /// Schedulers as typed.
+    /// The schedulers as typed.
     typed: Vec<TypedScheduler>,
     faults: Faults,
 }
 
-/// A key of a table with its value.
+/// A key of a table, with its value.
 #[derive(Clone, Copy)]
 struct Entry<'v, 't> {
     key: &'v str,
@@ -121,7 +122,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Line and column of a byte offset.
+    /// Returns the line and column of a byte offset.
     fn place(&self, byte: usize) -> Place {
         let line = self.lines.partition_point(|l| *l <= byte).max(1);
         let before = self
@@ -138,7 +139,7 @@ impl<'t> Reader<'t> {
         self.place(v.span().start)
     }
 
-    /// The entries of a table, in file order.
+    /// Returns the entries of a table in the order of the file.
     fn entries<'v, 'a>(&self, table: &'v DeTable<'a>) -> Vec<Entry<'v, 'a>> {
         let mut all: Vec<_> = table.iter().collect();
         all.sort_by_key(|(k, _)| k.span().start);
@@ -154,8 +155,8 @@ impl<'t> Reader<'t> {
     }
 
     fn file(&mut self, table: &DeTable<'_>) {
-        // The kernel is read first, wherever it stands, because the schedulers' versions depend on
-        // it.
+        // The kernel is read first, wherever it is in the file, because the versions of the
+        // schedulers depend on it.
         if let Some(DeValue::Table(t)) = table.get("experiment").map(Spanned::get_ref)
             && let Some(v) = t.get("kernel")
         {
@@ -168,7 +169,7 @@ impl<'t> Reader<'t> {
                         self.places.top = e.at;
                         self.experiment(t);
                     }
-                    _ => self.bad(e.at, "experiment", "is a table: [experiment]"),
+                    _ => self.bad(e.at, "experiment", "must be a table: [experiment]"),
                 },
                 _ if self.factor(e, "") => {}
                 _ => {
@@ -177,7 +178,7 @@ impl<'t> Reader<'t> {
                         .chain(FACTORS.iter().copied())
                         .collect();
                     let what = "there is no such table";
-                    // Settings above `[experiment]` probably belong into it.
+                    // Settings above `[experiment]` are probably meant to be in that table.
                     if top::SETTINGS.iter().any(|s| s.0 == e.key) {
                         let what = "belongs to [experiment]: write it below that line";
                         self.bad(e.at, e.key, what);
@@ -190,7 +191,7 @@ impl<'t> Reader<'t> {
         self.finish();
     }
 
-    /// Reads a factor or a list of picks, under any of its names.
+    /// Reads a factor or a list of picks. The key can be any of its names.
     fn factor(&mut self, e: Entry<'_, '_>, prefix: &str) -> bool {
         let path = format!("{prefix}{}", e.key);
         match e.key {
@@ -222,7 +223,7 @@ impl<'t> Reader<'t> {
                     );
                 }
                 for (i, v) in list.iter().enumerate() {
-                    // Users count from 1.
+                    // Paths in messages count from 1.
                     let one = format!("{path}[{}]", i + 1);
                     read(self, &one, self.at(v), v);
                 }
@@ -237,7 +238,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Tables of a file besides `[experiment]`.
+/// The tables of an experiment file besides `[experiment]`.
 pub(super) const FACTORS: &[&str] = &[
     "device",
     "devices",

@@ -1,4 +1,4 @@
-//! Reads the devices and schedulers of a file.
+//! Reads the devices and schedulers of an experiment file.
 
 use super::grid::{Axis, added};
 use super::value::{Switch, Text, kind};
@@ -13,16 +13,16 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Size limit for preset files, in bytes.
+/// Largest size of a preset file, in bytes.
 const PRESET_MAX: u64 = 1 << 20;
-/// Largest number of files that a device names, directly or through other files.
+/// Largest number of files that a device can refer to, directly or through other files.
 const PRESETS_MAX: usize = 64;
 
 /// Sets the state of a drive that has states and does not name one.
 ///
 /// # Errors
-/// The device is composed of others, and a member with states does not name one. The state is not
-/// passed on, because each member has its own options.
+/// Returns an error if the device consists of several drives, and one with states names no state.
+/// The state is not passed on to the drives, because each drive has its own options.
 pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), String> {
     let described = |text: &str| with_files(&device.files, || describe(text));
     let typed = |p: &seekwell_device::Param| p.source == seekwell_device::Source::Override;
@@ -44,7 +44,7 @@ pub(super) fn set_state(device: &mut DeviceSpec, state: &str) -> Result<(), Stri
     }
 }
 
-/// The member drives of a composed device, as in its text.
+/// Returns the member drives of a composed device, as written in its text.
 fn members(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     for word in ["of=", "over="] {
@@ -75,14 +75,14 @@ fn members(text: &str) -> Vec<String> {
     all
 }
 
-/// Words of a text that are paths of presets.
+/// Returns the words of a text that are paths of preset files.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     let split =
         |c: char| c.is_whitespace() || matches!(c, ',' | '+' | '(' | ')' | '=' | '"' | '\'');
     text.split(split).filter(|w| w.ends_with(".toml"))
 }
 
-/// The preset files in `dir` that a text names, and the files that those name.
+/// Returns the preset files in `dir` that a text names, and the files that those files name.
 fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut todo: Vec<String> = paths(text).map(str::to_owned).collect();
@@ -99,7 +99,7 @@ fn beside(text: &str, dir: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// A value that follows a comma in a device's notation.
+/// Writes a value that follows a comma in the notation of devices, in parentheses if it needs them.
 fn guarded(value: &str) -> String {
     let bare = seekwell_device::spec::bare(value) != value.trim();
     match value.contains(',') && !bare {
@@ -109,7 +109,8 @@ fn guarded(value: &str) -> String {
 }
 
 impl Reader<'_> {
-    /// A device with the texts of its files; files in the experiment's folder take precedence.
+    /// Reads a device with the texts of its files. Files in the folder of the experiment take
+    /// precedence.
     fn typed_device(
         &self,
         text: &str,
@@ -164,7 +165,8 @@ impl Reader<'_> {
                 "has no `use`: add use = \"hdd:hitachi-7k200\"; `seekwell devices` lists all";
             self.bad(at, field, what);
         }
-        // Check each one separately first, so that a fault is reported at its own position.
+        // Each device is checked separately first, so that a fault is reported at the position of
+        // its device.
         let mut good = Vec::new();
         for u in uses {
             let f = format!("{field}.use");
@@ -223,7 +225,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds schedulers as typed.
+    /// Reads schedulers in the notation of the command line, and adds them to the typed schedulers.
     fn typed_schedulers(&mut self, field: &str, at: Place, text: &str) -> Vec<SchedulerSpec> {
         let typed = words::schedulers_in(text, self.kernel.as_ref());
         let typed = self.faults.take(at, field, typed).unwrap_or_default();
@@ -260,7 +262,7 @@ impl Reader<'_> {
                 ("name", _) => name = self.text(&f, e.value),
                 ("axes", _) => given = self.map(&f, e.value),
                 ("version", _) => versions = self.texts(&f, e.value, Switch::Word),
-                // For a tunable with the same name as one of these keys.
+                // `tunables` is for tunables with the same name as one of these keys.
                 ("tunables", DeValue::Table(t)) => set.extend(self.entries(t)),
                 _ => set.push(e),
             }
@@ -276,7 +278,8 @@ impl Reader<'_> {
                 bases.extend(self.typed_schedulers(&f, u.at, &u.text));
             }
             for v in &versions {
-                // In `cfq:slice_idle=0` the version belongs behind the name.
+                // In `cfq:slice_idle=0`, the version must be added after the name and before the
+                // colon.
                 let (head, rest) = match u.text.split_once(':') {
                     Some((head, rest)) => (head, format!(":{rest}")),
                     None => (&*u.text, String::new()),

@@ -13,7 +13,7 @@ fn faults(text: &str) -> String {
     }
 }
 
-/// The faults contain exactly these words.
+/// Checks that each of these texts is the beginning of a fault, and that there are no other faults.
 fn told(text: &str, words: &[&str]) {
     let said = faults(text);
     for w in words {
@@ -22,7 +22,7 @@ fn told(text: &str, words: &[&str]) {
     assert_eq!(said.lines().count(), words.len(), "{said}");
 }
 
-/// The required parts of a file.
+/// The parts that an experiment file must have.
 const REST: &str = "device = 'hdd:hitachi-7k200'\nscheduler = 'cfq'\nworkload = 'hdparm'\n";
 
 fn names(e: &Experiment) -> Vec<&str> {
@@ -206,7 +206,7 @@ fn faults_have_line_column_field_and_the_nearest_word() {
         &[
             "line 3, column 1: experiment.sede: there is no such setting; did you mean `seed`?",
             "line 4, column 10: experiment.margin: 2 is not between 0 and 1; for 2 percent write \"2 %\"",
-            "line 5, column 8: experiment.stop: `widht` is not one of them; did you mean `width`?",
+            "line 5, column 8: experiment.stop: `widht` is not a valid value; did you mean `width`?",
             "line 6, column 10: experiment.budget: is 10, not a time with its unit",
             "line 9, column 7: device[1].use: ",
             "line 13, column 14: device[2].write_cach: ",
@@ -337,7 +337,7 @@ fn paths_begin_at_the_folder_of_the_file() {
         WorkloadSpec::Fio { includes, .. } if includes.len() == 1));
     let primary = |i: usize| &*e.cells[i].cell.primary.name;
     assert_eq!((primary(1), primary(2)), ("block io mean", "duration"));
-    // The written file needs its folder only for the trace.
+    // The written file contains everything except the trace.
     let stored = e.to_toml();
     assert_eq!(e.stored(), stored, "what was written is not complete");
     let alone = format!("# mine\n{REST}");
@@ -394,7 +394,7 @@ fn what_runs_beside_is_part_of_a_run() {
     );
 }
 
-/// Both have the same cells, treatments, runs and rules.
+/// Checks that two experiments have the same cells, treatments, runs and rules.
 fn same(a: &Experiment, b: &Experiment) {
     assert_eq!(a.about, b.about);
     assert_eq!(a.treatments, b.treatments);

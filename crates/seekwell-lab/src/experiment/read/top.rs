@@ -1,4 +1,4 @@
-//! Reads `[experiment]` (name, repetition and judgement) and picks.
+//! Reads the table `[experiment]` (name, repetitions and verdicts) and the picks.
 
 use super::Reader;
 use super::value::{Switch, kind};
@@ -11,61 +11,65 @@ use seekwell_core::foreign;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Settings of `[experiment]` with descriptions, for the schema and the documentation.
+/// The settings of `[experiment]` with their descriptions, for the schema and the documentation.
 pub(in crate::experiment) const SETTINGS: &[(&str, &str)] = &[
     ("name", "Name of the experiment; results are found by it."),
     ("description", "Purpose of the experiment, in one sentence."),
     (
         "seed",
-        "Seed of the order of runs and of the runs: same seed, same bytes.",
+        "Seed of the runs and of their order. The same seed gives the same bytes.",
     ),
     (
         "margin",
-        "Relative difference that matters: 0.02, or \"2 %\".",
+        "Relative difference that matters, for example 0.02 or \"2 %\".",
     ),
     (
         "confidence",
-        "Confidence of the intervals: 0.95, or \"95 %\".",
+        "Confidence level of the intervals, for example 0.95 or \"95 %\".",
     ),
     (
         "repeats",
-        "Blocks (every scheduler once): \"10..60\", { min, max }, or 5 for a fixed number.",
+        "Number of blocks: \"10..60\", { min, max }, or 5 for a fixed number.",
     ),
     (
         "target",
-        "Half-width of the interval that ends a cell, relative: 0.01, or \"1 %\".",
+        "Relative half-width of the intervals that ends a cell, for example 0.01 or \"1 %\".",
     ),
     (
         "fraction",
-        "Alternatively, this fraction of the effect: 0.25.",
+        "The half-width may also be this fraction of the effect, for example 0.25.",
     ),
     (
         "stop",
-        "When a cell ends: \"width\", \"decided\" or \"fixed\" (after the maximum of repeats).",
+        "Rule that ends a cell: \"width\", \"decided\" or \"fixed\" (after the maximum of repeats).",
     ),
-    ("budget", "Limit on wall-clock time: \"10min\"."),
+    ("budget", "Limit on wall-clock time, for example \"10min\"."),
     (
         "order",
-        "\"interleaved\" (blocks in random order), or \"sequential\" as in most publications.",
+        "Order of the runs: \"interleaved\" (blocks in random order) or \"sequential\" (one scheduler \
+         after another, as in most publications).",
     ),
     (
         "warmup",
-        "Time that timed runs leave out: \"auto\", or \"20s\".",
+        "Warm-up that timed runs leave out: \"auto\", or a time such as \"20s\".",
     ),
     (
         "state",
         "State of flash drives before a run: \"fresh\", \"filled\", \"used\" or \"steady\".",
     ),
     ("carried", "The drive keeps its state from run to run."),
-    ("reference", "The scheduler the others are compared with."),
+    (
+        "reference",
+        "The scheduler that the others are compared with.",
+    ),
     (
         "kernel",
-        "Kernel of the experiment: \"6.8\", or \"here\" for the running one. It determines the \
-         schedulers' versions, the queue's limits and the machine.",
+        "Kernel of the experiment, for example \"6.8\", or \"here\" for the running kernel. It \
+         determines the versions of the schedulers, the limits of the queue and the machine.",
     ),
 ];
 
-/// The states of a drive.
+/// The states of a drive, by name.
 pub(in crate::experiment) const STATES: &[(&str, &str)] = &[
     ("fresh", "fresh"),
     ("filled", "filled"),
@@ -73,23 +77,23 @@ pub(in crate::experiment) const STATES: &[(&str, &str)] = &[
     ("steady", "steady"),
 ];
 
-/// The rules that can end a cell.
+/// The rules that decide when a cell has enough blocks, by name.
 pub(in crate::experiment) const STOPS: &[(&str, StopRule)] = &[
     ("width", StopRule::Width),
     ("decided", StopRule::Decided),
     ("fixed", StopRule::Fixed),
 ];
 
-/// The orders of runs.
+/// The orders of runs, by name.
 pub(in crate::experiment) const ORDERS: &[(&str, Order)] = &[
     ("interleaved", Order::Interleaved),
     ("sequential", Order::Sequential),
 ];
 
-/// Length limit for a name, in characters.
+/// Largest length of a name, in characters.
 pub(in crate::experiment) const NAME_MAX: usize = 100;
 
-/// Keys of a pick.
+/// The keys of a pick.
 pub(in crate::experiment) const PICKS: &[&str] = &["device", "scheduler", "workload", "machine"];
 
 impl Reader<'_> {
@@ -169,7 +173,7 @@ impl Reader<'_> {
                     self.places.reference = self.at(v);
                     self.design.reference = self.text(f, v);
                 }
-                // The kernel was read before everything else.
+                // The kernel was read before all other settings.
                 "kernel" => {}
                 _ if self.factor(e, "experiment.") => {}
                 key => {
@@ -193,7 +197,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A fraction strictly between two bounds.
+    /// Reads a fraction that must be between two bounds.
     fn within(&mut self, field: &str, v: &Spanned<DeValue<'_>>, lo: f64, hi: f64) -> Option<f64> {
         let x = self.share(field, v)?;
         if x > lo && x < hi {
@@ -208,7 +212,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Sets the minimum and maximum number of repeats; returns true if the number is fixed.
+    /// Sets the minimum and maximum number of blocks. Returns true if the number is fixed.
     fn repeats(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<bool> {
         let range = (1, u64::from(REPEATS_MAX));
         let small = |n: u64| u32::try_from(n).unwrap_or(REPEATS_MAX);
@@ -254,7 +258,7 @@ impl Reader<'_> {
                         _ => {}
                     }
                 }
-                // The minimum and maximum exactly as written.
+                // The minimum and maximum are taken exactly as written.
                 for (key, side) in [("min", &mut min), ("max", &mut max)] {
                     if let Some(DeValue::Integer(i)) = t.get(key).map(Spanned::get_ref)
                         && let Ok(n) = i.as_str().parse()
@@ -285,8 +289,8 @@ impl Reader<'_> {
 
     pub(super) fn pick(&mut self, field: &str, at: Place, v: &Spanned<DeValue<'_>>) {
         let DeValue::Table(table) = v.get_ref() else {
-            let what = "is a table of device, scheduler, workload and machine, all of which a run \
-                        must match";
+            let what = "must be a table of device, scheduler, workload and machine, all of which a \
+                        run must match";
             self.bad(at, field, what);
             return;
         };
@@ -337,7 +341,7 @@ impl Reader<'_> {
         list.extend(picks);
     }
 
-    /// Reads the kernel for the whole file.
+    /// Reads the kernel that applies to the whole file.
     pub(super) fn kernel(&mut self, v: &Spanned<DeValue<'_>>) {
         const FIELD: &str = "experiment.kernel";
         if let Some(text) = self.text(FIELD, v) {
@@ -370,7 +374,7 @@ impl Reader<'_> {
     }
 }
 
-/// 1 - x, without floating-point noise in the last digits.
+/// Returns 1 - x, without rounding noise in the last digits.
 pub(in crate::experiment) fn complement(x: f64) -> f64 {
     ((1.0 - x) * 1e12).round() / 1e12
 }

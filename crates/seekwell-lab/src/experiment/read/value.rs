@@ -1,4 +1,4 @@
-//! Reads values of a file as texts, numbers and times.
+//! Reads values of an experiment file as texts, numbers and times.
 
 use super::Reader;
 use crate::experiment::fault::Place;
@@ -6,24 +6,25 @@ use seekwell_workload::params::parse_time;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// A value with its position.
+/// The text of a value, with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     pub text: String,
     pub at: Place,
 }
 
-/// How a boolean is converted to text.
+/// How a boolean is written as text.
 #[derive(Clone, Copy)]
 pub(super) enum Switch {
-    /// yes or no.
+    /// As `yes` or `no`.
     Word,
-    /// 1 or 0.
+    /// As `1` or `0`.
     Digit,
 }
 
 impl Reader<'_> {
-    /// A string, or a number or boolean as one would type it.
+    /// Returns the text of a string, number or boolean as it would be typed; `None` for other
+    /// types.
     pub(super) fn scalar(&self, v: &DeValue<'_>, switch: Switch) -> Option<String> {
         Some(match v {
             DeValue::String(s) => s.clone().into_owned(),
@@ -41,7 +42,7 @@ impl Reader<'_> {
         })
     }
 
-    /// One value, or each value of a list (a parameter's grid).
+    /// Reads one value, or each value of a list (the grid of a parameter).
     pub(super) fn texts(
         &mut self,
         field: &str,
@@ -77,7 +78,7 @@ impl Reader<'_> {
         out
     }
 
-    /// A string; lists are rejected.
+    /// Reads a single value as a text. A list is a fault.
     pub(super) fn text(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = match v.get_ref() {
             DeValue::String(s) => Some(s.clone().into_owned()),
@@ -90,7 +91,7 @@ impl Reader<'_> {
         text
     }
 
-    /// A string, or a list of strings.
+    /// Reads a text, or each text of a list.
     pub(super) fn list(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Vec<Text> {
         match v.get_ref() {
             DeValue::Array(list) => {
@@ -112,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Strings by name.
+    /// Reads a table of texts by name.
     pub(super) fn map(
         &mut self,
         field: &str,
@@ -147,7 +148,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An integer from `min` to `max`.
+    /// Reads an integer in a range.
     pub(super) fn whole(
         &mut self,
         field: &str,
@@ -175,13 +176,13 @@ impl Reader<'_> {
         fits
     }
 
-    /// A fraction: 0.02 or "2 %".
+    /// Reads a fraction: 0.02 or "2 %".
     pub(super) fn share(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<f64> {
         let text = self.scalar(v.get_ref(), Switch::Word).unwrap_or_default();
         let percent = text.strip_suffix('%').map(str::trim_end);
         let of = percent.unwrap_or(&text).replace('_', "");
         let share = of.parse::<f64>().ok().map(|x| match percent {
-            // 2 % must be 0.02, not 0.020000000000000004.
+            // 2 % must become 0.02, not 0.020000000000000004.
             Some(_) => format!("{of}e-2").parse().unwrap_or(x / 100.0),
             None => x,
         });
@@ -193,7 +194,7 @@ impl Reader<'_> {
         share
     }
 
-    /// A time with its unit, in ns.
+    /// Reads a time with its unit, and returns it in ns.
     pub(super) fn time(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<u64> {
         let text = self.scalar(v.get_ref(), Switch::Word).unwrap_or_default();
         let ns = parse_time(text.trim());
@@ -207,7 +208,7 @@ impl Reader<'_> {
         ns
     }
 
-    /// A time of at least a second, in whole seconds.
+    /// Reads a time of at least one second, and returns it in whole seconds.
     pub(super) fn seconds(&mut self, field: &str, v: &Spanned<DeValue<'_>>) -> Option<u64> {
         let ns = self.time(field, v)?;
         if ns == 0 || ns % 1_000_000_000 != 0 {
@@ -219,7 +220,7 @@ impl Reader<'_> {
         Some(ns / 1_000_000_000)
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(super) fn word<T: Copy>(
         &mut self,
         field: &str,
@@ -230,14 +231,14 @@ impl Reader<'_> {
         let found = words.iter().find(|w| w.0 == text).map(|w| w.1);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|w| w.0).collect();
-            let what = format!("`{text}` is not one of them");
+            let what = format!("`{text}` is not a valid value");
             self.faults.unknown(self.at(v), field, &what, &text, &known);
         }
         found
     }
 }
 
-/// The type of a value, for messages.
+/// Returns the type of a value, for messages.
 pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
     match v {
         DeValue::String(_) => "a text",
@@ -250,7 +251,7 @@ pub(super) fn kind(v: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// The value as written if it is short, for messages.
+/// Returns a value as written if it is short, otherwise its type. Used in messages.
 fn said(v: &Spanned<DeValue<'_>>) -> String {
     match v.get_ref() {
         DeValue::String(s) if s.chars().count() <= 40 => format!("`{s}`"),

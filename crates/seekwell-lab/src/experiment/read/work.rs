@@ -1,4 +1,4 @@
-//! Reads the workloads of a file: scripts, fio job files, traces.
+//! Reads the workloads of an experiment file: scripts, fio job files and traces.
 
 use super::grid::{Axis, Point, added};
 use super::value::{Switch, kind};
@@ -15,7 +15,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Keys of every workload, with descriptions.
+/// The keys of all workloads with their descriptions.
 pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     (
         "use",
@@ -23,21 +23,21 @@ pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     ),
     (
         "fio",
-        "A fio job file; a relative path starts at this file's folder.",
+        "A fio job file; a relative path starts at the folder of this file.",
     ),
     (
         "trace",
-        "A recorded trace; a relative path starts at this file's folder.",
+        "A recorded trace; a relative path starts at the folder of this file.",
     ),
     ("name", "Name in tables."),
     (
         "metric",
-        "The deciding figure: a metric of the workload, or the rate, mean, max or p99 of its \
-         operations (\"fsync p99\").",
+        "The deciding metric: a metric of the workload, or the rate, mean, max or p99 of its \
+         operations, for example \"fsync p99\".",
     ),
     (
         "limit",
-        "Stop a run after this much of its own time: \"30s\".",
+        "Limit of a run in simulated time, for example \"30s\".",
     ),
     (
         "beside",
@@ -46,43 +46,49 @@ pub(in crate::experiment) const WORK: &[(&str, &str)] = &[
     ),
 ];
 
-/// Additional keys of a fio job file.
+/// The additional keys of a fio job file.
 pub(in crate::experiment) const FIO: &[(&str, &str)] = &[
-    ("text", "The job file's text, in place of the file."),
-    ("includes", "Texts of the files it includes, by name."),
-    ("variables", "Values of its variables."),
+    ("text", "Text of the job file, instead of a file."),
+    (
+        "includes",
+        "Texts of the files that the job file includes, by name.",
+    ),
+    (
+        "variables",
+        "Values of the variables of the job file, by name.",
+    ),
 ];
 
-/// Additional keys of a trace.
+/// The additional keys of a trace.
 pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     (
         "mode",
-        "\"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\".",
+        "When records are submitted: \"timed\", \"scaled:FACTOR\", \"depth:N\" or \"closed\".",
     ),
     (
         "fit",
-        "Records beyond the end of the device: \"strict\" or \"wrap\".",
+        "What to do with records beyond the end of the device: \"strict\" or \"wrap\".",
     ),
     (
         "format",
-        "A format of `seekwell formats`; absent: detected from the first bytes.",
+        "A format of `seekwell formats`; default: detected from the first bytes.",
     ),
     (
         "stream",
-        "Events of a block trace: \"queue\" (bios) or \"issue\" (requests).",
+        "Events of a block trace to replay: \"queue\" (bios) or \"issue\" (requests).",
     ),
     ("records", "Stop after this many records."),
     (
         "volume",
-        "Only records of this device (\"8,16\") or volume.",
+        "Only records of this device, for example \"8,16\", or of this volume.",
     ),
     (
         "from",
-        "Only records at least this long after the first: \"10s\".",
+        "Only records at least this long after the first, for example \"10s\".",
     ),
     (
         "until",
-        "Only records less than this long after the first: \"60s\".",
+        "Only records less than this long after the first, for example \"60s\".",
     ),
     ("pids", "Only records of these processes."),
     (
@@ -91,23 +97,26 @@ pub(in crate::experiment) const TRACE: &[(&str, &str)] = &[
     ),
     (
         "allow_truncated",
-        "A truncated trace ends with a warning instead of an error.",
+        "True: a truncated trace ends with a warning instead of an error.",
     ),
-    ("sha256", "SHA-256 of the file; another file is refused."),
+    (
+        "sha256",
+        "SHA-256 of the file. A file with another hash is rejected.",
+    ),
 ];
 
-/// How to treat records beyond the end of the device.
+/// What happens to trace records beyond the end of the device, by name.
 pub(in crate::experiment) const FITS: &[(&str, Fit)] =
     &[("strict", Fit::Strict), ("wrap", Fit::Wrap)];
 
-/// Which events of a block trace are replayed.
+/// Which events of a block trace are replayed, by name.
 pub(in crate::experiment) const STREAMS: &[(&str, Stream)] =
     &[("queue", Stream::Queue), ("issue", Stream::Issue)];
 
-/// Extensions of fio job files.
+/// The extensions of fio job files.
 const JOBS: &[&str] = &["fio", "ini", "job"];
 
-/// Whether the text is the name of a fio job file.
+/// Returns whether a text is the name of a fio job file.
 pub(in crate::experiment) fn is_job(text: &str) -> bool {
     let suffix = Path::new(text).extension().and_then(|s| s.to_str());
     suffix.is_some_and(|s| JOBS.contains(&s))
@@ -124,7 +133,8 @@ struct Common {
 }
 
 impl Reader<'_> {
-    /// A workload in one word: a name with parameters, or a job file in this folder.
+    /// Reads a workload in the notation of the command line: a name with parameters, or a job file
+    /// in this folder.
     fn typed_workload(&self, text: &str) -> Result<WorkloadSpec, SpecErrors> {
         let text = text.trim();
         if is_job(text) {
@@ -133,7 +143,7 @@ impl Reader<'_> {
         words::workload(text, &[])
     }
 
-    /// A background workload; the prefix `loop:` restarts it whenever it ends.
+    /// Reads a background workload. The prefix `loop:` restarts the workload whenever it ends.
     fn typed_beside(&self, text: &str) -> Result<BesideSpec, SpecErrors> {
         let text = text.trim();
         let inner = text.strip_prefix(words::LOOP);
@@ -145,7 +155,7 @@ impl Reader<'_> {
         Ok(beside)
     }
 
-    /// Resolves a path against the experiment's folder.
+    /// Returns a path relative to the folder of the experiment.
     fn path(&self, text: &str) -> String {
         self.dir.join(text).display().to_string()
     }
@@ -186,7 +196,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the settings that all workloads have, and leaves the other keys.
+    /// Reads the settings that all workloads have, and returns the other keys.
     fn common<'v, 'a>(
         &mut self,
         field: &str,
@@ -243,7 +253,7 @@ impl Reader<'_> {
         for e in rest {
             match (e.key, e.value.get_ref()) {
                 ("use", _) => uses = self.texts(&format!("{field}.use"), e.value, Switch::Word),
-                // For a parameter with the same name as one of these keys.
+                // `params` is for parameters with the same name as one of these keys.
                 ("params", DeValue::Table(t)) => entries.extend(self.entries(t)),
                 _ => entries.push(e),
             }
@@ -294,7 +304,7 @@ impl Reader<'_> {
                 for (name, _) in &bases {
                     if let Err(errors) = checked(&script(name, &one)) {
                         for mut error in errors.0 {
-                            // The value may be valid in combination with others.
+                            // The value can be valid in combination with other values.
                             if error.field == "workload.params" || error.field == "params" {
                                 continue;
                             }
@@ -356,7 +366,7 @@ impl Reader<'_> {
                 includes,
                 variables,
             }),
-            // Read it as a job file, whatever its extension.
+            // The file is read as a job file, whatever its extension is.
             None => seekwell_sim::spec::workload::job_file(&path),
         };
         let f = format!("{field}.fio");
@@ -450,7 +460,7 @@ impl Reader<'_> {
                 match words::trace(Path::new(file)) {
                     Ok(WorkloadSpec::Trace { sha256: own, .. }) if !own.is_empty() => *sha256 = own,
                     Ok(_) => {
-                        let what = "is not a regular file: each run has to read it again";
+                        let what = "is not a regular file: each run must read it again";
                         self.bad(file_at, &f, what);
                         return;
                     }

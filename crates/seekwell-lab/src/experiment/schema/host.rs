@@ -1,8 +1,8 @@
-//! The part of the schema for experiments on this machine: the table `[host]`, the kernel's own
-//! schedulers, and programs as workloads.
+//! The part of the schema for experiments on a real host: the table `[host]`, the schedulers of the
+//! running kernel, and programs as workloads.
 //!
-//! The running kernel determines the schedulers and attributes of a queue. The schema suggests
-//! known names and accepts others.
+//! The running kernel determines the schedulers and the attributes of a queue. So the schema
+//! suggests the known names but accepts others.
 
 use super::values::{TIME, scalar};
 use super::{closed, keys};
@@ -10,7 +10,7 @@ use seekwell_host::program::recipes;
 use seekwell_host::switch::settings::ATTRIBUTES;
 use serde_json::{Map, Value, json};
 
-/// Tables and lists of an experiment on a host, by key; all others are rejected.
+/// Returns the tables and lists of an experiment on a host, by key. All other keys are rejected.
 pub(super) fn top(experiment: Value) -> Value {
     let factor = |name: &str| {
         let one = json!({ "$ref": format!("#/definitions/{name}") });
@@ -27,7 +27,7 @@ pub(super) fn top(experiment: Value) -> Value {
     closed(all)
 }
 
-/// `[host]`.
+/// Returns the schema of the table `[host]`.
 pub(super) fn host() -> Value {
     let value = |name: &str| match name {
         "equal" => {
@@ -44,7 +44,7 @@ pub(super) fn host() -> Value {
         ),
         (
             "device",
-            "Name of the disk below the directory; with it, no confirmation is asked for.",
+            "Name of the disk below the directory. If it is given, Seekwell does not ask for confirmation.",
         ),
         (
             "equal",
@@ -53,7 +53,7 @@ pub(super) fn host() -> Value {
         ),
         (
             "settle",
-            "Pause between the switch and the run. Default: 500ms.",
+            "Pause between the change of the scheduler and the run. Default: 500ms.",
         ),
     ];
     let mut table = closed(keys(&of, value));
@@ -61,7 +61,7 @@ pub(super) fn host() -> Value {
     table
 }
 
-/// A scheduler of the running kernel.
+/// Returns the schema of a scheduler of the running kernel.
 pub(super) fn scheduler() -> Value {
     let name = json!({
         "type": "string",
@@ -83,14 +83,14 @@ pub(super) fn scheduler() -> Value {
     json!({ "anyOf": [name, table] })
 }
 
-/// A table with these keys and any tunables or parameters.
+/// Returns the schema of a table with these keys and any tunables or parameters.
 fn open(properties: Map<String, Value>) -> Value {
     json!({
         "type": "object", "properties": properties, "additionalProperties": scalar(),
     })
 }
 
-/// A program, script, job file or command line.
+/// Returns the schema of a workload: a program, script, job file or command line.
 pub(super) fn workload() -> Value {
     let known: Vec<String> = recipes().into_iter().map(|r| r.name).collect();
     let name = json!({ "type": "string", "minLength": 1, "examples": known });
@@ -113,7 +113,7 @@ pub(super) fn workload() -> Value {
     let of = [
         (
             "use",
-            "A recipe's program, a script of `seekwell workloads`, NAME.toml or NAME.fio.",
+            "The program of a recipe, a script of `seekwell workloads`, NAME.toml or NAME.fio.",
         ),
         (
             "command",
@@ -122,33 +122,42 @@ pub(super) fn workload() -> Value {
         ("name", "Name in tables."),
         (
             "metric",
-            "Name of the deciding metric, if it is not the first one.",
+            "Name of the deciding metric, if it is not the first metric.",
         ),
-        ("limit", "Time limit of a run: 90s, 10m."),
+        ("limit", "Time limit of a run, for example 90s or 10m."),
         (
             "beside",
-            "Background workloads: loop:streams:kind=read,ionice=idle.",
+            "Background workloads, for example loop:streams:kind=read,ionice=idle.",
         ),
         (
             "regex",
             "For a command: a regular expression whose group is the measured number.",
         ),
-        ("metric_name", "Name of that number."),
+        ("metric_name", "Name of the measured number."),
         ("unit", "Its unit."),
         ("better", "Which direction is better."),
-        ("ionice", "I/O class and level: rt:0, be:7, idle."),
+        (
+            "ionice",
+            "I/O priority class and level, for example rt:0, be:7 or idle.",
+        ),
         ("nice", "Niceness."),
-        ("weight", "Weight of its control group."),
+        ("weight", "Weight of the workload's cgroup."),
         (
             "rbps",
-            "Limit on the bytes that its cgroup reads per second.",
+            "Limit on the bytes that the workload's cgroup reads per second.",
         ),
         (
             "wbps",
-            "Limit on the bytes that its cgroup writes per second.",
+            "Limit on the bytes that the workload's cgroup writes per second.",
         ),
-        ("riops", "Limit on its cgroup's reads per second."),
-        ("wiops", "Limit on its cgroup's writes per second."),
+        (
+            "riops",
+            "Limit on the reads per second of the workload's cgroup.",
+        ),
+        (
+            "wiops",
+            "Limit on the writes per second of the workload's cgroup.",
+        ),
     ];
     let mut table = open(keys(&of, value));
     table["anyOf"] = json!([

@@ -4,11 +4,11 @@ use seekwell_sched::{Kind as TunableKind, Tunable};
 use seekwell_workload::{Kind, Param};
 use serde_json::{Value, json};
 
-/// A time with its unit, as `parse_time` reads it.
+/// The pattern of a time with its unit, as `parse_time` reads it.
 pub const TIME: &str =
     r"^ *(0|[0-9]+(\.[0-9]+)? *([nN][sS]|[uU][sS]|[mM][sS]|[sS]|[mM]|[mM][iI][nN]|[hH]|[dD])) *$";
 
-/// Adds a description.
+/// Adds a description to a schema.
 pub fn told(mut schema: Value, about: &str) -> Value {
     schema["description"] = json!(about);
     schema
@@ -27,27 +27,27 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Anything except lists and tables.
+/// Returns the schema of any value except lists and tables.
 pub fn scalar() -> Value {
     json!({ "type": ["string", "number", "boolean"] })
 }
 
-/// A value, or a list of them.
+/// Returns the schema of a value or a list of values.
 pub fn grid(value: Value) -> Value {
     json!({ "anyOf": [value, { "type": "array", "minItems": 1, "items": value }] })
 }
 
-/// Strings by name.
+/// Returns the schema of a table of texts.
 pub fn texts() -> Value {
     json!({ "type": "object", "additionalProperties": { "type": "string" } })
 }
 
-/// One of these words.
+/// Returns the schema of one of these words.
 pub fn words<'a>(all: impl Iterator<Item = &'a str>) -> Value {
     json!({ "enum": all.collect::<Vec<_>>() })
 }
 
-/// A number, or a text with a suffix.
+/// Returns the schema of an integer, or of a text that matches a pattern.
 fn amount(pattern: &str, min: u64, max: u64) -> Value {
     json!({ "anyOf": [
         { "type": "integer", "minimum": min, "maximum": max },
@@ -55,12 +55,12 @@ fn amount(pattern: &str, min: u64, max: u64) -> Value {
     ] })
 }
 
-/// The value of a parameter of a workload.
+/// Returns the schema of a parameter of a workload.
 pub fn of_param(p: &Param) -> Value {
     of_kind(&p.kind)
 }
 
-/// A value of this kind.
+/// Returns the schema of a value of this kind.
 pub fn of_kind(kind: &Kind) -> Value {
     match *kind {
         Kind::Count(min, max) => amount(r"^ *[0-9]+(\.[0-9]+)? *[kKmMgG]? *$", min, max),
@@ -88,7 +88,7 @@ pub fn of_kind(kind: &Kind) -> Value {
     }
 }
 
-/// The value of a tunable, or a grid of values if possible.
+/// Returns the schema of a tunable. It allows a list of values (a grid) if the reader does.
 pub fn of_tunable(t: &Tunable) -> Value {
     match t.kind {
         TunableKind::Text => grid(scalar()),
@@ -105,7 +105,7 @@ pub fn of_tunable(t: &Tunable) -> Value {
     }
 }
 
-/// Description of a tunable.
+/// Returns the description of a tunable.
 pub fn about(t: &Tunable) -> String {
     let unit = match t.unit {
         "" => String::new(),

@@ -1,6 +1,7 @@
-//! CSV in UTF-8 according to RFC 4180: tidy, with the columns of `runs.parquet`. Figures with only
-//! a mean and a spread get lines of their own: `outcome` is `summary` and `value` is the mean.
-//! Their additional columns come last and exist only if there are such figures.
+//! CSV in UTF-8 according to RFC 4180, with one line per value and the columns of `runs.parquet`.
+//! Imported results that have only a mean and a spread get lines with `summary` as the `outcome`
+//! and the mean as the `value`. Three more columns for these lines come last. They exist only if
+//! there are such lines.
 
 use crate::results::columns::{RUN, RUNS};
 use crate::results::rows::{self, Named};
@@ -8,11 +9,11 @@ use crate::results::tables::Item;
 use crate::results::{Results, Run, RunKey, Summary};
 use std::io::{self, Write};
 
-/// Columns for figures without single runs.
+/// The columns for results without single runs.
 const OF_SUMMARIES: [&str; 3] = ["se", "sd", "runs"];
 
-/// Formats a number exactly; an integer value keeps its decimal point, so that a column has one
-/// type.
+/// Formats a number exactly. An integer value keeps its decimal point, so that all values of a
+/// column have one type.
 fn text(item: Item<'_>) -> String {
     match item {
         Item::Null => String::new(),
@@ -73,7 +74,7 @@ fn place(name: &str) -> usize {
     all.position(|c| c.name == name).unwrap_or_default()
 }
 
-/// Represents a figure as a single run whose value is the mean.
+/// Represents a result without single runs as one run whose value is the mean.
 fn stand_in(s: &Summary) -> Run {
     Run {
         key: RunKey {

@@ -1,4 +1,4 @@
-//! One JSON document: the complete results, preceded by the version of their layout.
+//! One JSON document with the version of its format and the complete results.
 
 use crate::results::{RESULTS_VERSION, Results};
 use serde::Serialize;

@@ -1,11 +1,12 @@
-//! Markdown for pull requests: one table per cell, the reference first.
+//! Markdown for pull requests: one table per cell, with the reference in the first table row.
 
 use crate::analysis::{CellAnalysis, Side, analyse};
 use crate::results::Results;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Escapes a name: no markup, no mention of a person, no end of a cell, no invisible characters.
+/// Escapes a name. The result contains no markup, mentions no person, does not end a table cell and
+/// has no invisible characters.
 fn escaped(name: &str) -> String {
     let mut out = String::new();
     let mut all = name.chars().peekable();
@@ -13,10 +14,12 @@ fn escaped(name: &str) -> String {
         let within = out.ends_with(|c: char| c.is_ascii_alphanumeric())
             && all.peek().is_some_and(char::is_ascii_alphanumeric);
         match c {
-            // Within a word it is no markup, and people search for names.
+            // An underscore within a word is not markup. It stays, so that names can be found by a
+            // search.
             '_' if within => out.push(c),
             '\n' | '\r' | '\t' => out.push(' '),
-            // Even as an entity it would mention a person or a thread.
+            // GitHub treats these characters as a mention of a person or a thread even if they are
+            // HTML entities.
             '@' | '#' => {
                 let _ = write!(out, "<span>{c}</span>");
             }
@@ -32,13 +35,15 @@ fn escaped(name: &str) -> String {
     out
 }
 
-/// Control characters, and marks that change the text direction.
+/// Returns whether a character is a control character or an invisible mark, for example of the text
+/// direction.
 fn invisible(c: char) -> bool {
     let marks = ['\u{200b}'..='\u{200f}', '\u{2060}'..='\u{206f}'];
     seekwell_core::foreign::acts(c) || c == '\u{feff}' || marks.iter().any(|r| r.contains(&c))
 }
 
-/// Formats up to four significant digits, and always all digits before the decimal point.
+/// Formats a number with up to four significant digits, and always with all digits before the
+/// decimal point.
 fn digits(x: f64) -> String {
     let size = libm::fabs(x);
     if !size.is_finite() {
@@ -74,7 +79,7 @@ fn n(side: &Side) -> String {
     }
 }
 
-/// The cell, and the figure where several decide.
+/// Returns the name of the cell, followed by the metric if the cell has several rows.
 fn heading(row: &CellAnalysis) -> String {
     match row.rows {
         1 => row.name.clone(),
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn a_name_can_be_searched_for() {
         assert_eq!(escaped("usr_0 read_ahead_kb"), "usr_0 read_ahead_kb");
-        // At the edge of a word it would be markup.
+        // An underscore at the edge of a word would be markup.
         assert_eq!(escaped("_x_ a_ _"), "&#95;x&#95; a&#95; &#95;");
     }
 

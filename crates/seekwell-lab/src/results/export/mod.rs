@@ -1,5 +1,5 @@
-//! Exports results for other programs, one file per format. Names from experiments and imports are
-//! escaped according to the format, so that they cannot end a cell, a tag or a line.
+//! Exports results for other programs. Each format has its own module. Names from experiments and
+//! imports are escaped, so that they cannot end a table cell, a tag or a line.
 
 mod csv;
 mod json;
@@ -12,9 +12,9 @@ use std::io::{self, Write};
 /// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// Name on the command line.
+    /// Name of the format on the command line.
     pub name: &'static str,
-    /// Its purpose.
+    /// What the format contains or is used for.
     pub help: &'static str,
     write: fn(&Results, Option<&str>, &mut dyn Write) -> io::Result<()>,
 }
@@ -44,10 +44,11 @@ pub const FORMATS: [Format; 4] = [
 ];
 
 impl Format {
-    /// Writes results; `date` is when they were made, `YYYY-MM-DD hh:mm`, if known.
+    /// Writes results. `date` is the time at which the results were measured, as `YYYY-MM-DD
+    /// hh:mm`, if it is known.
     ///
     /// # Errors
-    /// Errors of the writer.
+    /// Returns the errors of the writer.
     pub fn write(
         &self,
         results: &Results,

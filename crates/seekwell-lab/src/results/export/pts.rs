@@ -1,9 +1,10 @@
-//! `composite.xml` of the Phoronix Test Suite, with elements in the order of its schema. Each
-//! device, machine and scheduler is a system. Each workload, combination of axis values and metric
-//! is a result, with every run. Settings and environment are in a system's `Hardware` and
-//! `Software`.
+//! The file `composite.xml` of the Phoronix Test Suite. The elements have the order of its schema.
+//! Each combination of device, machine and scheduler is a system. Each combination of workload,
+//! axis values and metric is a result, which contains the values of all runs. The settings and the
+//! environment are in the elements `Hardware` and `Software` of a system.
 //!
-//! Failed runs are missing. Blocks are lost, because the format cannot express them.
+//! The file does not contain failed runs. It does not contain blocks either, because the format
+//! cannot express them.
 
 use crate::results::{Cell, Outcome, Results, Run, Treatment, Value};
 use quick_xml::Writer;
@@ -11,11 +12,11 @@ use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Length limit for the title of a result, in characters.
+/// Largest length of the title of a result, in characters.
 const TITLE_MAX: usize = 50;
-/// Length limit for the title of a file and the name of a system.
+/// Largest length of the title of a file and of the name of a system, in characters.
 const NAME_MAX: usize = 126;
-/// Length limit for the description of a file.
+/// Largest length of the description of a file, in characters.
 const DESCRIPTION_MAX: usize = 2048;
 
 struct Xml<'a>(Writer<&'a mut dyn Write>);
@@ -36,7 +37,7 @@ impl Xml<'_> {
     }
 }
 
-/// Replaces characters that XML cannot represent by U+FFFD.
+/// Replaces the characters that XML cannot represent with U+FFFD.
 fn legal(text: &str) -> String {
     let bad = |c: char| {
         (c.is_control() && !matches!(c, '\t' | '\n')) || matches!(c, '\u{fffe}' | '\u{ffff}')
@@ -44,7 +45,7 @@ fn legal(text: &str) -> String {
     text.replace(bad, "\u{fffd}")
 }
 
-/// Shortens a text; the last character of a shortened text is an ellipsis.
+/// Shortens a text to `most` characters. The last character of a shortened text is an ellipsis.
 fn short(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
@@ -52,7 +53,8 @@ fn short(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['\u{2026}']).collect()
 }
 
-/// A list of `Key: value`; separators are removed from the values.
+/// Formats a list of `Key: value` pairs. The characters that separate pairs are removed from the
+/// values.
 fn list(pairs: &[(&str, &str)]) -> String {
     let some = pairs.iter().filter(|p| !p.1.is_empty());
     let texts: Vec<String> = some
@@ -66,7 +68,7 @@ fn joined(map: &BTreeMap<String, String>) -> String {
     pairs.join(" ")
 }
 
-/// Name of a column: device or machine, and scheduler.
+/// Returns the name of a system: device, machine and scheduler.
 fn system(cell: &Cell, treatment: &Treatment) -> String {
     let place = match cell.machine.as_str() {
         "" => cell.device.clone(),
@@ -75,11 +77,11 @@ fn system(cell: &Cell, treatment: &Treatment) -> String {
     format!("{place}: {}", treatment.label)
 }
 
-/// The results of one workload, combination of axis values and metric.
+/// The values of one combination of workload, axis values and metric.
 struct Test<'a> {
     cell: &'a Cell,
     metric: &'a crate::results::MetricInfo,
-    /// Values of each system: the published mean, or the runs.
+    /// The name and the values of each system: either the single runs or a published mean.
     entries: Vec<(String, Entry)>,
 }
 
@@ -92,10 +94,12 @@ fn tests(results: &Results) -> Vec<Test<'_>> {
     let mut all: Vec<Test<'_>> = Vec::new();
     let mut at: BTreeMap<(usize, &str, &str), usize> = BTreeMap::new();
     for (place, cell) in results.cells.iter().enumerate() {
-        // Cells with the same workload on other devices or machines belong to the same test.
+        // Cells with the same workload and axis values on other devices or machines belong to the
+        // same test.
         let alike = |c: &Cell| (&c.workload, &c.axes) == (&cell.workload, &cell.axes);
         let first = results.cells.iter().position(alike).unwrap_or(place);
-        // If that puts two cells into one column, each becomes a test of its own.
+        // If an earlier cell of this test has the same device and machine, the cell becomes a
+        // separate test.
         let clash = results.cells[..place]
             .iter()
             .any(|c| alike(c) && (&c.device, &c.machine) == (&cell.device, &cell.machine));
@@ -138,7 +142,7 @@ fn tests(results: &Results) -> Vec<Test<'_>> {
                 .filter(|v| v.1.value.is_finite());
             values.extend(finite.map(|(i, v)| (i, run.key.treatment, v)));
         }
-        // The primary metric comes first; systems are in the order of the cell.
+        // The primary metric comes first. The systems have the order of the cell.
         let primary = |v: &Value| v.metric.name != cell.primary.name;
         let order = |t: usize| cell.treatments.iter().position(|x| *x == t);
         values.sort_by_key(|(i, t, v)| (primary(v), *i, order(*t)));
@@ -220,7 +224,8 @@ fn one_system(
     xml.leaf("TimeStamp", when)?;
     xml.leaf("TestClientVersion", client)?;
     xml.leaf("Notes", "")?;
-    // As the suite's own client records it; importers look here first.
+    // The client of the suite stores the scheduler in this form, and importers read this element
+    // first.
     let recorded = serde_json::json!({ "disk-scheduler": treatment.scheduler });
     xml.leaf("JSON", &recorded.to_string())?;
     xml.end("System")
@@ -239,11 +244,12 @@ fn one_test(xml: &mut Xml<'_>, test: &Test<'_>) -> io::Result<()> {
         "LIB"
     };
     xml.begin("Result")?;
-    // Empty, because it is not a test of the suite, which would run that test again.
+    // The identifier is empty because this is not a test of the suite. With an identifier, the
+    // suite would run that test again.
     xml.leaf("Identifier", "")?;
     xml.leaf("Title", &short(&cell.workload, TITLE_MAX))?;
     xml.leaf("AppVersion", "")?;
-    // The suite matches results by title and arguments when it merges files.
+    // When the suite merges files, results with the same title and arguments are merged.
     xml.leaf("Arguments", &what.join(" "))?;
     xml.leaf("Description", &what[1..].join(" - "))?;
     xml.leaf("Scale", &metric.unit)?;

@@ -1,4 +1,4 @@
-//! Writes the tables of a finished folder.
+//! Writes the tables of a results folder when the experiment is finished.
 
 use super::super::columns::{OPERATIONS, RECORDS, RUNS, SERIES, Table};
 use super::super::plan::{Stored, own};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 type To = (PathBuf, Rows<BufWriter<Sink>>);
 
-/// Runs sorted by key; if a key occurs twice, the last run counts.
+/// Runs, sorted by key. If several runs have the same key, the last is kept.
 pub(super) struct Known<'a>(pub Vec<&'a Run>);
 
 impl<'a> Known<'a> {
@@ -32,8 +32,8 @@ impl<'a> Known<'a> {
 }
 
 impl Folder {
-    /// Writes the tables one after the other, because an unfinished row group takes most of the
-    /// memory. From each run only the fields of the current table are read.
+    /// Writes one table after another, because an unfinished row group takes most of the memory.
+    /// Only the fields for the current table are read from each run.
     pub(super) fn write_tables(
         &self,
         results: &Results,
@@ -99,7 +99,8 @@ impl Folder {
         self.place(&path, to, files)
     }
 
-    /// Passes on every stored run in order, with the values known at the end.
+    /// Calls `take` with each stored run, in order. The values in `known` replace the stored
+    /// values.
     fn each(
         &self,
         results: &Results,
@@ -139,7 +140,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Reads a part of a stored run's entry.
+    /// Reads a part of the entry of a stored run.
     fn part<T: DeserializeOwned>(&self, key: RunKey) -> Result<T, StoreError> {
         let path = self.path.join(JOURNAL);
         let Some(journal) = &self.journal else {
@@ -174,7 +175,7 @@ impl Folder {
         self.failed(path, e)
     }
 
-    /// Renames a file to its final name, and records its size and hash.
+    /// Renames a file to its final name, and adds its size and hash to `files`.
     fn place(
         &self,
         path: &Path,

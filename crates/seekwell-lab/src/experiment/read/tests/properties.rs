@@ -1,4 +1,4 @@
-//! A written design reads back as the same design, and no text crashes the reader.
+//! Tests that a written design reads back as the same design, and that no text crashes the reader.
 
 use super::*;
 use crate::experiment::{Level, Pick};
@@ -69,7 +69,7 @@ fn designs() -> impl Strategy<Value = Design> {
     );
     let more = (
         subsequence(QUEUES, 0..=2),
-        // What would act on a terminal is no part of a name.
+        // Characters that control a terminal are not allowed in a name.
         "[^/\\x00-\\x1f\\x7f-\\x9f\\x{61c}\\x{200e}\\x{200f}\\x{2028}-\\x{202e}\\x{2066}-\\x{2069}]{1,20}",
         ".{0,20}",
         any::<[bool; 4]>(),
@@ -140,7 +140,8 @@ fn designs() -> impl Strategy<Value = Design> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// A command-line comparison is stored as a file; reading the file gives the same experiment.
+    /// A comparison from a command line is stored as a file. Reading this file must give the same
+    /// experiment.
     #[test]
     fn what_is_written_is_read_as_the_same(design in designs()) {
         let one = Experiment::from_specs(design).unwrap_or_else(|e| panic!("{e}"));
@@ -149,11 +150,11 @@ proptest! {
         let again = again.unwrap_or_else(|e| panic!("{e}\n--\n{text}"));
         prop_assert_eq!(&again.text, &text);
         same(&one, &again);
-        // Writing it again changes nothing.
+        // Writing the experiment again must give the same text.
         prop_assert_eq!(again.to_toml(), text);
     }
 
-    /// Any text gives an experiment or faults.
+    /// Any text must give an experiment or faults.
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}a-z\"'=:,.0-9 \n#]{0,120}") {
         let _ = Experiment::from_toml(&text, Path::new("/nowhere"));
