@@ -1,4 +1,5 @@
-//! The flash drives alone, without a queue above them: the cost of a command for each variant.
+//! The SSD models alone, without a queue: the cost of a command, for the cheap and the detailed
+//! variant.
 
 use crate::scenario::Scenario;
 use rand::Rng;
@@ -7,8 +8,8 @@ use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, command};
 use seekwell_device::ssd::{CheapSsd, DetailedSsd, SsdParams};
 
-/// Drive of the benchmark. The detailed drive is scaled so that its preparation takes negligible
-/// time. With rho = 0.1 a page written at random is programmed 5.7 times.
+/// The benchmarked drive. `scale` makes the detailed variant small, so that its preparation takes
+/// almost no time. With rho = 0.1, a page written at random is programmed 5.7 times.
 const DRIVE: &str = "ssd:nvme-dc-2t,rho=0.1,buffer=1MiB,scale=256";
 
 fn params(state: &str) -> SsdParams {
@@ -19,7 +20,7 @@ fn params(state: &str) -> SsdParams {
         .expect("an embedded preset")
 }
 
-/// Random 4 KiB commands, 32 outstanding.
+/// Runs random 4 KiB commands at depth 32.
 fn random<D: Device>(device: D, op: Op, ios: u64) -> u64 {
     let mut rng = stream(7, "bench");
     let pages = device.facts().capacity.0 / 8;
@@ -41,7 +42,7 @@ fn detailed(state: &str, op: Op, ios: u64) -> u64 {
     random(device, op, ios)
 }
 
-/// Both variants, reading and writing.
+/// Returns scenarios for both variants, with reads and with writes.
 pub fn all() -> Vec<Scenario> {
     let row = |name: &str, what: &str, ios, run: fn(u64) -> u64| Scenario {
         name: name.to_owned(),
@@ -66,7 +67,7 @@ pub fn all() -> Vec<Scenario> {
             "ssd-detailed-read",
             "page-mapping flash drive alone, random 4 KiB reads, 32 outstanding",
             2_000_000,
-            // For a drive that has nothing to clean.
+            // A filled drive does not need garbage collection for reads.
             |ios| detailed("filled", Op::Read, ios),
         ),
         row(

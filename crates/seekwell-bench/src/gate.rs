@@ -1,4 +1,5 @@
-//! The instruction gate: callgrind counts, which do not depend on other load of the machine.
+//! Checks instruction counts with callgrind, because these do not depend on the load of the
+//! machine.
 
 use crate::scenario;
 use seekwell_core::numbers::signed;
@@ -6,17 +7,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Counted at two lengths, so that the difference excludes start-up.
+/// Lengths of the two counted runs, in I/Os. The difference of their counts excludes the start-up.
 const SHORT: u64 = 2_000;
 const LONG: u64 = 12_000;
-/// With a deep queue, the filling must also end within the short length.
+/// Lengths for deep queues. The queue must be full before the shorter run ends.
 const DEEP_SHORT: u64 = 10_000;
 const DEEP_LONG: u64 = 20_000;
-/// Percentage above the committed figure at which the gate fails.
+/// The check fails if a count exceeds the committed count by more than this percentage.
 const SLACK_PERCENT: f64 = 5.0;
 
-/// The gated scenarios: the generator streams, the device models, schedulers over whole devices,
-/// the simulated world, and every scheduler at 32 and 4,096 queued requests.
+/// Returns whether the check includes a scenario: the block layer, the device models, schedulers
+/// with complete devices, the simulated machine, and every scheduler at 32 and 4,096 queued
+/// requests.
 fn gated(name: &str) -> bool {
     name.starts_with("constant-")
         || name.starts_with("hdd-")
@@ -56,7 +58,7 @@ fn per_io(name: &str) -> Result<f64, String> {
     Ok((b.saturating_sub(a)) as f64 / (long - short) as f64)
 }
 
-/// Counts, prints and compares; with `write`, it writes the figures instead.
+/// Counts instructions and compares them with the committed counts. With `write`, replaces those.
 pub fn gate(write: bool) -> ExitCode {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("skipped: valgrind is not installed, so no instructions are counted");
@@ -123,7 +125,7 @@ mod tests {
     use super::*;
     use seekwell_sched::{costs, registry};
 
-    /// The charge to programs for a scheduler equals the gate's count.
+    /// The CPU time that the model charges for a scheduler must equal the committed count.
     #[test]
     fn what_a_scheduler_costs_a_cpu_is_what_is_counted() {
         let text = std::fs::read_to_string(file()).expect("the gate's file");

@@ -1,11 +1,11 @@
 //! `seekwell-bench list | stream NAME IOS | wall [NAME...] | memory RECORDS... |
 //! world-memory OPS... | programs [NAME...] | gate [--write]`
 //!
-//! `wall` gives the best and the median of ten runs in nanoseconds per I/O, next to a yardstick
-//! measured in the same process (push and pop on a 32-entry binary heap), so that ratios can be
-//! compared between machines. `programs` runs workloads at their defaults and prints the CPU time
-//! that each takes to simulate. `gate` counts instructions per I/O under callgrind and fails above
-//! the committed figures by more than five per cent.
+//! `wall` prints the best and the median of ten runs in nanoseconds per I/O. It also prints their
+//! ratio to a reference operation (push and pop on a 32-entry binary heap) in the same process, so
+//! that different machines can be compared. `programs` runs workloads with their defaults and
+//! prints the CPU time that each simulation takes. `gate` counts instructions per I/O with
+//! callgrind. It fails if a count exceeds the committed count by more than five per cent.
 
 mod flash;
 mod gate;
@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The allocator of `seekwell`.
+/// The allocator that the `seekwell` program uses.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;
@@ -69,7 +69,7 @@ fn stream(name: &str, ios: &str) -> ExitCode {
     }
 }
 
-/// Nanoseconds per push and pop on a 32-entry heap.
+/// Returns the nanoseconds per push and pop on a 32-entry binary heap.
 fn yardstick() -> f64 {
     const N: u64 = 4_000_000;
     let mut heap: BinaryHeap<u64> = (0..32u64).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
@@ -87,7 +87,7 @@ fn yardstick() -> f64 {
     ns
 }
 
-/// Whether the build used profile data: times of the two kinds of build cannot be compared.
+/// Whether the build used profile data. Times with and without profile data cannot be compared.
 const BUILT: &str = if cfg!(seekwell_guided) {
     "built with profile data from pgo/"
 } else {

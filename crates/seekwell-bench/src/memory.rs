@@ -1,13 +1,14 @@
-//! Memory against the length of a run. A generated trace goes through reader, layer and device, or
-//! programs run in a simulated world, and the program prints its peak memory. The peak must not
-//! grow with the number of records or operations.
+//! Prints the peak memory of runs of different lengths, which must not grow with the length. A run
+//! replays a generated trace through reader, layer and device, or it runs programs on a simulated
+//! machine.
 
 use seekwell_core::numbers::signed;
 use seekwell_sim::{ReplayOptions, Setup, replay};
 use std::io::Read;
 use std::process::{Command, ExitCode};
 
-/// A VMware vscsi trace computed as a stream: never in memory as a whole, never on disk.
+/// A VMware vscsi trace that is generated while it is read. It is never complete in memory or on
+/// disk.
 struct Made {
     left: u64,
     serial: u64,
@@ -73,13 +74,13 @@ fn peak_kib() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// With one number: replays that many records and prints "records peak-KiB". With several: runs
-/// each in a separate process and compares the peaks with the first.
+/// Given one number, replays this many records and prints "records peak-KiB". Given several
+/// numbers, runs each in a separate process and compares their peaks with the first.
 pub fn memory(counts: &[&str]) -> ExitCode {
     peaks("memory", "records", replayed, counts)
 }
 
-/// The same measurement for operations of programs in a simulated world with a full page cache.
+/// Does the same for operations of programs on a simulated machine with a full page cache.
 pub fn world(counts: &[&str]) -> ExitCode {
     peaks(
         "world-memory",

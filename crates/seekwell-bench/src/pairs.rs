@@ -1,10 +1,10 @@
-//! Schedulers over whole devices, as programs and replays use them: queue, layer, scheduler and
-//! device model together, behind the same boxes.
+//! Schedulers with complete devices: queue, layer, scheduler and device model together. The types
+//! are the boxed trait objects that programs and replays use.
 
 use crate::scenario::{Scenario, closed_loop, named};
 use seekwell_sim::Setup;
 
-/// A device, its name here, and the number of outstanding requests.
+/// A device, its name in scenario names, and the number of outstanding requests.
 struct Below {
     name: &'static str,
     spec: &'static str,
@@ -24,7 +24,7 @@ const BELOW: &[Below] = &[
     },
 ];
 
-/// Schedulers, and the number of processes: many if each process has a queue.
+/// Schedulers with the number of processes. It is larger for schedulers with a queue per process.
 const ABOVE: &[(&str, u32)] = &[
     ("noop", 4),
     ("deadline", 4),
@@ -35,7 +35,7 @@ const ABOVE: &[(&str, u32)] = &[
     ("bfq", 32),
 ];
 
-/// All scenarios of this file.
+/// Returns all scenarios of this file.
 pub fn all() -> Vec<Scenario> {
     let mut v = Vec::new();
     for below in BELOW {

@@ -1,5 +1,5 @@
-//! The cost of simulating a workload: CPU time of each at its defaults, on a laptop disk and an SSD
-//! under cfq.
+//! The CPU time that the simulation of each workload takes. The workloads have default parameters
+//! and run under cfq, on a laptop disk and on an SSD.
 
 use seekwell_sim::Setup;
 use seekwell_sim::world::{WorldSetup, run_simulated};
@@ -7,19 +7,20 @@ use seekwell_workload::Plan;
 use std::process::ExitCode;
 
 const DEVICES: [&str; 2] = ["hdd:hitachi-7k200", "ssd:x25m-g2-160"];
-/// Clock ticks of /proc, which are the same on every Linux.
+/// Clock ticks per second in /proc, which are the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// CPU seconds that this process has used.
+/// Returns the CPU time of this process in seconds.
 fn cpu_s() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name, which may contain anything: utime and stime are fields 14 and 15 overall.
+    // utime and stime are the fields 14 and 15 of proc(5); the name before them may contain spaces.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut next = || fields.next()?.parse::<f64>().ok();
     Some((next()? + next()?) / TICKS_PER_S)
 }
 
-/// One run: virtual seconds, operations of the script, requests at the device.
+/// Runs a workload. Returns the simulated seconds, the script's operations and the requests to the
+/// device.
 fn one(plan: &Plan, device: &str) -> Result<(f64, u64, u64), String> {
     let setup = Setup {
         device: device.to_owned(),
@@ -34,7 +35,7 @@ fn one(plan: &Plan, device: &str) -> Result<(f64, u64, u64), String> {
     Ok((r.duration_ns as f64 / 1e9, ops, r.requests))
 }
 
-/// All workloads, or the named ones; `NAME:param=value,...` changes parameters.
+/// Runs the named workloads, or all if none is named. `NAME:param=value,...` sets parameters.
 pub fn programs(names: &[&str]) -> ExitCode {
     let all = seekwell_workload::workloads().iter().map(|w| w.name);
     let names: Vec<&str> = if names.is_empty() {

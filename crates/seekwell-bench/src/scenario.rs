@@ -1,5 +1,5 @@
-//! Streams to measure: each runs a number of I/Os through a part of the stack and returns a sum
-//! that depends on all of them.
+//! Measured scenarios. Each runs a number of I/Os through a part of the stack. It returns a sum
+//! that depends on all I/Os, so that the compiler cannot remove the work.
 
 use rand::Rng;
 use seekwell_block::host::MqDriver;
@@ -14,15 +14,15 @@ use seekwell_sched::deadline::{Deadline, Generation};
 use seekwell_sched::noop::Noop;
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 
-/// One measurement.
+/// A measured scenario.
 pub struct Scenario {
-    /// Name on the command line and in the gate's file.
+    /// Name on the command line and in the file of committed counts.
     pub name: String,
     /// Description.
     pub what: String,
-    /// Number of I/Os in a wall-time run.
+    /// Number of I/Os of a run whose time is measured.
     pub ios: u64,
-    /// Runs this many I/Os.
+    /// Runs this many I/Os and returns a sum that depends on all of them.
     pub run: Box<dyn Fn(u64) -> u64>,
 }
 
@@ -33,10 +33,11 @@ fn facts(depth: u32) -> QueueFacts {
     }
 }
 
-/// Number of tasks that send requests.
+/// Number of tasks that submit requests.
 const TASKS: u32 = 4;
 
-/// Random 4 KiB reads in a closed loop with a fixed number outstanding, without accidental merges.
+/// Runs random 4 KiB reads with a constant number of outstanding requests. Adjacent positions,
+/// whose requests could be merged, are rare.
 fn closed<S: Scheduler + ?Sized, D: Device>(
     q: LegacyQueue<S, D>,
     outstanding: u64,
@@ -45,7 +46,7 @@ fn closed<S: Scheduler + ?Sized, D: Device>(
     closed_loop(q, TASKS, outstanding, ios)
 }
 
-/// The same loop on any sink, from `tasks` tasks in turn.
+/// Does the same with any sink. `tasks` tasks submit in turn.
 pub(crate) fn closed_loop(mut q: impl BioSink, tasks: u32, outstanding: u64, ios: u64) -> u64 {
     let mut rng: Pcg64Mcg = stream(7, "bench");
     let pages = (q.capacity().0 / 8).min(1 << 40);
@@ -93,8 +94,8 @@ fn layer<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, depth: u32) -> LegacyQu
     )
 }
 
-/// Random I/O at depth 32 through scheduler, layer and constant device, with half of the
-/// outstanding requests waiting in the scheduler.
+/// Runs random reads at depth 32 through scheduler, layer and constant device. Half of the
+/// outstanding requests wait in the scheduler.
 fn constant_noop(ios: u64) -> u64 {
     closed(layer(|_| Box::new(Noop::new()), 16), 32, ios)
 }
@@ -117,7 +118,7 @@ fn constant_deadline_dyn(ios: u64) -> u64 {
     )
 }
 
-/// Random reads on the whole hard-disk model, with `depth` requests in the device.
+/// Runs random reads on the complete hard-disk model, with `depth` requests in the device.
 fn hdd(depth: u32, ios: u64) -> u64 {
     let dev = seekwell_device::open_hdd("hdd:hitachi-7k200", 7).expect("an embedded preset");
     let host = HostDriver::Simple { depth };
@@ -127,7 +128,7 @@ fn hdd(depth: u32, ios: u64) -> u64 {
     closed(q, u64::from(depth), ios)
 }
 
-/// `none` and mq-deadline through the blk-mq layer.
+/// Runs random reads under a multi-queue scheduler, through the blk-mq layer.
 fn constant_mq<S: Scheduler>(make: impl FnOnce(&Cx) -> Box<S>, ios: u64) -> u64 {
     let facts = QueueFacts {
         depth: 16,
@@ -157,7 +158,7 @@ pub(crate) fn named(
     }
 }
 
-/// All scenarios.
+/// Returns all scenarios.
 pub fn all() -> Vec<Scenario> {
     let mut v = vec![
         named(

@@ -1,5 +1,5 @@
-//! The cost of a scheduler itself: insert, dispatch, complete, with a given number of requests and
-//! processes, without a layer around it.
+//! The cost of a scheduler alone: insert, dispatch and completion, without a block layer. Scenarios
+//! differ in the numbers of queued requests and of processes.
 
 use crate::scenario::Scenario;
 use rand::Rng;
@@ -9,7 +9,7 @@ use seekwell_core::{
 };
 use seekwell_sched::{Cx, Insert, IocEvent, Layer, QueueFacts, SchedulerInfo, registry};
 
-/// A request may wait this long for an idling scheduler before the bench calls it stuck.
+/// Largest number of calls without a request, for schedulers that idle. More calls are an error.
 const PATIENCE: u32 = 1_000;
 
 fn cost(info: &'static SchedulerInfo, queued: u64, processes: u32, ios: u64) -> u64 {
@@ -80,7 +80,7 @@ fn cost(info: &'static SchedulerInfo, queued: u64, processes: u32, ios: u64) -> 
     sum
 }
 
-/// Asks until a request comes, and lets timers fire meanwhile.
+/// Calls the scheduler until it dispatches a request. Fires timers that expire meanwhile.
 fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -> RqId {
     for _ in 0..PATIENCE {
         if let Some(rq) = cx.out.pop() {
@@ -104,7 +104,7 @@ fn take(cx: &mut Cx, s: &mut dyn seekwell_sched::Scheduler, now: &mut Instant) -
     );
 }
 
-/// For every scheduler in the registry, at three queue lengths and three numbers of processes.
+/// Returns scenarios for every scheduler, with three queue lengths and three numbers of processes.
 pub fn all() -> Vec<Scenario> {
     let mut v = Vec::new();
     for info in registry() {

@@ -1,4 +1,4 @@
-//! The cost of a simulated operation: script, executor and kernel model together.
+//! The cost of a simulated operation in script, executor and kernel model together.
 
 use crate::scenario::{Scenario, named};
 use rand::Rng;
@@ -18,7 +18,7 @@ fn setup() -> WorldSetup {
     WorldSetup::new(setup).expect("a known scheduler")
 }
 
-/// Runs `ops` operations in four tasks; each does its share with `body`.
+/// Runs `ops` operations in four tasks. Each task runs `body` with a quarter of the operations.
 fn tasks<F, Fut>(ops: u64, body: F) -> u64
 where
     F: Fn(SimMachine, u64) -> Fut + Copy + Send + 'static,
@@ -55,7 +55,7 @@ where
     ran.record.duration_ns ^ ran.record.operations.iter().map(|o| o.bytes).sum::<u64>()
 }
 
-/// A step of a program that only needs the kernel's clock and cores.
+/// Computes for 500 ns per operation, which needs only the kernel's clock and cores.
 async fn compute(mut m: SimMachine, ops: u64) -> Outcome {
     for _ in 0..ops {
         let op = m.op_begin("step");
@@ -65,7 +65,7 @@ async fn compute(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// A direct read to the device and back.
+/// Reads directly from the device.
 async fn direct(mut m: SimMachine, ops: u64) -> Outcome {
     let fd = m.open_device(OpenFlags::DIRECT).await.doing(|| "open")?;
     for k in 0..ops {
@@ -76,10 +76,10 @@ async fn direct(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// Number of pages that each task of [`cached`] works on.
+/// Number of pages in the file of each task of [`cached`].
 const PAGES: u64 = 256;
 
-/// A file of the task's own with all pages in memory.
+/// Creates a file for the calling task, with all pages in the page cache.
 async fn own_file(m: &mut SimMachine, pages: u64) -> Outcome<Fd> {
     let name = format!("file{}", m.rng().random::<u64>());
     let how = OpenFlags::CREATE | OpenFlags::EXCL;
@@ -90,7 +90,7 @@ async fn own_file(m: &mut SimMachine, pages: u64) -> Outcome<Fd> {
     Ok(fd)
 }
 
-/// Alternating reads and writes of 4 KiB through a file: nothing below the page cache.
+/// Alternates reads and writes of 4 KiB in the page cache, without I/O.
 async fn cached(mut m: SimMachine, ops: u64) -> Outcome {
     let fd = own_file(&mut m, PAGES).await?;
     for k in 0..ops {
@@ -108,7 +108,7 @@ async fn cached(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// 4 KiB appended and synced: data, journal, record and flush.
+/// Appends 4 KiB and syncs: data, journal, commit block and flush.
 async fn fsync(mut m: SimMachine, ops: u64) -> Outcome {
     let fd = own_file(&mut m, 0).await?;
     for _ in 0..ops {
@@ -120,11 +120,11 @@ async fn fsync(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// Number of files of 64 KiB that [`files`] keeps, with a name for each: 64 MiB per task.
+/// Number of 64 KiB files that each task of [`files`] keeps, together 64 MiB.
 const KEPT: u64 = 1024;
 
-/// Writes one file after another, removes the oldest, syncs one in sixteen, and reads an existing
-/// one. The machine must be able to reclaim everything it keeps.
+/// Writes one file after another, removes the oldest, syncs every sixteenth, and reads an existing
+/// one. The simulated machine must free all memory that it used for removed files.
 async fn files(mut m: SimMachine, ops: u64) -> Outcome {
     let dir = format!("dir{}", m.rng().random::<u64>());
     m.mkdir(&dir).await.doing(|| "mkdir")?;
@@ -154,8 +154,8 @@ async fn files(mut m: SimMachine, ops: u64) -> Outcome {
     Ok(())
 }
 
-/// Writes this many files through a page cache of 128 MiB, which holds half of the kept files.
-/// Returns the number of files written.
+/// Writes this many files with a page cache of 128 MiB, which holds half of the kept files. Returns
+/// the number of written files.
 pub fn churn(ops: u64) -> u64 {
     let mut setup = setup();
     setup.config.cache_bytes = Some(128 << 20);
@@ -163,7 +163,7 @@ pub fn churn(ops: u64) -> u64 {
     ops
 }
 
-/// All scenarios of this file.
+/// Returns all scenarios of this file.
 pub fn all() -> Vec<Scenario> {
     vec![
         named(

@@ -1,34 +1,34 @@
-//! Agreement between a run and a recorded run.
+//! Agreement between the dispatch decisions of a run and of a recorded run.
 
 use super::{Case, Dispatched, Harness, Outcome, What, run};
 use seekwell_core::Instant;
 use seekwell_sched::{Layer, find};
 
-/// Agreement of two decision logs.
+/// Agreement between two sequences of dispatch decisions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agreement {
-    /// Decisions in the recording.
+    /// Number of decisions in the recording.
     pub expected: usize,
-    /// Decisions of the run.
+    /// Number of decisions of the run.
     pub got: usize,
-    /// Positions with the same request at the same time.
+    /// Number of positions with the same request at the same time.
     pub same: usize,
-    /// Positions with the same request, at any time.
+    /// Number of positions with the same request, at any time.
     pub same_request: usize,
-    /// Positions before the first difference.
+    /// Number of positions before the first difference.
     pub prefix: usize,
-    /// Longest common subsequence of requests.
+    /// Length of the longest common subsequence of requests.
     pub lcs: usize,
-    /// Whether all timers expired at the same times; `None` if the recording has no timers.
+    /// True if all timers expired at the same times; `None` if the recording has no timers.
     pub timers: Option<bool>,
 }
 
 impl Agreement {
-    /// Whether all decisions and all recorded timers agree.
+    /// Returns whether all decisions and all recorded timers agree.
     pub fn identical(&self) -> bool {
         self.same == self.expected && self.got == self.expected && self.timers != Some(false)
     }
-    /// Compares a run with its recording.
+    /// Compares the outcome of a run with the recorded decisions and timers.
     pub fn of(want: &[Dispatched], timers: Option<&[Instant]>, run: &Outcome) -> Self {
         let got = &run.dispatch;
         let pairs = || want.iter().zip(got);
@@ -44,7 +44,8 @@ impl Agreement {
     }
 }
 
-/// Length of the longest common subsequence of requests; inputs are a few thousand long.
+/// Returns the length of the longest common subsequence. The time is quadratic in the length, which
+/// is a few thousand requests.
 fn lcs(a: &[Dispatched], b: &[Dispatched]) -> usize {
     let mut row = vec![0usize; b.len() + 1];
     for x in a {
@@ -62,31 +63,31 @@ fn lcs(a: &[Dispatched], b: &[Dispatched]) -> usize {
     row[b.len()]
 }
 
-/// Sums over several cases.
+/// Sums of agreements over several cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Cases compared.
+    /// Number of compared cases.
     pub cases: usize,
-    /// Cases that are identical.
+    /// Number of identical cases.
     pub identical: usize,
-    /// Decisions recorded.
+    /// Number of recorded decisions.
     pub expected: usize,
-    /// Decisions with the same request at the same time at the same position.
+    /// Number of decisions with the same request at the same position and time.
     pub same: usize,
-    /// Decisions with the same request at the same position.
+    /// Number of decisions with the same request at the same position.
     pub same_request: usize,
-    /// Decisions before the first difference.
+    /// Number of decisions before the first difference.
     pub prefix: usize,
-    /// Lengths of the longest common subsequences.
+    /// Sum of the lengths of the longest common subsequences.
     pub lcs: usize,
-    /// Cases whose timer expiries are recorded.
+    /// Number of cases with recorded timer expiries.
     pub timed: usize,
-    /// Cases with recorded timer expiries that all agree.
+    /// Number of cases in which all recorded timer expiries agree.
     pub timers: usize,
 }
 
 impl Tally {
-    /// Adds a case.
+    /// Adds the agreement of a case.
     pub fn add(&mut self, a: &Agreement) {
         self.cases += 1;
         self.identical += usize::from(a.identical());
@@ -100,19 +101,20 @@ impl Tally {
     }
 }
 
-/// Score of a null model for a case: the baseline that an agreement is compared with.
+/// Agreement of a null model with a recording: the baseline for the agreement of a scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
-    /// Scheduler and version that ran.
+    /// Name and version of the scheduler that serves as null model.
     pub elevator: String,
-    /// Its role in the comparison: "a FIFO", "a wrong one".
+    /// Kind of null model: "a FIFO" or "a wrong one".
     pub role: &'static str,
-    /// Its agreement with the recording.
+    /// Agreement of the null model with the recording.
     pub agreement: Agreement,
 }
 
-/// The null models for `elevator`: a FIFO, and a scheduler of different behaviour. Both come from
-/// the same kernel generation where it has them, so that merging is the same.
+/// Returns the null models for a scheduler: a FIFO, and a scheduler with different rules. If
+/// possible, both have the kernel version of `elevator`, so that requests are merged in the same
+/// way.
 pub fn null_models(elevator: &str) -> Vec<String> {
     let Some((info, _, era)) = find(elevator) else {
         return Vec::new();
@@ -129,8 +131,8 @@ pub fn null_models(elevator: &str) -> Vec<String> {
     }
 }
 
-/// Runs the case under the null models of its scheduler and compares each with the recording.
-/// Leaves out a model that cannot run the case.
+/// Runs a case under the null models of its scheduler, and compares each with the recording. Omits
+/// null models that cannot run the case.
 pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
     let timers = case.expected_timers();
     let models = null_models(&case.elevator).into_iter();
@@ -150,12 +152,12 @@ pub fn beside(case: &Case, want: &[Dispatched]) -> Vec<Beside> {
 }
 
 impl Case {
-    /// The same request list under another scheduler with default tunables.
+    /// Returns the same case under another scheduler with default tunables.
     pub fn under(&self, elevator: &str) -> Case {
         let mut case = self.clone();
         case.elevator = elevator.to_owned();
         if matches!(case.harness().ok(), Some(Harness::Legacy | Harness::Mq)) {
-            // The other scheduler may need another layer.
+            // The other scheduler may belong to another layer.
             case.harness = None;
         }
         case.tunables.clear();

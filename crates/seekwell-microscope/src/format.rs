@@ -1,4 +1,5 @@
-//! The case format, parsed strictly. An error names case, row, key and remedy.
+//! The format of cases and its strict parser. An error contains the case, the row, the key and the
+//! remedy.
 
 use super::{Dispatched, Outcome, streams};
 use seekwell_core::{BioId, Flags, Instant, IoPrio, Op, Sector, Sectors, TaskId};
@@ -8,31 +9,31 @@ use thiserror::Error;
 
 pub use super::read::{CsvOptions, open_plain, read_cases};
 
-/// What is wrong with a case file.
+/// An error in a case file.
 #[derive(Error, Debug)]
 pub enum CaseError {
     /// The file cannot be read.
     #[error("{file}: {source}")]
     Io {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Why.
+        /// Why the file cannot be read.
         source: std::io::Error,
     },
-    /// A line is not a case.
+    /// A line is not a valid case.
     #[error("{file}, line {line}: {why}")]
     Line {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Line number, from 1.
+        /// Number of the line, counted from 1.
         line: usize,
         /// What is wrong and what to do.
         why: String,
     },
-    /// A case asks for something that does not exist.
+    /// A case contains a name or value that does not exist.
     #[error("case {case}: {why}")]
     Case {
-        /// Its name.
+        /// Name of the case.
         case: String,
         /// What is wrong and what to do.
         why: String,
@@ -43,31 +44,32 @@ pub enum CaseError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseDevice {
-    /// Commands that the device holds at a time.
+    /// Number of commands that the device accepts at the same time.
     #[serde(default = "one")]
     pub depth: u32,
-    /// Fixed service time, microseconds.
+    /// Service time of every command, in us.
     #[serde(default)]
     pub service_us: f64,
-    /// Rotational? A bool or 0/1.
+    /// True for a rotational device; also accepts 0 and 1.
     #[serde(default = "yes", deserialize_with = "bool_or_number")]
     pub rotational: bool,
-    /// Whether commands are served in parallel, not by one server (default).
+    /// True if commands are served in parallel; false for one server.
     #[serde(default)]
     pub parallel: bool,
-    /// blk-mq: limited by driver tags, so that a request is parked outside the scheduler.
+    /// blk-mq: true if driver tags limit the device, so that a request can be parked outside the
+    /// scheduler.
     #[serde(default)]
     pub parked: bool,
-    /// blk-mq: the device answers busy beyond this many commands; 0: beyond its depth.
+    /// blk-mq: number of commands above which the device returns busy; 0 for its depth.
     #[serde(default)]
     pub accepts: u32,
-    /// blk-mq: hardware queues; 0: one.
+    /// blk-mq: number of hardware queues; 0 for one.
     #[serde(default)]
     pub hw_queues: u16,
-    /// Has a volatile write cache, so that flushes have an effect.
+    /// True if the device has a volatile write cache, so that flushes have an effect.
     #[serde(default)]
     pub write_cache: bool,
-    /// blk-mq rounds: completions were gated.
+    /// blk-mq rounds: true if completions were held back while the round was recorded; not used.
     #[serde(default)]
     pub gate: bool,
 }
@@ -99,95 +101,96 @@ fn bool_or_number<'de, D: serde::Deserializer<'de>>(d: D) -> Result<bool, D::Err
         Value::Bool(b) => Ok(b),
         Value::Number(n) => Ok(n.as_f64() != Some(0.0)),
         v => Err(serde::de::Error::custom(format!(
-            "`rotational` is true, false, 0 or 1, not {v}"
+            "`rotational` must be true, false, 0 or 1, not {v}"
         ))),
     }
 }
 
-/// One case.
+/// A case: requests, queue and device, and optionally the expected dispatches.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// Unique name.
+    /// Unique name of the case.
     pub case: String,
-    /// Scheduler and version.
+    /// Name and version of the scheduler.
     pub elevator: String,
-    /// Provenance.
+    /// Origin: the kernel source tree.
     #[serde(default)]
     pub tree: String,
-    /// Provenance.
+    /// Origin: the workload. For blk-mq rounds, the kind of round.
     #[serde(default)]
     pub workload: String,
-    /// Free text for people.
+    /// Free text for readers.
     #[serde(default)]
     pub note: String,
-    /// Ticks per second.
+    /// Clock ticks per second.
     #[serde(default = "hz_1000")]
     pub hz: u32,
-    /// Device.
+    /// The device.
     #[serde(default)]
     pub device: CaseDevice,
-    /// Merge limit, sectors.
+    /// Largest size of a merged request, in sectors.
     #[serde(default = "sectors_1024")]
     pub max_sectors: u32,
-    /// As in queue/nomerges.
+    /// Value of queue/nomerges.
     #[serde(default)]
     pub nomerges: u8,
-    /// Software contexts (CPUs), blk-mq.
+    /// blk-mq: number of software contexts (CPUs).
     #[serde(default)]
     pub cpus: u16,
-    /// Pool size; 0: no limit.
+    /// Size of the request pool; 0 for no limit.
     #[serde(default)]
     pub nr_requests: u32,
-    /// Tunables written before the start, in sysfs units.
+    /// Tunables that are written before the start, in sysfs units.
     #[serde(default)]
     pub tunables: Map<String, Value>,
-    /// [pid, class, level].
+    /// I/O priorities: [pid, class, level].
     #[serde(default)]
     pub contexts: Vec<[u64; 3]>,
-    /// [pid, nice].
+    /// CPU priorities: [pid, nice].
     #[serde(default)]
     pub nice: Vec<(u32, i8)>,
-    /// [pid, cgroup].
+    /// Cgroups of processes: [pid, cgroup].
     #[serde(default)]
     pub groups: Vec<(u32, u32)>,
-    /// [cgroup, parent, weight].
+    /// Cgroups: [cgroup, parent, weight].
     #[serde(default)]
     pub cgroups: Vec<(u32, u32, u32)>,
-    /// [cgroup, leaf weight].
+    /// Leaf weights of cgroups: [cgroup, leaf weight].
     #[serde(default)]
     pub leaf_weights: Vec<(u32, u32)>,
-    /// Bios and controls.
+    /// Rows of bios and controls.
     #[serde(default)]
     pub input: Vec<Vec<Value>>,
-    /// Dependencies of the original; for information only.
+    /// Dependencies between requests of the original; not used.
     #[serde(default)]
     pub after: Map<String, Value>,
-    /// "legacy", "serial", "mq" or {"drain": t_us}.
+    /// Order of events: "legacy", "serial", "mq" or {"drain": t_us}.
     #[serde(default)]
     pub harness: Option<Value>,
-    /// Expected: [t_us, id, id, ...] each.
+    /// Expected dispatches: [t_us, id, id, ...] per request.
     #[serde(default)]
     pub dispatch: Option<Vec<Value>>,
-    /// Expected expiry times, us.
+    /// Expected times of timer expiry, in us.
     #[serde(default)]
     pub timers: Option<Vec<f64>>,
-    /// Bios never dispatched.
+    /// Ids of bios that are not dispatched.
     #[serde(default)]
     pub left: Vec<u64>,
-    /// `dispatch` and `timers` cover only the beginning; only that part of a run is compared.
+    /// True if `dispatch` and `timers` contain only the beginning of the run. Only the beginning is
+    /// then compared.
     #[serde(default)]
     pub begins: bool,
-    /// blk-mq rounds: events.
+    /// blk-mq rounds: rows of events.
     #[serde(default)]
     pub events: Vec<Vec<Value>>,
-    /// blk-mq rounds, bfq: names of the tunables that were written.
+    /// blk-mq rounds of bfq: names of the tunables that were written.
     #[serde(default)]
     pub written: Vec<String>,
-    /// blk-mq rounds, bfq: jiffy at which the scheduler was attached.
+    /// blk-mq rounds of bfq: jiffy at which the scheduler was attached.
     #[serde(default)]
     pub attach: Option<i64>,
-    /// blk-mq rounds, kyber: [t_us, domain, size] of every pool change.
+    /// blk-mq rounds of kyber: [t_us, domain, size] for every change of a token pool.
     #[serde(default)]
     pub pools: Option<Vec<Vec<i64>>>,
 }
@@ -199,34 +202,35 @@ fn sectors_1024() -> u32 {
     1024
 }
 
-/// Order of the things that happen at one instant.
+/// The order of simultaneous events, and the code that runs the scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Harness {
-    /// Completion, timers, deferred work, submissions; each submission runs the queue.
+    /// The single-queue layer: completion, timers, deferred work, submissions. Each submission runs
+    /// the queue.
     Legacy,
-    /// Completions, arrivals, timers, then one dispatch call.
+    /// The scheduler alone: completion, arrivals, timers, then one dispatch call.
     Serial,
-    /// All arrivals first; dispatch starts at this time.
+    /// The scheduler alone: all arrivals without dispatch, then dispatch calls from this time on.
     Drain(Instant),
-    /// The multi-queue layer: completions, timers, all submissions, then runs of the queue.
+    /// The multi-queue layer: completions, timers, all submissions, then a run of the queue.
     Mq,
 }
 
-/// When an input happens.
+/// Time of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// At this time.
+    /// An absolute time.
     At(Instant),
-    /// This long (ns) after bio k completes.
+    /// A delay in ns (second value) after the completion of a bio (first value).
     After(u64, u64),
 }
 
-/// What an input is.
+/// Kind of an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// A bio.
+    /// A bio is submitted.
     Bio {
-        /// Its name.
+        /// Id of the bio.
         id: u64,
         /// Submitting task.
         task: TaskId,
@@ -236,9 +240,9 @@ pub enum What {
         flags: Flags,
         /// First sector.
         sector: Sector,
-        /// Length.
+        /// Number of sectors.
         sectors: Sectors,
-        /// CPU it is submitted on (blk-mq).
+        /// CPU that submits the bio (blk-mq).
         cpu: u16,
     },
     /// The task opens a plug.
@@ -251,26 +255,26 @@ pub enum What {
     Switch(String),
     /// The process exits.
     Exit(TaskId),
-    /// `ioprio_set`.
+    /// A task changes its I/O priority (`ioprio_set`).
     Prio(TaskId, IoPrio),
-    /// A tunable is written.
+    /// A tunable is written: name and value.
     Tunable(String, String),
-    /// Forced drain.
+    /// The scheduler must dispatch all its requests.
     Drain,
-    /// Weight of a cgroup.
+    /// A cgroup gets a new weight.
     Weight(u32, u32),
 }
 
 /// One input.
 #[derive(Clone, Debug)]
 pub struct CaseInput {
-    /// When.
+    /// Time of the input.
     pub when: When,
-    /// What.
+    /// Kind of the input.
     pub what: What,
 }
 
-/// Operation and flags of a letter; `None` for an unknown one.
+/// Returns the operation and flags for a letter; `None` for an unknown letter.
 pub fn op_of(letter: &str) -> Option<(Op, Flags)> {
     Some(match letter {
         "R" => (Op::Read, Flags::empty()),
@@ -299,7 +303,7 @@ impl Case {
         }
     }
 
-    /// Checks what the types do not enforce.
+    /// Checks the ranges of the numbers.
     pub fn validate(&self) -> Result<(), CaseError> {
         if !(1..=10_000).contains(&self.hz) {
             return Err(self.error(format!("hz {} is outside 1..=10000", self.hz)));
@@ -316,7 +320,7 @@ impl Case {
         Ok(())
     }
 
-    /// Expands the shorthand of hand-written cases ([`super::streams`]).
+    /// Expands the short forms in hand-written cases ([`super::streams`]).
     pub(super) fn write_out(&mut self) -> Result<(), CaseError> {
         let error = |case: &Case, key: &str, i: usize, why: String| {
             case.error(format!("{key} row {}: {why}", i + 1))
@@ -352,7 +356,7 @@ impl Case {
         Ok(())
     }
 
-    /// The harness of the case (default: that of its scheduler's layer).
+    /// Returns the harness of the case. The default depends on the scheduler's layer.
     pub fn harness(&self) -> Result<Harness, CaseError> {
         match &self.harness {
             None => Ok(match seekwell_sched::find(&self.elevator) {
@@ -367,14 +371,14 @@ impl Case {
                 .and_then(Value::as_f64)
                 .and_then(ns_of_us)
                 .map(|ns| Harness::Drain(Instant::at_ns(ns)))
-                .ok_or_else(|| self.error("`harness` object is {\"drain\": t_us}")),
+                .ok_or_else(|| self.error("a `harness` object must be {\"drain\": t_us}")),
             Some(v) => Err(self.error(format!(
                 "unknown harness {v}: \"legacy\", \"serial\", \"mq\" or {{\"drain\": t_us}}"
             ))),
         }
     }
 
-    /// Tunables in the order written, as (name, value).
+    /// Returns the tunables as (name, value), in the order in which they are written.
     pub fn tunable_texts(&self) -> Vec<(String, String)> {
         let text = |v: &Value| match v {
             Value::String(s) => s.clone(),
@@ -386,7 +390,7 @@ impl Case {
             .collect()
     }
 
-    /// The input rows, parsed.
+    /// Parses the input rows.
     pub fn inputs(&self) -> Result<Vec<CaseInput>, CaseError> {
         self.input
             .iter()
@@ -408,7 +412,7 @@ impl Case {
                 let parsed = parts.and_then(|(k, x)| {
                     Some(When::After(k.parse().ok()?, ns_of_us(x.parse().ok()?)?))
                 });
-                parsed.ok_or_else(|| bad("a time is microseconds or \"@k+x\""))?
+                parsed.ok_or_else(|| bad("a time must be in microseconds or \"@k+x\""))?
             }
             Some(v) => {
                 let ns = v.as_f64().and_then(ns_of_us);
@@ -423,7 +427,7 @@ impl Case {
                 "x" => What::Exit(TaskId(num(2, "pid")? as u32)),
                 "p" => {
                     let p = IoPrio::from_numbers(num(3, "class")?, num(4, "level")?);
-                    let p = p.ok_or_else(|| bad("class is 0..=3 and level 0..=7"))?;
+                    let p = p.ok_or_else(|| bad("class must be 0..=3 and level 0..=7"))?;
                     What::Prio(TaskId(num(2, "pid")? as u32), p)
                 }
                 "t" => {
@@ -453,7 +457,7 @@ impl Case {
                 })?;
                 let sectors = num(5, "length")?;
                 if (sectors == 0) != (op == Op::Flush) || sectors > 1 << 24 {
-                    return Err(bad("length is 1..=16777216 sectors, and 0 for a flush"));
+                    return Err(bad("length must be 1..=16777216 sectors, or 0 for a flush"));
                 }
                 let sector = num(4, "sector")?;
                 if sector > 1 << 55 {
@@ -479,7 +483,7 @@ impl Case {
         Ok(CaseInput { when, what })
     }
 
-    /// Expected dispatches, if the case has them (request lists, not blk-mq rounds).
+    /// Returns the expected dispatches; `None` if the case has none or is a blk-mq round.
     pub fn expected(&self) -> Result<Option<Vec<Dispatched>>, CaseError> {
         let Some(rows) = &self.dispatch else {
             return Ok(None);
@@ -508,7 +512,7 @@ impl Case {
             .map(Some)
     }
 
-    /// Cuts a run to the length of the expected outcome, if the case is marked `begins`.
+    /// If `begins` is set, shortens the outcome of a run to the length of the expected outcome.
     pub(super) fn cut(&self, out: &mut Outcome) {
         if !self.begins {
             return;
@@ -520,7 +524,7 @@ impl Case {
         out.left.clear();
     }
 
-    /// Expected timer expiries.
+    /// Returns the expected timer expiries.
     pub fn expected_timers(&self) -> Option<Vec<Instant>> {
         let ns = |t: &f64| Instant::at_ns((t * 1000.0).round() as u64);
         self.timers.as_ref().map(|v| v.iter().map(ns).collect())

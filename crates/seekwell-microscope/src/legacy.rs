@@ -1,6 +1,6 @@
-//! Cases in the single-queue layer, under the conventions of the decision logs. There is no plug
-//! and no pool limit. The device is one server of fixed service time, and the driver fetches a
-//! request only when it has a free slot.
+//! Runs cases in the single-queue layer, with the conventions of the recorded decision logs. There
+//! are no plugs, and the request pool has no limit. The device has one server with a constant
+//! service time. The driver takes a request only if the device can accept it.
 
 use super::format::When;
 use super::steps::Keeper;
@@ -14,7 +14,7 @@ use seekwell_device::Constant;
 use seekwell_sched::{QueueFacts, Scheduler, find};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Stands for "no limit" of a request pool.
+/// Size of a request pool without a limit.
 const NO_LIMIT: u32 = u32::MAX / 4;
 
 type Queue = LegacyQueue<dyn Scheduler, Constant>;
@@ -26,7 +26,7 @@ pub(super) fn case_error(case: &Case, why: impl Into<String>) -> CaseError {
     }
 }
 
-/// The facts of the queue a case describes.
+/// Returns the queue parameters of a case.
 pub(super) fn facts(case: &Case, era: seekwell_core::Era) -> QueueFacts {
     QueueFacts {
         rotational: case.device.rotational,
@@ -56,7 +56,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     })?;
     if era.is_mq() {
         let why = format!(
-            "{} lives in blk-mq: give \"harness\": \"mq\"",
+            "{} is a blk-mq scheduler; set \"harness\": \"mq\"",
             case.elevator
         );
         return Err(case_error(case, why));
@@ -82,7 +82,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     ))
 }
 
-/// Creates the contexts, groups and tunables of a case before its start.
+/// Creates the I/O contexts, cgroups and tunables of a case before its start.
 fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
     let t = Instant::START;
     for (cg, parent, weight) in &case.cgroups {
@@ -93,8 +93,12 @@ fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
         q.control(t, Control::LeafWeight(CgroupId(*cg), *weight));
     }
     for [pid, class, level] in &case.contexts {
-        let p = IoPrio::from_numbers(*class, *level)
-            .ok_or_else(|| case_error(case, format!("context of pid {pid}: class or level")))?;
+        let p = IoPrio::from_numbers(*class, *level).ok_or_else(|| {
+            case_error(
+                case,
+                format!("context of pid {pid}: invalid class or level"),
+            )
+        })?;
         if p.class != Class::None {
             q.control(t, Control::Prio(TaskId(*pid as u32), p));
         }
@@ -113,7 +117,7 @@ fn prepare(case: &Case, q: &mut Queue) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// Collects dispatches, timers and (on request) steps from the event log.
+/// Collects dispatches, timer expiries and, on request, all steps from the event log.
 pub(super) struct Recorder {
     pub(super) out: Outcome,
     steps: bool,
@@ -136,7 +140,7 @@ impl Recorder {
     }
 }
 
-/// Submissions still to come, in order of (time, position in the list).
+/// Submissions that have not happened yet, ordered by time and by position in the case.
 pub(super) struct Pending {
     ready: BTreeSet<(Instant, usize)>,
     after: BTreeMap<u64, Vec<(u64, usize)>>,
@@ -171,7 +175,7 @@ impl Pending {
     }
 }
 
-/// The bio of an input row.
+/// Returns the bio of an input row.
 pub(super) fn bio_of(what: &What) -> Option<Bio> {
     match *what {
         What::Bio {
@@ -190,7 +194,7 @@ pub(super) fn bio_of(what: &What) -> Option<Bio> {
     }
 }
 
-/// Runs a case to its end.
+/// Runs a case until all events have happened.
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut q = build(case)?;
@@ -259,7 +263,7 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
     Ok(())
 }
 
-/// The bios of a request. Request ids are indices into the queue's slab.
+/// Returns the ids of the bios of a request.
 pub(super) fn ids(q: &seekwell_sched::Cx, rq: RqId) -> Vec<BioId> {
     q.rqs.bios(rq).map(|b| b.0.id).collect()
 }

@@ -1,7 +1,9 @@
-//! Cases: a request list, stated conventions, and what a scheduler did with it.
+//! Cases: a list of requests, conventions for simultaneous events, and the decisions of a
+//! scheduler.
 //!
-//! One format serves the worked examples, `seekwell explain` and recorded decision logs: JSON lines
-//! with one case per line (zstd and gzip are detected), or a five-line CSV for a first look.
+//! Worked examples, `seekwell explain` and recorded decision logs use the same format. A file
+//! contains JSON lines with one case per line (zstd and gzip are detected). Simple cases can also
+//! be written as a CSV.
 
 pub mod agree;
 pub mod format;
@@ -19,25 +21,25 @@ pub use steps::Again;
 
 use seekwell_core::{Action, BioId, Event, Instant};
 
-/// When the driver took a request, and its bios in ascending sector order.
+/// A dispatch: the time at which the driver took a request, and its bios by ascending sector.
 pub type Dispatched = (Instant, Vec<BioId>);
 
-/// Result of running a case.
+/// Outcome of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Dispatches in order.
+    /// Dispatches in order of time.
     pub dispatch: Vec<Dispatched>,
-    /// When scheduler timers fired.
+    /// Times at which timers of the scheduler expired.
     pub timers: Vec<Instant>,
-    /// Bios never dispatched.
+    /// Bios that were not dispatched.
     pub left: Vec<BioId>,
-    /// Every event with the scheduler's reasons, on request.
+    /// All events with the scheduler's reasons; empty unless requested.
     pub events: Vec<Step>,
 }
 
 impl Outcome {
-    /// Keeps the events of a step. With a `keeper`, the steps are kept too; `state` writes the
-    /// scheduler's state after the step.
+    /// Adds the events of a step. With a `keeper`, also stores the events themselves; `state`
+    /// writes the scheduler's state after the step.
     fn keep(
         &mut self,
         taken: Vec<(Event, Vec<BioId>)>,
@@ -57,16 +59,16 @@ impl Outcome {
     }
 }
 
-/// An event, and the scheduler's state after the step it belongs to.
+/// An event. The last event of a step also contains the scheduler's state.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// Bios of the request at that time; for an event about a bio, that bio.
+    /// The bio of the event, or the bios of its request at that time.
     pub bios: Vec<BioId>,
-    /// The scheduler's state, on the last event of a step.
+    /// State of the scheduler after the step; only in the last event of a step.
     pub state: Option<String>,
-    /// Repetitions of this step, on its last event.
+    /// Number of further equal steps that were not stored; only in the last event of a step.
     pub again: Option<Again>,
 }
 
@@ -86,7 +88,7 @@ impl Step {
     }
 }
 
-/// Runs a case under its harness. `steps`: keep events and states.
+/// Runs a case with its harness. `steps` requests events and states in the outcome.
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let mut out = match case.harness()? {
         Harness::Legacy => legacy::run(case, steps),

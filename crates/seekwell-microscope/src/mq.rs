@@ -1,10 +1,10 @@
-//! Cases in the multi-queue layer, under the conventions of the modern schedulers' worked examples.
-//! At one instant completions come first (oldest first), then timers, then all submissions in
-//! listed order, then one round of dispatch. The device has a fixed service time, and one server or
-//! one per command. The driver uses a budget unless `device.parked` asks for driver tags.
+//! Runs cases in the multi-queue layer. Simultaneous events have this order: completions (oldest
+//! first), timers, all submissions in the order of the case, then one run of the queue. The device
+//! has a constant service time, and either one server or one server per command. The driver limits
+//! the device by a budget, or by driver tags if `device.parked` is set.
 //!
-//! Besides bios, a case can open and close plugs, put bios on CPUs, make the driver requeue a
-//! request and switch the scheduler.
+//! In addition to submitting bios, a case can open and close plugs and select the CPU of a bio. It
+//! can make the driver requeue a request, and it can switch the scheduler.
 
 use super::legacy::{Pending, bio_of, case_error, facts};
 use super::steps::Keeper;
@@ -17,7 +17,7 @@ use seekwell_core::{
 use seekwell_sched::{Scheduler, find};
 use std::collections::{BTreeSet, VecDeque};
 
-/// A device of fixed service time that can refuse early and return commands.
+/// A device with constant service time. It can return busy and give commands back.
 #[derive(Debug)]
 pub struct BenchDevice {
     facts: DeviceFacts,
@@ -29,7 +29,7 @@ pub struct BenchDevice {
 }
 
 impl BenchDevice {
-    /// `accepts`: the device answers busy beyond this many commands.
+    /// Creates a device that returns busy if it has more than `accepts` commands.
     pub fn new(facts: DeviceFacts, service: Nanos, parallel: bool, accepts: usize) -> Self {
         BenchDevice {
             facts,
@@ -40,7 +40,7 @@ impl BenchDevice {
             last: Instant::default(),
         }
     }
-    /// The device of a case.
+    /// Creates the device of a case.
     pub fn of(case: &Case) -> Self {
         let d = &case.device;
         let mut facts = DeviceFacts::plain("bench", Sector(1 << 56), d.depth);
@@ -89,7 +89,7 @@ impl Device for BenchDevice {
     fn stop(&mut self, now: Instant, id: u32) -> Option<Sectors> {
         let i = self.queue.iter().position(|d| d.id == id)?;
         self.queue.remove(i);
-        // The next command does not wait for the stopped command.
+        // The next command does not wait for the command that was given back.
         self.last = self.queue.back().map_or(now, |d| d.at);
         Some(Sectors(0))
     }
@@ -115,7 +115,7 @@ fn look_up(
         )
     })?;
     if !found.2.is_mq() {
-        let why = format!("{name} lives in the single-queue layer, not in blk-mq");
+        let why = format!("{name} is a single-queue scheduler and cannot run in blk-mq");
         return Err(case_error(case, why));
     }
     Ok(found)
@@ -136,7 +136,7 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
     let clock = TickClock::new(case.hz);
     let mut q = Queue::new(facts, clock, driver, hash, BenchDevice::of(case), make);
     let t = Instant::START;
-    // Examples are about decisions: tags run out only if a case sets their number.
+    // The number of tags is limited only if the case sets it, because examples are about decisions.
     let nr = match (case.nr_requests, info.name) {
         (0, "none") => None,
         (0, _) => Some(2048),
@@ -147,8 +147,12 @@ fn build(case: &Case) -> Result<Queue, CaseError> {
             .map_err(|e| case_error(case, e.to_string()))?;
     }
     for [pid, class, level] in &case.contexts {
-        let p = IoPrio::from_numbers(*class, *level)
-            .ok_or_else(|| case_error(case, format!("context of pid {pid}: class or level")))?;
+        let p = IoPrio::from_numbers(*class, *level).ok_or_else(|| {
+            case_error(
+                case,
+                format!("context of pid {pid}: invalid class or level"),
+            )
+        })?;
         if p.class != Class::None {
             q.control(t, Control::Prio(TaskId(*pid as u32), p));
         }
@@ -192,7 +196,7 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
             let all: Vec<_> = q.cx.rqs.iter().map(|r| r.0).collect();
             let rq = all.into_iter().find(holds);
             if !rq.is_some_and(|rq| q.requeue(t, rq)) {
-                let why = format!("requeue of bio {id}, which is not with the device");
+                let why = format!("bio {id} cannot be requeued: the device does not have it");
                 return Err(case_error(case, why));
             }
         }
@@ -201,7 +205,7 @@ fn feed(case: &Case, q: &mut Queue, t: Instant, what: &What) -> Result<(), CaseE
             q.switch(t, (info.hash)(version), move |cx| (info.make)(cx, version));
         }
         What::Drain => {
-            return Err(case_error(case, "blk-mq drains by a \"switch\""));
+            return Err(case_error(case, "in blk-mq, use \"switch\" to drain"));
         }
     }
     Ok(())
@@ -222,7 +226,7 @@ impl Recorder {
     }
 }
 
-/// Runs a case to its end.
+/// Runs a case until all events have happened.
 pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut q = build(case)?;
@@ -250,7 +254,7 @@ pub fn run(case: &Case, steps: bool) -> Result<Outcome, CaseError> {
                 q.check();
             }
         };
-        // Completions and timers, then submissions, then runs.
+        // Completions and timers come first, then submissions, then runs of the queue.
         if q.next_outside().is_some_and(|o| o <= t) {
             step(&mut q, &mut rec, &mut pending);
         }

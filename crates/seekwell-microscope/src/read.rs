@@ -1,5 +1,5 @@
-//! Case files: JSON lines or CSV, plain, zstd or gzip, parsed strictly. An error names file and
-//! line.
+//! Reads files with cases: JSON lines or CSV, uncompressed or with zstd or gzip. The parser is
+//! strict. An error contains the file and the line.
 
 use super::format::{Case, CaseDevice, CaseError};
 use flate2::read::MultiGzDecoder;
@@ -19,7 +19,7 @@ fn line_error(file: &str, line: usize, why: impl ToString) -> CaseError {
     }
 }
 
-/// The name of the file in messages.
+/// Returns the name of a file for messages.
 fn name_of(path: &Path) -> String {
     match path == Path::new("-") {
         true => seekwell_trace::intake::STDIN_NAME.to_owned(),
@@ -27,7 +27,7 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// Opens a file, or standard input for `-`. Detects zstd and gzip by the first bytes.
+/// Opens a file, or standard input for `-`. Detects zstd and gzip from the first bytes.
 pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
     let io = |source| CaseError::Io {
         file: name_of(path),
@@ -56,21 +56,21 @@ pub fn open_plain(path: &Path) -> Result<Box<dyn BufRead>, CaseError> {
     Ok(Box::new(BufReader::new(plain)))
 }
 
-/// Longest line accepted, bytes: a case of some 200,000 bios.
+/// Largest length of a line in bytes. A case with about 200,000 bios fits.
 const LINE_MAX: u64 = 16 << 20;
-/// Longest text accepted, unpacked bytes; in memory the cases take about eight times as much.
+/// Largest uncompressed size of a file in bytes. The cases need about eight times as much memory.
 const TEXT_MAX: u64 = 32 << 20;
 
-/// What a CSV of bare bios needs besides its rows.
+/// The parameters of a case that a CSV of bios does not contain.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
-    /// Scheduler, with version if not the default.
+    /// Name of the scheduler; with a version if it is not the default.
     pub elevator: String,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub hz: u32,
-    /// Device.
+    /// The device.
     pub device: CaseDevice,
-    /// Tunables.
+    /// Tunables of the scheduler.
     pub tunables: BTreeMap<String, String>,
 }
 
@@ -85,9 +85,9 @@ impl Default for CsvOptions {
     }
 }
 
-/// Reads all cases of a file (`-`: of standard input). The file is JSON lines, or a CSV of bios
-/// with options. The CSV has the columns of [`seekwell_trace::formats::csv`]; without a header line
-/// its columns are `t_us,id,pid,op,sector,n`.
+/// Reads all cases of a file, or of standard input for `-`. The file contains JSON lines or a CSV
+/// of bios. The CSV has the columns of [`seekwell_trace::formats::csv`]. Without a header line, its
+/// columns are `t_us,id,pid,op,sector,n`.
 pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError> {
     let file = name_of(path);
     let mut input = open_plain(path)?;
@@ -153,18 +153,18 @@ pub fn read_cases(path: &Path, csv: &CsvOptions) -> Result<Vec<Case>, CaseError>
         cases.push(case);
     }
     if cases.is_empty() {
-        return Err(line_error(&file, line, "no case in it"));
+        return Err(line_error(&file, line, "the file contains no case"));
     }
     Ok(cases)
 }
 
-/// A stream that ends or breaks in the middle has a line; a file that cannot be read has none.
+/// Describes a read error. For corrupt or incomplete data, the error contains the line.
 fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
     use std::io::ErrorKind;
     match source.kind() {
-        ErrorKind::InvalidData => line_error(file, line, "not text: not a case file"),
+        ErrorKind::InvalidData => line_error(file, line, "not text, so not a case file"),
         ErrorKind::UnexpectedEof => {
-            let why = "the compressed file ends in the middle: fetch it again";
+            let why = "the compressed file is incomplete: fetch it again";
             line_error(file, line, why)
         }
         ErrorKind::Other => {
@@ -178,7 +178,7 @@ fn broken(file: &str, line: usize, source: std::io::Error) -> CaseError {
     }
 }
 
-/// A record as a row of a case.
+/// Converts a record to a row of a case.
 fn bio_row(row: Row, n: u64) -> Vec<Value> {
     let r = row.record;
     let letter = letter_of(r.op, r.flags);
@@ -192,7 +192,7 @@ fn bio_row(row: Row, n: u64) -> Vec<Value> {
     ]
 }
 
-/// The letter that is closest to an operation and its flags.
+/// Returns the letter that is closest to an operation and its flags.
 fn letter_of(op: Op, flags: Flags) -> &'static str {
     let has = |f: Flags| flags.contains(f);
     match op {

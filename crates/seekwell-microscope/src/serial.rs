@@ -1,10 +1,12 @@
-//! The two harnesses of the mobile schedulers' documents, which call a scheduler directly.
+//! Two harnesses that call a scheduler directly, without a block layer. The documents of the mobile
+//! schedulers use them.
 //!
-//! serial: a one-slot device. At one instant: completion, arrivals in listed order, timers, then
-//! one dispatch call if the device is free.
+//! The serial harness has a device that accepts one request. Simultaneous events have this order:
+//! completion, arrivals in the order of the case, timers. If the device is free, one dispatch call
+//! follows.
 //!
-//! drain: all arrivals at their times without a dispatch call. From the start of the drain on,
-//! dispatch calls follow each other; each request completes before the next call.
+//! The drain harness first delivers all arrivals without a dispatch call. From a given time on it
+//! calls dispatch repeatedly. Each request completes before the next call.
 
 use super::legacy::{Pending, bio_of, facts, ids};
 use super::steps::Keeper;
@@ -136,7 +138,8 @@ impl Bench {
             | What::Unplug(_)
             | What::Requeue(_)
             | What::Switch(_) => {
-                let why = "only bios, exits, priorities and tunables: this harness has no layer";
+                let why = "this harness has no block layer; it supports only bios, exits, \
+                           priorities and tunables";
                 return Err(case_error(case, why));
             }
         }
@@ -148,7 +151,7 @@ impl Bench {
         self.cx.iocs.get_mut(ioc).requests -= 1;
         self.cx.rqs.free(rq);
     }
-    /// One dispatch call; the dispatched request starts at once.
+    /// Makes one dispatch call; the dispatched request starts at once.
     fn dispatch(&mut self) -> Option<RqId> {
         if self.cx.out.is_empty() {
             self.sched.dispatch(&mut self.cx, 0, false);
@@ -192,7 +195,7 @@ impl Bench {
     }
 }
 
-/// Runs a case; `drain`: time from which to dispatch, or `None` for the serial harness.
+/// Runs a case. `drain` is the time of the first dispatch call, or `None` for the serial harness.
 pub fn run(case: &Case, drain: Option<Instant>, steps: bool) -> Result<Outcome, CaseError> {
     let inputs = case.inputs()?;
     let mut b = Bench::new(case, steps)?;

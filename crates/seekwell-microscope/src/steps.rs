@@ -1,32 +1,32 @@
-//! The steps of a run. A waiting scheduler may be called every few milliseconds and give the same
-//! reason each time. Such a step is kept a few times and then only counted, so that a long wait
-//! takes no more memory than a short one.
+//! Stores the steps of a run. A waiting scheduler may be called every few milliseconds and give the
+//! same reason each time. Only the first few equal steps are stored and the others are counted, so
+//! that a long wait does not fill the memory.
 
 use super::Step;
 use seekwell_core::{Action, BioId, Event, Instant};
 
-/// How many equal steps in a row are kept.
+/// Number of equal successive steps that are stored.
 const KEPT: usize = 4;
 
-/// Repetitions of a step that are counted and not kept.
+/// Equal successive steps that are counted but not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// How many times.
+    /// Number of these steps.
     pub times: u64,
-    /// Time of the last repetition.
+    /// Time of the last of these steps.
     pub until: Instant,
 }
 
-/// Adds steps to those of a run.
+/// Adds steps to a list, without storing repeated ones.
 #[derive(Debug, Default)]
 pub(crate) struct Keeper {
-    /// Index where the last group begins.
+    /// Index of the first event of the last stored step.
     last: usize,
-    /// How many equal groups follow each other.
+    /// Number of equal successive steps until now.
     equal: usize,
 }
 
-/// Whether two groups give the same reasons for the same queue in the same state.
+/// Returns whether two steps have the same reasons, for the same queue in the same state.
 fn same(kept: &[Step], new: &[Step]) -> bool {
     let alike = |(a, b): (&Step, &Step)| {
         let reasons = a.event.action == Action::Why && b.event.action == Action::Why;
@@ -41,7 +41,7 @@ fn same(kept: &[Step], new: &[Step]) -> bool {
 }
 
 impl Keeper {
-    /// Adds the events of one moment; `state` writes the scheduler's state after them.
+    /// Adds the events of one step. `state` writes the scheduler's state after the step.
     pub(crate) fn take(
         &mut self,
         all: &mut Vec<Step>,
@@ -105,7 +105,7 @@ mod tests {
         keeper.add(&mut all, vec![step(1000, Action::Why, "waits for another")]);
         keeper.add(&mut all, vec![step(1001, Action::Why, "waits")]);
         assert_eq!(all.len(), KEPT + 2, "a new row begins");
-        // Events that are not reasons are all kept.
+        // Events that are not reasons are always stored.
         for i in 0..10 {
             keeper.add(&mut all, vec![step(2000 + i, Action::Timer, "")]);
         }

@@ -1,17 +1,17 @@
-//! Shorthand of hand-written cases: many bios in one input row, many decisions in one `dispatch`
-//! row. Both are expanded before any other code reads the rows.
+//! Short forms in hand-written cases: one input row can stand for many bios, and one `dispatch` row
+//! for many decisions. They are expanded before other code reads the rows.
 //!
-//! - `[t, "stream", id, pid, op, sector, n, {"count": c, "think": us}]`: c bios with ids from `id`
-//!   on. Each bio starts where the last one ended, `think` microseconds after it completed.
+//! - `[t, "stream", id, pid, op, sector, n, {"count": c, "think": us}]`: c bios, whose ids start at
+//!   `id`. Each bio starts at the sector after the previous bio, `think` us after its completion.
 //! - `[t, "stream", id, pid, op, sector, n, {"count": c, "every": us, "step": sectors}]`: c bios,
-//!   `every` microseconds and `step` sectors apart, independent of completions.
+//!   `every` us and `step` sectors apart, independent of completions.
 //! - in `dispatch`, `[t, "run", first, last, us]`: the bios `first` to `last`, one request per bio,
-//!   `us` microseconds apart.
+//!   with `us` us between dispatches.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A larger count in one row is taken for a mistake.
+/// Largest accepted count in a row; a larger count is probably a mistake.
 const COUNT_MAX: u64 = 1_000_000;
 
 #[derive(Deserialize)]
@@ -23,17 +23,19 @@ struct Shape {
     step: Option<u64>,
 }
 
-/// Whether this row is a shorthand.
+/// Returns whether a row is the short form with this word.
 pub(super) fn is(row: &[Value], word: &str) -> bool {
     row.get(1).and_then(Value::as_str) == Some(word)
 }
 
-/// Expands a stream to plain input rows; the error tells what is wrong with it.
+/// Expands a stream to input rows. The error contains the reason.
 pub(super) fn bios(row: &[Value]) -> Result<Vec<Vec<Value>>, String> {
     let [t, _, id, pid, op, sector, n, shape] = row else {
-        return Err("a stream is [t, \"stream\", id, pid, op, sector, n, {count, ...}]".to_owned());
+        return Err(
+            "a stream must be [t, \"stream\", id, pid, op, sector, n, {count, ...}]".to_owned(),
+        );
     };
-    let number = |v: &Value, what: &str| v.as_u64().ok_or(format!("{what} is a whole number"));
+    let number = |v: &Value, what: &str| v.as_u64().ok_or(format!("{what} must be a whole number"));
     let (id, sector, n) = (
         number(id, "id")?,
         number(sector, "sector")?,
@@ -41,7 +43,7 @@ pub(super) fn bios(row: &[Value]) -> Result<Vec<Vec<Value>>, String> {
     );
     let shape = Shape::deserialize(shape).map_err(|e| e.to_string())?;
     if !(1..=COUNT_MAX).contains(&shape.count) {
-        return Err(format!("count is 1..={COUNT_MAX}"));
+        return Err(format!("count must be 1..={COUNT_MAX}"));
     }
     if shape.think.is_some() == shape.every.is_some() {
         return Err("give either `think` or `every`".to_owned());
@@ -74,17 +76,17 @@ pub(super) fn bios(row: &[Value]) -> Result<Vec<Vec<Value>>, String> {
     (0..shape.count).map(one).collect()
 }
 
-/// Expands a run to plain `dispatch` rows; the error tells what is wrong with it.
+/// Expands a run to `dispatch` rows. The error contains the reason.
 pub(super) fn decisions(row: &[Value]) -> Result<Vec<Value>, String> {
     let parsed = match row {
         [t, _, first, last, us] => (t.as_f64(), first.as_u64(), last.as_u64(), us.as_f64()),
         _ => (None, None, None, None),
     };
     let (Some(t), Some(first), Some(last), Some(us)) = parsed else {
-        return Err("a run is [t, \"run\", first id, last id, us]".to_owned());
+        return Err("a run must be [t, \"run\", first id, last id, us]".to_owned());
     };
     if first > last || last - first >= COUNT_MAX {
-        return Err(format!("a run is 1..={COUNT_MAX} ids, ascending"));
+        return Err(format!("a run must have 1..={COUNT_MAX} ascending ids"));
     }
     let row = |i: u64| json!([t + us * (i - first) as f64, i]);
     Ok((first..=last).map(row).collect())

@@ -1,11 +1,11 @@
-//! Real runs: a workload on the files of a directory, or reads of a raw device, under the active
-//! scheduler.
+//! Runs on real hardware: a workload on the files of a directory, or reads of a raw device, under
+//! the active scheduler.
 //!
-//! The host is not changed. To use another scheduler or other queue settings, set them first and
-//! restore them afterwards (`seekwell switch`, or `seekwell compare --host`, which does so for each
-//! run).
+//! These functions do not change the host. To use another scheduler or other queue settings, set
+//! them before the run and restore them afterwards (`seekwell switch`). `seekwell compare --host`
+//! does both for each run.
 //!
-//! Not supported: events, which `seekwell record` takes from the kernel, and background programs.
+//! Not supported: background programs, and events, which `seekwell record` gets from the kernel.
 
 use crate::many::Cancel;
 use crate::one::{Error, Hooks, Progress, said};
@@ -18,13 +18,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// As [`crate::SchedulerSpec::name`] of a real run: whatever scheduler is active.
+/// Value of [`crate::SchedulerSpec::name`] that stands for the active scheduler of a real run.
 pub const IN_FORCE: &str = "in-force";
 
-/// Interval at which a run is checked.
+/// Interval at which the progress of a run and the cancel token are checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs it on a separate thread, so that this thread can watch and stop it.
+/// Runs a specification in a separate thread, so that this thread can check and stop the run.
 pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     let (mut whole, plan) = checked(spec)?;
     if hooks.events.is_some() || hooks.trace.is_some() {
@@ -59,7 +59,7 @@ pub(crate) fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     Ok(record)
 }
 
-/// Progress in milliseconds if the duration of the measurement is fixed, otherwise in operations.
+/// Returns the progress in ms if the duration of the measurement is fixed, otherwise in operations.
 fn progress(pulse: &Pulse, plan: &Plan) -> Progress {
     match plan.span() {
         Some(span) => Progress {
@@ -83,12 +83,12 @@ fn options(spec: &RunSpec, plan: &Plan) -> Options {
         },
     };
     options.limit = spec.limit_s.map(Duration::from_secs);
-    // A program that catches signals does so itself, and sets the token.
+    // The calling program catches signals itself and sets the token.
     options.signals = false;
     options
 }
 
-/// Checks that the named scheduler is active.
+/// Checks that the scheduler of the specification is active.
 fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
     let (wanted, place) = (spec.scheduler.name.as_str(), &spec.device.spec);
     let found = found.unwrap_or("no scheduler");
@@ -102,7 +102,7 @@ fn in_force(spec: &RunSpec, found: Option<&str>) -> Result<(), SpecErrors> {
     Err(SpecErrors::one("scheduler.name", what))
 }
 
-/// The run with all defaults filled in, and its plan.
+/// Returns the specification with all defaults filled in, and its plan.
 fn checked(spec: &RunSpec) -> Result<(RunSpec, Plan), SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut whole = spec.clone();

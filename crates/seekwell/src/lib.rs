@@ -1,8 +1,9 @@
-//! Seekwell as a library: the common interface for Rust programs, the lab and other languages.
+//! Seekwell as a library: the common interface for Rust programs, for the lab and for other
+//! languages.
 //!
-//! A run is one value, a [`RunSpec`]. Running it gives a [`Record`] that contains it. A
-//! specification is made from command-line texts ([`spec`], [`words`]) or from a file
-//! ([`RunSpec::from_toml`]).
+//! A [`RunSpec`] contains everything that defines a run. The run returns a [`Record`], which
+//! contains the specification. Specifications are made from command-line texts ([`spec`],
+//! [`words`]) or from a file ([`RunSpec::from_toml`]).
 //!
 //! ```
 //! fn main() -> Result<(), seekwell::Error> {
@@ -17,18 +18,18 @@
 //! }
 //! ```
 //!
-//! [`run_all`] makes many runs in parallel; [`run_each`] passes on each result as its run ends. A
-//! run that fails or panics does not affect the others. A [`Cancel`] ends all runs, which keep what
-//! they measured.
+//! [`run_all`] executes many runs in parallel. [`run_each`] does the same and returns each result
+//! as soon as its run ends. A run that fails or panics does not affect other runs. A [`Cancel`]
+//! token ends all runs; their records contain what was measured until then.
 //!
-//! A run with the substrate [`Substrate::Host`] runs in a directory of this machine, under the
-//! active scheduler there; all other runs are simulated.
+//! A run with the substrate [`Substrate::Host`] uses a directory of this machine under its active
+//! scheduler. All other runs are simulated.
 //!
-//! You can register your own schedulers, devices and workloads ([`register_scheduler`],
-//! [`register_device_kind`], [`register_device`], [`register_workload!`]). They are then found by
-//! name, listed, compared and tested like the built-in ones.
+//! Programs can register schedulers, devices and workloads of their own ([`register_scheduler`],
+//! [`register_device_kind`], [`register_device`], [`register_workload!`]). These are then listed,
+//! found by name, compared and tested like the built-in ones.
 //!
-//! Judging and displaying results is left to higher layers.
+//! Statistics and reports are not part of this crate.
 
 mod host;
 mod many;
@@ -55,7 +56,7 @@ pub use seekwell_sim::spec::{aligned, checked, plan};
 pub use seekwell_sim::{Listen, Watch};
 pub use seekwell_workload::register as register_script;
 
-/// Parsers for the notations of the command line.
+/// Parsers for the command-line syntax.
 pub mod words {
     pub use seekwell_sim::spec::cgroup::SETTINGS as CGROUP_SETTINGS;
     pub use seekwell_sim::spec::kernel::{
@@ -75,7 +76,7 @@ pub mod words {
     };
 }
 
-/// The parts needed to write an external scheduler, device or workload.
+/// The crates that are needed to write a scheduler, device or workload.
 pub mod sdk {
     pub use seekwell_core as core;
     pub use seekwell_device as device;
@@ -85,17 +86,21 @@ pub mod sdk {
     pub use seekwell_workload as workload;
 }
 
-/// Builds a run from three texts: workload (`fs-mark:files=20`, or the path of a fio job file),
-/// device (`ssd:x25m-g2-160`, or the path of a preset file) and scheduler (`cfq-3.4:slice_idle=0`).
-/// All other settings have defaults; change the fields of the result to set them.
+/// Returns a run specification made from three texts:
+///
+/// - the workload: `fs-mark:files=20`, or the path of a fio job file;
+/// - the device: `ssd:x25m-g2-160`, or the path of a preset file;
+/// - the scheduler: `cfq-3.4:slice_idle=0`.
+///
+/// All other fields have default values and can be changed afterwards.
 ///
 /// # Errors
-/// All faults of the three texts.
+/// All errors in the three texts.
 pub fn spec(workload: &str, device: &str, scheduler: &str) -> Result<RunSpec, Error> {
     Ok(seekwell_sim::spec::words::run(workload, device, scheduler)?)
 }
 
-/// Registers your own workload: its description, and its script, which is written once for all
+/// Registers a workload: its description and its script. The same script runs on simulated and real
 /// machines.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! Makes many runs in parallel on any number of threads, with independent results.
+//! Executes many independent runs in parallel.
 
 use crate::one::{Error, Hooks, Progress, run};
 use seekwell_core::result::Record;
@@ -9,39 +9,40 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
-/// Cancels runs from outside. It is cheap to clone, and is set once, from any thread or signal
-/// handler.
+/// A token that cancels runs. It can be set from any thread or signal handler, and cannot be reset.
+/// Clones share their state and are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A token that is not set.
+    /// Returns a token that is not set.
     pub fn new() -> Self {
         Cancel::default()
     }
-    /// Ends all runs that use the token, with what they measured; no more are started.
+    /// Ends all runs that use the token. Their records contain what was measured until then. No
+    /// other runs are started.
     pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
-    /// Whether it is set.
+    /// Returns whether the token is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
-    /// The shared flag.
+    /// Returns the flag that all clones share.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-/// Receives the progress of a run, on the run's thread: index of the run, and its progress.
+/// Receives the index and the progress of a run, in the thread of that run.
 type Told<'a> = &'a (dyn Fn(usize, Progress) + Sync);
 
-/// How to make several runs.
+/// Options for several runs.
 #[derive(Clone, Default)]
 pub struct Many<'a> {
-    /// Number of threads; `None` means one per core. Real runs always run one after the other.
+    /// Number of threads; `None` for one per core. Real runs always run one after the other.
     pub threads: Option<usize>,
-    /// Token that ends them.
+    /// Token that cancels the runs.
     pub cancel: Cancel,
     /// Receives the progress of each run.
     pub progress: Option<Told<'a>>,
@@ -49,7 +50,7 @@ pub struct Many<'a> {
 
 impl Many<'_> {
     fn threads(&self, specs: &[RunSpec]) -> usize {
-        // On one machine, parallel real runs would disturb each other.
+        // Parallel real runs would disturb each other, because they share the machine.
         if specs.iter().any(|s| s.substrate == Substrate::Host) {
             return 1;
         }
@@ -60,7 +61,7 @@ impl Many<'_> {
     }
 }
 
-/// Traces that were compared with their hashes, and the results. The trace of a hundred cells is
+/// Traces that were compared with their hashes, and the results. If many runs replay a trace, it is
 /// hashed only once.
 #[derive(Default)]
 pub struct Traces(Mutex<BTreeMap<(String, String), Result<(), crate::SpecErrors>>>);
@@ -70,17 +71,17 @@ impl Traces {
         let WorkloadSpec::Trace { file, sha256, .. } = &spec.workload else {
             return Ok(());
         };
-        // Other runs with the same trace wait here instead of reading it, too.
+        // Other runs with the same trace wait here, so that the trace is read only once.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (file.clone(), sha256.clone());
         let check = || known_trace(Path::new(file), sha256);
         Ok(known.entry(key).or_insert_with(check).clone()?)
     }
-    /// Runs one of many specifications, like [`run`]. Its trace is hashed once, however many runs
-    /// replay it.
+    /// Executes one of many specifications, like [`run`]. A trace is hashed only once, also if
+    /// several runs replay it.
     ///
     /// # Errors
-    /// Those of [`run`].
+    /// The errors of [`run`].
     pub fn run(&self, spec: &RunSpec, mut hooks: Hooks<'_>) -> Result<Record, Error> {
         self.check(spec)?;
         hooks.trace_is_known = true;
@@ -88,9 +89,8 @@ impl Traces {
     }
 }
 
-/// Makes all runs; results are in the order of the specifications, for any number of threads. A run
-/// that fails or panics gives an error. Runs not started before cancellation give
-/// [`Error::NotBegun`].
+/// Executes all runs. The results have the order of the specifications. A run that fails or panics
+/// returns an error. A run that was not started before cancellation returns [`Error::NotBegun`].
 pub fn run_all(specs: &[RunSpec], how: &Many<'_>) -> Vec<Result<Record, Error>> {
     let mut all: Vec<Option<Result<Record, Error>>> = Vec::new();
     all.resize_with(specs.len(), || None);
@@ -99,9 +99,9 @@ pub fn run_all(specs: &[RunSpec], how: &Many<'_>) -> Vec<Result<Record, Error>> 
     each.collect()
 }
 
-/// Like [`run_all`], but passes on each result as its run ends: index and result, on the calling
-/// thread, in no particular order. It stores no results, so ten thousand runs need no more memory
-/// than the active ones.
+/// Like [`run_all`], but passes each result to a function as soon as its run ends. The function
+/// gets the index of the run, in any order, and runs in the calling thread. Results are not stored,
+/// so ten thousand runs need only the memory of the active ones.
 pub fn run_each(
     specs: &[RunSpec],
     how: &Many<'_>,
@@ -110,7 +110,7 @@ pub fn run_each(
     let next = AtomicUsize::new(0);
     let traces = Traces::default();
     let threads = how.threads(specs);
-    // A full channel blocks the threads, so that results do not accumulate in memory.
+    // A full channel blocks the threads, so that results do not fill the memory.
     let (give, take) = mpsc::sync_channel(threads);
     std::thread::scope(|s| {
         for _ in 0..threads {
@@ -119,7 +119,7 @@ pub fn run_each(
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(spec) = specs.get(i) else { return };
-                    // The receiver is gone: the caller panicked.
+                    // The receiver was dropped because the caller panicked.
                     if give.send((i, one(i, spec, how, traces))).is_err() {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! One run.
+//! Executes one run.
 
 use crate::many::Cancel;
 use seekwell_core::result::Record;
@@ -11,22 +11,22 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thiserror::Error;
 
-/// Why a run has no record.
+/// The reason why a run has no record.
 #[derive(Error, Debug)]
 pub enum Error {
-    /// All faults of the specification.
+    /// All errors in the specification.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
-    /// The trace cannot be read, or not to its end; the message names it, with the position.
+    /// The trace cannot be read completely. The text contains its name and the position.
     #[error("{0}")]
     Trace(String),
-    /// The run failed: what happened, and where.
+    /// The run failed. The text says what happened, and where.
     #[error("{0}")]
     Run(String),
     /// A bug in the program, or in an external scheduler, device or workload.
     #[error("internal error: {0}; please report it with the specification of the run")]
     Panicked(String),
-    /// It was cancelled before it started.
+    /// The run was cancelled before it started.
     #[error("not started: cancelled")]
     NotBegun,
 }
@@ -43,16 +43,16 @@ impl From<RunFailure> for Error {
     }
 }
 
-/// Progress of a run, in a unit of the run's own.
+/// Progress of a run. The unit depends on the run, for example ms or operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The amount done.
+    /// The completed amount.
     pub done: u64,
     /// The total amount; 0 if unknown.
     pub of: u64,
 }
 
-/// Callbacks for an active run, and its cancel token. Empty by default.
+/// Functions that are called during a run, and its cancel token. By default there are none.
 #[derive(Default)]
 pub struct Hooks<'a> {
     pub(crate) progress: Option<&'a mut dyn FnMut(Progress)>,
@@ -63,33 +63,33 @@ pub struct Hooks<'a> {
 }
 
 impl<'a> Hooks<'a> {
-    /// Calls `told` from time to time with the progress.
+    /// Calls `told` with the progress at intervals.
     #[must_use]
     pub fn progress(mut self, told: &'a mut dyn FnMut(Progress)) -> Self {
         self.progress = Some(told);
         self
     }
-    /// Ends the run when the token is set.
+    /// Ends the run when `token` is set.
     #[must_use]
     pub fn cancel(mut self, token: &'a Cancel) -> Self {
         self.cancel = Some(token);
         self
     }
-    /// Passes every event of the block layer to `listener`, in order of time.
+    /// Calls `listener` for every event of the block layer, in order of time.
     #[must_use]
     pub fn events(mut self, listener: impl FnMut(&crate::Event) + 'static) -> Self {
         self.events = Some(Box::new(listener));
         self
     }
-    /// Passes on everything observable about a run: events, the workload's clock, and snapshots on
-    /// request ([`crate::Recording`] records a window).
+    /// Passes everything that can be observed in a run to `listener`: events, the workload's clock,
+    /// and snapshots on request. ([`crate::Recording`] records a time window.)
     #[must_use]
     pub fn listen(mut self, listener: Watch) -> Self {
         self.events = Some(listener);
         self
     }
-    /// Replays an open trace without comparing it with the specification's file, because a stream
-    /// cannot be read twice.
+    /// Replays a trace that is already open. It is not compared with the hash in the specification,
+    /// because a stream cannot be read twice.
     #[must_use]
     pub fn trace(mut self, reader: Reader) -> Self {
         self.trace = Some(reader);
@@ -97,15 +97,14 @@ impl<'a> Hooks<'a> {
     }
 }
 
-/// Runs a specification: simulated, or for real in the directory or on the raw device that
-/// [`crate::DeviceSpec::spec`] names, with the active scheduler ([`crate::IN_FORCE`]).
+/// Executes a run specification. The run is simulated, or it is a real run in the directory or on
+/// the raw device in [`crate::DeviceSpec::spec`], with the active scheduler ([`crate::IN_FORCE`]).
 ///
-/// A run that was cancelled or ended early in another way also gives a record, with what was
-/// measured and with [`Record::early`].
+/// A run that was cancelled or ended early also returns a record. It contains what was measured
+/// until then, and the reason in [`Record::early`].
 ///
-/// # Errors
-/// All faults of the specification, or the reason why the run failed. A panic, for example of an
-/// external scheduler, is an error of this run only.
+/// All errors in the specification, or the reason why the run failed. A panic, for example in an
+/// external scheduler, is returned as an error.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     match spec.substrate {
         Substrate::Sim => guarded(spec, hooks, seekwell_sim::spec::run),
@@ -118,7 +117,7 @@ pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
     }
 }
 
-/// Makes the run with the function `by`, and converts a panic to an error.
+/// Executes the run with the function `by`, and converts a panic to an error.
 pub(crate) fn guarded(
     spec: &RunSpec,
     hooks: Hooks<'_>,
@@ -146,15 +145,14 @@ pub(crate) fn guarded(
         trace,
         trace_is_known,
     };
-    // All state belongs to this run and is dropped with it, so no inconsistent state remains
-    // visible.
+    // The run owns all its state, which is dropped after a panic. No inconsistent state remains.
     match catch_unwind(AssertUnwindSafe(|| by(spec, hooks))) {
         Ok(ran) => Ok(ran?),
         Err(panic) => Err(Error::Panicked(said(&*panic))),
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

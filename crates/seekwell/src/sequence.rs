@@ -1,4 +1,4 @@
-//! Makes several runs, one after the other, on one drive.
+//! Executes several runs one after the other on the same drive.
 
 use crate::many::Cancel;
 use crate::one::{Error, Hooks, guarded};
@@ -8,7 +8,7 @@ use seekwell_sim::spec::Carrier;
 
 pub use seekwell_sim::spec::Between;
 
-/// A drive that keeps its state from run to run.
+/// A drive that keeps its state between runs.
 ///
 /// ```
 /// use seekwell::{Between, Hooks, Sequence};
@@ -23,25 +23,26 @@ pub use seekwell_sim::spec::Between;
 pub struct Sequence(Carrier);
 
 impl Sequence {
-    /// A sequence with a new drive, which the first run names; the drive uses the first run's seed.
+    /// Creates a sequence. The first run defines the drive, which is then new and uses that run's
+    /// seed.
     pub fn new(between: Between) -> Self {
         Sequence(Carrier::new(between))
     }
-    /// Runs a specification on the drive in its current state. [`Record::carried`] names the
-    /// preceding run. The record's hash depends on it and so differs from the hash of the same run
-    /// on a new drive.
+    /// Executes a run on the drive in its current state. [`Record::carried`] contains the hash of
+    /// the preceding run, and the record's hash depends on it. The hash therefore differs from that
+    /// of the same run on a new drive.
     ///
-    /// # Errors
-    /// Those of [`crate::run`]; also a device that differs from the drive, an array, or a trace. If
-    /// a run fails for another reason than its specification, the drive is lost.
+    /// The errors of [`crate::run`]. It is also an error if the device differs from the drive, or
+    /// if it is an array or a trace. If a run fails for another reason than its specification, the
+    /// drive cannot be used any more.
     pub fn run(&mut self, spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, Error> {
         let carrier = &mut self.0;
         guarded(spec, hooks, |spec, hooks| carrier.run(spec, hooks))
     }
 }
 
-/// Makes all runs in this order on one drive, and passes on each result as its run ends. No run
-/// starts once `cancel` is set.
+/// Executes all runs in order on one drive, and passes each result to a function as soon as its run
+/// ends. If `cancel` is set, no further run starts.
 pub fn run_sequence(
     specs: &[RunSpec],
     between: Between,

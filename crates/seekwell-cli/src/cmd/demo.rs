@@ -1,4 +1,4 @@
-//! `seekwell demo [NAME]`: famous behaviours of schedulers, with numbers.
+//! `seekwell demo [NAME]`: known behaviour of schedulers, with numbers.
 
 use super::report::page_of_picture;
 use crate::cells::{catching, interrupted};
@@ -42,7 +42,7 @@ fn as_page(d: &Demo, s: &Shown) -> Plain {
     }
 }
 
-/// Lists the demos, or runs one or all.
+/// Lists the demos, or runs one or all of them.
 pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     let chosen: Vec<&'static Demo> = match a.name.as_deref() {
         None => {
@@ -72,7 +72,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     Out::check(a.plot.as_deref())?;
     Out::check(a.report.as_deref())?;
     let runs = run_all(&chosen, a.seeds, a.seed, &beside, quiet)?;
-    // The complete seeds of each demo, and the failures of the others.
+    // Each demo is shown with the seeds that ran. The failures of other seeds are listed.
     let (mut shown, mut missing) = (Vec::new(), Vec::new());
     for (d, runs) in chosen.iter().zip(runs) {
         let whole: Vec<Shown> = runs
@@ -123,7 +123,7 @@ pub fn run(a: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Demos with additional schedulers: if all demos run, only those that support them.
+/// Returns the demos with additional schedulers. If all demos run, selects those that accept them.
 fn beside(
     a: &DemoArgs,
     mut chosen: Vec<&'static Demo>,
@@ -141,7 +141,7 @@ fn beside(
             others.join(", ")
         )));
     }
-    // As typed, but demos separate settings by commas.
+    // The user separates settings by colons, and demos separate them by commas.
     let spec = |t: &TypedScheduler| match t.text.split_once(':') {
         None => t.text.clone(),
         Some((name, set)) => format!("{name}:{}", set.replace(':', ",")),
@@ -149,8 +149,8 @@ fn beside(
     Ok((chosen, typed.iter().map(spec).collect()))
 }
 
-/// Runs each demo with each seed; a stopped or failed one gives its reason. Without a requested
-/// number of seeds, the work of the first one determines how many more run.
+/// Runs each demo with each seed. A stopped or failed demo returns the reason. If the user does not
+/// set the number of seeds, the work of the first seed determines it.
 fn run_all(
     chosen: &[&Demo],
     asked: Option<u64>,
@@ -173,7 +173,7 @@ fn run_all(
     }
     progress.of((chosen.len() + more.len()) as u64);
     let ran = match signal() {
-        // Catching signals again would lose the signal that arrived.
+        // The signal has arrived; catching signals again would lose it.
         Some(_) => more.iter().map(|_| Err("not begun".to_owned())).collect(),
         None => run_some(chosen, &more, seed, beside, &progress)?,
     };
@@ -185,7 +185,7 @@ fn run_all(
 
 type Ran = Result<Shown, String>;
 
-/// Runs each demo with these seeds, counted from the first.
+/// Runs each demo with these seeds, which are offsets from the first seed.
 fn run_some(
     chosen: &[&Demo],
     jobs: &[(usize, u64)],

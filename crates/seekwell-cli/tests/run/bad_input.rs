@@ -275,7 +275,7 @@ fn check_worlds_refuses_before_it_touches_anything() {
         let dir = format!("{file}/traces");
         refused(
             &["check-worlds", "--keep", &dir],
-            &["--keep", "traces", "can be made or written"],
+            &["--keep", "traces", "can be created or written"],
         );
     } else {
         refused(&["check-worlds"], &["sudo seekwell check-worlds"]);

@@ -93,7 +93,7 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
         "--quiet",
     ];
     let made = good(&[&args[..], &["--results", &dir]].concat());
-    assert!(made.contains("As it was published, TPS"), "{made}");
+    assert!(made.contains("As published, TPS"), "{made}");
     let long = made.lines().find(|l| l.chars().count() > 100);
     assert_eq!(long, None);
     // Without --details the answer fits on a screen.
@@ -101,7 +101,7 @@ fn every_line_of_nine_schedulers_fits_a_hundred_columns() {
     let brief: Vec<&str> = brief.chain(["--results", &dir]).collect();
     let brief = good(&brief);
     assert!(brief.lines().count() <= 24, "{brief}");
-    assert!(brief.contains("Was it the scheduler's doing?"), "{brief}");
+    assert!(brief.contains("Did the scheduler cause the difference?"), "{brief}");
 }
 
 #[test]

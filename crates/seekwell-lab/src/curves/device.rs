@@ -1,9 +1,9 @@
-//! Curves that show how a device behaves, computed from its model.
+//! Curves that describe a device, computed from its model.
 //!
-//! A hard disk shows its seek curve and its transfer rate from the outer to the inner edge, both
-//! from its parameters. Every other device is measured with random accesses: latency and rate of 4
-//! KiB commands against the number outstanding. A device that accepts one command at a time is
-//! measured with commands of increasing size instead.
+//! A hard disk has two curves, computed from its parameters: seek time by distance, and transfer
+//! rate from the outer to the inner edge. Other devices are measured with random 4 KiB commands.
+//! Their curves show latency and rate by the number of outstanding commands. If a device accepts
+//! only one command at a time, the curves show latency and rate by the size of the command.
 
 use seekwell_core::{Device, Nanos, Op, rng};
 use seekwell_device::hdd::{ClosedForms, HddParams, SeekCurve};
@@ -13,24 +13,24 @@ use seekwell_device::{DeviceError, ParamError, read_preset};
 /// One axis of a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// The quantity.
+    /// Name of the quantity.
     pub label: &'static str,
-    /// Its unit; may be empty.
+    /// Unit of the quantity; may be empty.
     pub unit: &'static str,
-    /// Each step doubles the value.
+    /// True for a logarithmic axis on which each step doubles the value.
     pub doubling: bool,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// The name of the quantity.
+    /// Name of the curve.
     pub name: &'static str,
-    /// Points, ascending in x.
+    /// Points (x, y), ascending in x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Curves on common axes.
+/// Curves on the same axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     /// Title.
@@ -39,7 +39,7 @@ pub struct Plot {
     pub x: Axis,
     /// Vertical axis; starts at 0.
     pub y: Axis,
-    /// At least one, each of at least two points.
+    /// At least one curve; each has at least two points.
     pub curves: Vec<Curve>,
 }
 
@@ -51,16 +51,16 @@ const fn axis(label: &'static str, unit: &'static str) -> Axis {
     }
 }
 
-/// Number of points of a computed curve.
+/// Number of points of a curve that is computed from parameters.
 const POINTS: u32 = 160;
-/// Number of commands measured at each depth.
+/// Number of commands per measurement.
 const COMMANDS: usize = 1_500;
-/// Deepest queue shown.
+/// Largest number of outstanding commands on the axis.
 const DEEPEST: u32 = 256;
-/// Longest command shown, in sectors.
+/// Largest size of a command on the axis, in sectors.
 const LARGEST: u32 = 1024;
 
-/// Curves that follow from the parameters alone; only hard disks have them.
+/// Returns the curves that follow from parameters alone; `None` if the device is not a hard disk.
 pub fn curves(spec: &str) -> Result<Option<Vec<Plot>>, DeviceError> {
     let preset = read_preset(spec)?;
     if preset.kind != "hdd" {
@@ -82,7 +82,7 @@ fn disk(p: &HddParams) -> Result<Vec<Plot>, ParamError> {
     let forms = ClosedForms::new(p)?;
     let cylinders = forms.geometry().cylinders();
     let curve = SeekCurve::new(&p.seek, cylinders)?;
-    // Points are closer together at short distances, where the curve bends.
+    // Short distances have more points, because the curve bends there.
     let near = |i: u32| {
         let share = f64::from(i) / f64::from(POINTS);
         ((share * share * f64::from(cylinders - 1)) as u32).max(1)
@@ -117,10 +117,10 @@ fn disk(p: &HddParams) -> Result<Vec<Plot>, ParamError> {
     ])
 }
 
-/// One measurement of a sweep: position on the axis, commands outstanding, sectors per command.
+/// One measurement: position on the axis, number of outstanding commands, sectors per command.
 type Step = (f64, u32, u32);
 
-/// Runs random commands, one step after the other on the same device.
+/// Runs the measurements one after the other on the same device, with random commands.
 fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)> {
     let capacity = c.device.facts().capacity.0;
     let mut rng = rng::stream(1, "picture");
@@ -132,7 +132,7 @@ fn sweep<D: Device>(c: &mut Client<D>, op: Op, steps: &[Step]) -> Vec<(f64, Run)
             command(op, at, sectors)
         };
         out.push((x, c.run(COMMANDS, depth as usize, Nanos::ZERO, next)));
-        // Flush and pause, so that one step does not affect the next.
+        // The flush and the pause prevent that a measurement affects the next one.
         c.one(command(Op::Flush, 0, 0));
         c.sleep(Nanos::from_secs(1));
     }
@@ -158,7 +158,7 @@ fn compared<D: Device>(device: D, x: (Axis, &[Step]), what: [Measure; 2]) -> Vec
     what.map(plot).into()
 }
 
-/// Title, axis, and a function that takes the value from a run.
+/// Title and axis of a plot, and the function that returns its value for a measurement.
 type Measure = (&'static str, Axis, fn(&Run) -> f64);
 
 fn doubling(label: &'static str, unit: &'static str) -> Axis {
@@ -169,7 +169,7 @@ fn doubling(label: &'static str, unit: &'static str) -> Axis {
     }
 }
 
-/// 1, 2, 4, ... and `last`.
+/// Returns `first`, `2 * first`, `4 * first`, ... below `last`, and then `last`.
 fn doubled(first: u32, last: u32) -> Vec<u32> {
     let mut all: Vec<u32> = std::iter::successors(Some(first), |d| d.checked_mul(2))
         .take_while(|d| *d < last)
@@ -243,7 +243,7 @@ mod tests {
         let of = |i: usize| plots[i].curves[0].points.clone();
         assert_eq!(of(0), [(1.0, 0.5), (2.0, 0.5), (4.0, 0.5), (6.0, 0.5)]);
         assert!((of(1)[3].1 - 12_000.0).abs() < 0.1);
-        // One server: latency grows with depth, the rate does not.
+        // A device with one server: latency grows with depth, but the rate does not.
         let plots = pictures("constant:depth=4,service_us=500").unwrap();
         assert!(plots[0].curves[1].points[2].1 > 1.9);
         assert!((plots[1].curves[1].points[2].1 - 2_000.0).abs() < 1.0);

@@ -1,5 +1,5 @@
-//! Plots for everything that can be named as a device, including arrays and guests' disks, which
-//! contain queues.
+//! Plots of device properties. They exist for every device specification, including arrays and
+//! guests' disks, which contain queues.
 
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Device, DeviceFacts, Done, Flags, Instant,
@@ -12,8 +12,8 @@ mod device;
 
 pub use device::{Axis, Curve, Plot};
 
-/// The plots of a device. The members of an array have no scheduler; neither has a guest's disk
-/// that names none.
+/// Returns the plots of a device. The queues inside an array, and inside a guest's disk that names
+/// no scheduler, have no scheduler.
 pub fn pictures(spec: &str) -> Result<Vec<Plot>, SetupError> {
     if let Some(plots) = device::curves(spec)? {
         return Ok(plots);
@@ -35,7 +35,7 @@ pub fn pictures(spec: &str) -> Result<Vec<Plot>, SetupError> {
     }))
 }
 
-/// An array used as a device: each command is a bio.
+/// An array as a device: each command is submitted as a bio.
 struct Array {
     facts: DeviceFacts,
     queue: Queue,
@@ -76,7 +76,7 @@ impl Device for Array {
 mod tests {
     use super::*;
 
-    /// Every catalogue entry has curves that rise above zero.
+    /// Every catalogue entry must have curves that rise above zero.
     #[test]
     fn everything_in_the_catalogue_has_a_picture() {
         for e in seekwell_device::catalogue() {

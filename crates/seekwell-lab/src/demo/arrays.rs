@@ -1,4 +1,4 @@
-//! Demos of arrays, controllers and guests: where a scheduler has an effect, and where it has none.
+//! Demos of arrays, controllers and guests: whether a scheduler above or below them has an effect.
 
 use super::{Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s};
 use seekwell_core::result::Record;
@@ -6,11 +6,11 @@ use seekwell_core::{BioSink, Flags, Instant, IoPrio, Nanos, Op, Sector};
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::setup::Setup;
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "array-backlog",
-        claim: "A scheduler above an array has a choice only while more requests are outstanding \
+        claim: "A scheduler above an array can reorder requests only while more are outstanding \
                 than the array accepts.",
         runs: 12,
         each: 0,
@@ -79,7 +79,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// Setup with a device and a scheduler ("cfq:slice_idle=0"), adjusted by `change`.
+/// Returns a setup with a device and a scheduler (such as "cfq:slice_idle=0"), changed by `change`.
 fn on(
     device: &str,
     scheduler: &str,
@@ -106,7 +106,7 @@ fn on(
     Ok(record)
 }
 
-/// Random 4 KiB reads with `depth` outstanding, for `seconds` seconds.
+/// Returns a process that keeps `depth` random 4 KiB reads outstanding for `seconds` seconds.
 fn random(task: u32, end: u64, depth: u32, seconds: u64) -> Process {
     Process {
         pattern: Pattern::Random(Sector(0), Sector(end)),
@@ -157,8 +157,8 @@ fn backlog(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         }
     }
     for (depth, outstanding, gain) in gains {
-        // Besides the requests inside the device, the driver holds one request that it has peeked
-        // at.
+        // The driver holds one request in addition to those inside the device, because it takes a
+        // request before the device has room.
         let words = format!("{outstanding} outstanding, room for {depth}: gain {gain:.2}");
         match outstanding <= depth {
             true => shown.check(format!("{words} (1.00)"), (gain - 1.0).abs() < 0.005),
@@ -409,7 +409,7 @@ fn idling_twice(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             ]);
         }
     }
-    // The host's idling can serve a guest that idles: it sees one stream at a time.
+    // The guest also idles, so the host sees one sequential stream at a time and can idle for it.
     let words = format!(
         "if the host idles, additional idling in the guest gives {:.1} instead of {:.1} MB/s, \
          because the host cannot distinguish the guest's streams (1.5 times or more)",

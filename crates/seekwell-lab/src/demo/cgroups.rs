@@ -7,7 +7,7 @@ use seekwell_core::{
 };
 use seekwell_sim::procs::{Pattern, Process};
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "io-max",
@@ -41,12 +41,12 @@ const SSD: On = On {
     device: "ssd:sata3-256-2011",
     depth: None,
 };
-/// Serves 8 commands in parallel: 10,000 per second.
+/// A device that serves 8 commands in parallel, together 10,000 per second.
 const SMALL: On = On {
     device: "constant:depth=8,service_us=800,servers=parallel",
     depth: None,
 };
-/// Serves 4,000 commands per second, one after the other.
+/// A device that serves one command at a time, 4,000 per second.
 const SERIAL: On = On {
     device: "constant:depth=512,service_us=250,servers=serial",
     depth: None,
@@ -55,7 +55,7 @@ const FAST: CgroupId = CgroupId(1);
 const OTHER: CgroupId = CgroupId(2);
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// A process in a cgroup that reads 4 KiB at random.
+/// Returns a process in a cgroup that reads 4 KiB at random positions.
 fn reader(cgroup: CgroupId, depth: u32) -> Process {
     Process {
         cgroup,
@@ -67,7 +67,7 @@ fn reader(cgroup: CgroupId, depth: u32) -> Process {
     }
 }
 
-/// Operations per second of a cgroup's reader.
+/// Returns the operations per second of a cgroup's reader.
 fn rate(r: &Record, cgroup: CgroupId) -> f64 {
     ios(r, cgroup.0) / SECONDS as f64
 }
@@ -245,7 +245,7 @@ fn io_cost(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         let cells = rates.concat().into_iter().map(|n| format!("{n:.0}"));
         shown.row(std::iter::once(s.to_owned()).chain(cells).collect());
     }
-    // bfq has its own weights and needs no device model.
+    // bfq has weights of its own, and needs no model of the device.
     let own = [Control::Weight(FAST, first), Control::Weight(OTHER, second)];
     let mut cells = vec!["bfq, own weights".to_owned()];
     for way in [&own[..], &[]] {

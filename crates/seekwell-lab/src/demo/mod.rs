@@ -1,8 +1,8 @@
-//! Demos of well-known scheduler behaviour, with numbers.
+//! Demos of known scheduler behaviour, with numbers.
 //!
-//! A demo runs a few processes on a modelled device under several schedulers. It states its claims
-//! as checks on the resulting numbers; a test requires every check of every demo to hold. To add a
-//! demo, add a function and a line in its file's list.
+//! A demo runs a few processes on a modelled device under several schedulers. It checks its claims
+//! with the resulting numbers, and a test requires that every check passes. A new demo needs a
+//! function and an entry in the list of its file.
 
 mod arrays;
 mod cgroups;
@@ -25,24 +25,25 @@ use thiserror::Error;
 pub struct Demo {
     /// Name on the command line.
     pub name: &'static str,
-    /// The claim, in one sentence.
+    /// The claim that the demo checks, in one sentence.
     pub claim: &'static str,
-    /// Number of runs.
+    /// Number of runs per seed.
     pub runs: u64,
-    /// Runs per additional scheduler; 0 if the demo accepts no additional schedulers.
+    /// Number of runs per additional scheduler; 0 if the demo accepts no additional schedulers.
     pub each: u64,
-    /// Makes the runs.
+    /// Executes the runs and checks the claims.
     run: fn(&Lab<'_>) -> Result<Shown, DemoError>,
 }
 
 impl Demo {
-    /// Runs the demo and reports the number of finished runs after each. If `progress` stops it, it
-    /// returns an error, because half a demo shows nothing.
+    /// Runs the demo. Reports the number of finished runs after each run. If `progress` requests a
+    /// stop, returns an error, because an incomplete demo shows nothing.
     pub fn show(&self, seed: u64, progress: Progress<'_>) -> Result<Shown, DemoError> {
         self.show_beside(seed, &[], progress)
     }
-    /// Runs the demo with additional schedulers ("sweep", "deadline:fifo_batch=1"). Each gets a row
-    /// below the demo's own; no claim is made about it. A demo whose `each` is 0 ignores them.
+    /// Runs the demo with additional schedulers, such as "sweep" or "deadline:fifo_batch=1". Each
+    /// gets a table row below the rows of the demo, and no claim is checked for it. A demo whose
+    /// `each` is 0 ignores them.
     pub fn show_beside(
         &self,
         seed: u64,
@@ -63,29 +64,29 @@ impl Demo {
     }
 }
 
-/// The context of a demo: seed, additional schedulers, progress.
+/// The parameters and the progress of a running demo.
 struct Lab<'a> {
     seed: u64,
-    /// Schedulers in addition to those of the demo.
+    /// Additional schedulers, as the user named them.
     beside: &'a [String],
     done: Cell<u64>,
     runs: u64,
     progress: RefCell<Progress<'a>>,
-    /// Bios and operations so far.
+    /// Number of bios and operations so far.
     work: Cell<u64>,
 }
 
 impl Lab<'_> {
-    /// The demo's own schedulers, followed by the additional ones.
+    /// Returns the demo's schedulers, followed by the additional schedulers.
     fn schedulers(&self, own: &[&str]) -> Vec<String> {
         let own = own.iter().map(|s| (*s).to_owned());
         own.chain(self.beside.iter().cloned()).collect()
     }
-    /// Whether to continue.
+    /// Returns whether to continue.
     fn going(&self) -> bool {
         (self.progress.borrow_mut())(self.done.get(), self.runs)
     }
-    /// Counts one finished run.
+    /// Counts a finished run and reports the progress.
     fn count(&self, record: &Record) {
         let operations: u64 = record.operations.iter().map(|o| o.latency.count()).sum();
         let work = operations + record.read.ios + record.write.ios;
@@ -93,7 +94,7 @@ impl Lab<'_> {
         self.done.set(self.done.get() + 1);
         self.going();
     }
-    /// Drives a source of bios against a queue.
+    /// Runs a source of bios on a queue and returns the record.
     fn drive(
         &self,
         queue: &mut Queue,
@@ -106,7 +107,7 @@ impl Lab<'_> {
     }
 }
 
-/// All demos, in listed order.
+/// Returns all demos, in display order.
 pub fn demos() -> impl Iterator<Item = &'static Demo> {
     single_queue::DEMOS
         .iter()
@@ -121,17 +122,17 @@ pub fn demos() -> impl Iterator<Item = &'static Demo> {
 /// Result of a demo.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
-    /// How the numbers were produced: device, processes, duration.
+    /// Describes the device, the processes and the duration.
     pub setting: String,
-    /// Column titles; the first names the row.
+    /// Column titles; the first column names the row.
     pub columns: Vec<String>,
     /// Rows of text, one cell per column.
     pub rows: Vec<Vec<String>>,
-    /// Claims: (text with the numbers, whether it holds).
+    /// One entry per check: a text with the numbers, and whether the check passed.
     pub checks: Vec<(String, bool)>,
-    /// Bios and operations of all runs: a measure of cost that needs no clock.
+    /// Number of bios and operations in all runs. It measures the cost without a clock.
     pub work: u64,
-    /// Number of seeds.
+    /// Number of seeds that were run.
     pub seeds: usize,
 }
 
@@ -151,13 +152,13 @@ impl Shown {
     fn check(&mut self, words: String, holds: bool) {
         self.checks.push((words, holds));
     }
-    /// Whether every claim holds.
+    /// Returns whether every check passed.
     pub fn holds(&self) -> bool {
         self.checks.iter().all(|c| c.1)
     }
 }
 
-/// Why a demo has no result.
+/// The reason why a demo has no result.
 #[derive(Error, Debug)]
 pub enum DemoError {
     /// The setup is invalid.
@@ -166,10 +167,10 @@ pub enum DemoError {
     /// A run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// A simulated world failed.
+    /// A simulation of a whole machine failed.
     #[error(transparent)]
     World(#[from] seekwell_sim::world::WorldError),
-    /// A script did not finish.
+    /// A parameter is invalid or a script failed; the text contains the reason.
     #[error("{0}")]
     Text(String),
 }
@@ -179,13 +180,13 @@ pub fn find(name: &str) -> Option<&'static Demo> {
     demos().find(|d| d.name == name)
 }
 
-/// The end of the message "there is no demo NAME; ": similar names, or all names.
+/// Returns the second part of the message `there is no demo NAME; ...`: similar names or all names.
 pub fn unknown(name: &str) -> String {
     let known: Vec<_> = demos().map(|d| d.name).collect();
     suggest::remedy(name, &known, &[], "`seekwell demo`")
 }
 
-/// A device with its queue depth.
+/// A device, and its queue depth if it differs from the device's default.
 #[derive(Clone, Copy)]
 struct On {
     device: &'static str,
@@ -198,7 +199,7 @@ const DISK: On = On {
     depth: Some(1),
 };
 
-/// Splits "cfq" or "deadline:fifo_batch=1,read_expire=50" into name and tunables.
+/// Splits "deadline:fifo_batch=1,read_expire=50" into the scheduler's name and its tunables.
 fn scheduler_spec(text: &str) -> (String, Vec<(String, String)>) {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let pairs = rest.split(',').filter_map(|p| p.split_once('='));
@@ -206,7 +207,7 @@ fn scheduler_spec(text: &str) -> (String, Vec<(String, String)>) {
     (name.to_owned(), pairs.collect())
 }
 
-/// Runs processes on a device under a scheduler ("cfq", "deadline:fifo_batch=1,read_expire=50").
+/// Runs processes on a device under a scheduler, such as "cfq" or "deadline:fifo_batch=1".
 fn run(
     on: On,
     scheduler: &str,
@@ -217,7 +218,7 @@ fn run(
     let source = Processes::new(processes, lab.seed).with_weights(weights);
     run_source(on, scheduler, lab, source)
 }
-/// Like [`run`], but sends controls to the queue first.
+/// Like [`run`], but first sends controls, such as cgroup limits, to the queue.
 fn run_told(
     on: On,
     scheduler: &str,
@@ -254,28 +255,28 @@ fn run_source(
     Ok(record)
 }
 
-/// Bytes moved by a task.
+/// Returns the bytes that a task read and wrote.
 fn bytes(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.bytes as f64)
 }
-/// Number of bios of a task.
+/// Returns the number of bios of a task.
 fn ios(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.ios as f64)
 }
-/// Mean latency of a task, in ms.
+/// Returns the mean latency of a task's bios in ms.
 fn latency_ms(r: &Record, task: u32) -> f64 {
     r.processes
         .iter()
         .find(|p| p.task == task)
         .map_or(0.0, |p| p.mean_latency_ns / 1e6)
 }
-/// Bytes per second of the run, in MB/s.
+/// Converts bytes to the rate in MB/s over the duration of the run.
 fn mb_s(r: &Record, bytes: f64) -> f64 {
     r.rate(bytes) / 1e6
 }

@@ -5,7 +5,7 @@ use seekwell_core::numbers::signed;
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 use seekwell_sim::procs::{Pattern, Process};
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "kyber-target",
@@ -16,7 +16,8 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "mq-deadline-classes",
-        claim: "mq-deadline serves the RT class first and lets the others through when they age.",
+        claim: "mq-deadline serves the RT class first, but also serves requests of the other \
+                classes that have waited too long.",
         runs: 2,
         each: 0,
         run: mq_deadline_classes,
@@ -44,14 +45,14 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "adios-window",
-        claim: "ADIOS keeps what it has in a disk to a window of predicted latency.",
+        claim: "ADIOS limits the requests in a disk to a window of predicted latency.",
         runs: 9,
         each: 0,
         run: adios_window,
     },
     Demo {
         name: "none-fast",
-        claim: "On a fast device BFQ trades throughput for unequal shares, and only then; `none` \
+        claim: "On a fast device, BFQ loses throughput only if it gives unequal shares; `none` \
                 loses nothing.",
         runs: 12,
         each: 0,
@@ -65,12 +66,12 @@ const FLASH: On = On {
     device: "constant:depth=32,service_us=400,servers=parallel",
     depth: None,
 };
-/// A device with one server and a deep queue: commands wait inside the device.
+/// A device with one server and 256 tags, so that commands wait inside the device.
 const SERIAL: On = On {
     device: "constant:depth=256,service_us=60",
     depth: None,
 };
-/// The disk with command queueing.
+/// The laptop disk with command queueing.
 const NCQ: On = On {
     device: "hdd:hitachi-7k200",
     depth: None,
@@ -170,7 +171,7 @@ fn mq_deadline_classes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         rt >= 0.9 * (rt + be + idle),
     );
     shown.check(
-        "the lower classes still get something: they age".to_owned(),
+        "the lower classes still get some reads, because waiting requests age".to_owned(),
         be > 0.0 && idle > 0.0,
     );
     shown.check(
@@ -368,8 +369,8 @@ fn adios_window(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let (wide, sorted) = (of("disk", wide), of("disk", sorted));
     shown.check(
         format!(
-            "batch_order=1 matters once a page holds more than one request: with a window of 400 ms \
-             {:.0} IOPS against {:.0} by type",
+            "batch_order=1 has an effect only if a page holds more than one request: with a window \
+             of 400 ms {:.0} IOPS, by type {:.0}",
             sorted.1, wide.1
         ),
         sorted.1 != wide.1,
@@ -385,8 +386,8 @@ fn adios_window(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// The throughput that each scheduler costs on a fast device. CPU time is another cost, which is
-/// not modelled.
+/// Shows the throughput that each scheduler costs on a fast device. The schedulers' CPU time is
+/// another cost, which this demo does not model.
 fn none_fast(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     let mut shown = Shown::new(
         "two random readers with 4 outstanding each, on a device that serves 32 side by side in \

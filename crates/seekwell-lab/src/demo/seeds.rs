@@ -1,25 +1,28 @@
-//! Runs a demo over several seeds: figures with intervals, and claims that hold in each run.
+//! Merges runs of a demo with several seeds into means with intervals. A claim must hold in each
+//! run.
 
 use super::Shown;
 use crate::stats;
 use seekwell_core::numbers;
 
-/// Bios and operations of all seeds together, if no number of seeds is requested: a few seconds.
+/// Target for the bios and operations of all seeds, if the user does not set the number of seeds.
+/// They take a few seconds.
 const WORK: u64 = 1_500_000;
-/// Smallest and largest number of seeds in this case.
+/// Smallest and largest number of seeds if the user does not set it.
 const SEEDS: (u64, u64) = (3, 10);
-/// Number of seeds needed for an interval; with fewer, the minimum and maximum are shown.
+/// Smallest number of seeds for a confidence interval; fewer give the minimum and maximum.
 const INTERVAL: usize = 5;
 
 impl Shown {
-    /// Suggested number of seeds. It depends on the work of one seed, never on a clock.
+    /// Returns the suggested number of seeds. It depends on the work of one seed and not on a
+    /// clock.
     pub fn worth(&self) -> u64 {
         (WORK / self.work.max(1)).clamp(SEEDS.0, SEEDS.1)
     }
 
-    /// Merges runs with different seeds. A figure that differs becomes its mean with its 95 %
-    /// interval, or with minimum and maximum for fewer than five seeds. A claim holds if it held in
-    /// every run. `None` without a run.
+    /// Merges runs with different seeds. A number that differs becomes the mean with its 95 %
+    /// confidence interval, or with minimum and maximum for fewer than five seeds. A check passes
+    /// if it passed in every run. Returns `None` if `all` is empty.
     pub fn over(all: &[Shown]) -> Option<Shown> {
         let first = all.first()?;
         let n = all.len();
@@ -53,7 +56,8 @@ impl Shown {
     }
 }
 
-/// Merges texts that differ in numbers only: `12.0 (11.0..13.0)`. Otherwise returns the first.
+/// Merges texts that differ only in numbers into `12.0 (11.0..13.0)`. Returns the first text if
+/// other words differ.
 fn merge(all: &[String]) -> String {
     let Some(first) = all.first() else {
         return String::new();

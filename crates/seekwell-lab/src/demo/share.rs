@@ -1,10 +1,10 @@
-//! Readers against creators on an SSD: how they share the device.
+//! Demo of readers and writers that share an SSD, after a published comparison (blogbench, 2012).
 //!
-//! A small version of the published setup (blogbench, 2012). Many programs read files at random,
-//! and use the CPU while the files are cached. A few programs write new files, which are then read
-//! like the others. The files soon outgrow the page cache, so that reads begin to miss. noop queues
-//! a miss behind the written pages. CFQ sends no written pages while a read is pending. That slows
-//! the creators, and also the growth that makes reads miss.
+//! Twelve programs read files at random and use the CPU while the files are cached. Four programs
+//! write new files, which are then read as well. The files soon outgrow the page cache, so that
+//! reads begin to miss. Under noop, such a read waits behind the written pages. CFQ sends no
+//! written pages while a read is pending. This slows the writers, so the files grow more slowly and
+//! fewer reads miss.
 
 use super::worlds::{SSD, play, put, world};
 use super::{Demo, DemoError, Lab, Shown};
@@ -15,7 +15,7 @@ use seekwell_workload::{Context, How, Machine, Outcome};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The demo.
+/// The demo of this file.
 pub(super) const DEMOS: &[Demo] = &[Demo {
     name: "async-share",
     claim: "On an SSD, CFQ's preference for readers starves programs that write new files.",
@@ -25,20 +25,20 @@ pub(super) const DEMOS: &[Demo] = &[Demo {
 }];
 
 const FILE: u64 = 64 << 10;
-/// Files that exist at the start: 100 MiB.
+/// Number of files at the start (100 MiB).
 const OLD: u64 = 1600;
 const SPAN: Nanos = Nanos::from_secs(6);
-/// CPU time of a program between two files.
+/// CPU time that a program uses between two files.
 const THINK: Nanos = Nanos::from_us(50);
 
-/// Twelve programs read 16 KiB of any file; four write new files.
+/// Runs twelve programs that read 16 KiB of a random file, and four that write new files.
 async fn readers_and_creators(mut m: SimMachine) -> Outcome {
     for k in 0..OLD {
         put(&mut m, &format!("f{k}"), FILE).await?;
     }
     m.syncfs().await.doing(|| "sync")?;
     let end = m.now() + SPAN;
-    // Number of complete files, and of files that have a name.
+    // Number of completely written files, and of files that were created.
     let whole = Arc::new(AtomicU64::new(OLD));
     let named = Arc::new(AtomicU64::new(OLD));
     let mut joins = Vec::new();
@@ -48,8 +48,8 @@ async fn readers_and_creators(mut m: SimMachine) -> Outcome {
             while m.now() < end {
                 let n = whole.load(Ordering::Relaxed);
                 let k = m.rng().random_range(0..n);
-                // Of files that are written concurrently, a later one may be complete before an
-                // earlier one exists.
+                // Files are written concurrently, so a file can be complete before one with a
+                // smaller number exists.
                 let Ok(f) = m.open(&format!("f{k}"), OpenFlags::RDONLY).await else {
                     continue;
                 };
@@ -86,7 +86,7 @@ async fn readers_and_creators(mut m: SimMachine) -> Outcome {
     Ok(())
 }
 
-/// Operations of a kind in each whole second of a run, from the first.
+/// Returns the number of operations of a kind in each whole second of a run.
 fn seconds(r: &Ran, kind: &str) -> Vec<u64> {
     let all = r.record.operation(kind).map(|o| o.seconds.as_slice());
     let all = all.unwrap_or_default().iter().map(|s| s.ops);
@@ -142,7 +142,7 @@ fn async_share(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         ),
         late[0] >= 1.7 * late[2] && late[1] >= 1.7 * late[2],
     );
-    // The readers gain what the creators lose.
+    // The files that cfq does not write leave time for its readers.
     shown.check(
         format!(
             "cfq reads {:.2} and {:.2} times as often as noop and deadline, at least 1.1",

@@ -1,11 +1,11 @@
-//! Demos of the single-queue era.
+//! Demos of the single-queue schedulers.
 
 use super::{DISK, Demo, DemoError, Lab, Shown, bytes, ios, latency_ms, mb_s, run};
 use seekwell_core::numbers::signed;
 use seekwell_core::{Class, Instant, IoPrio, Nanos, Sector};
 use seekwell_sim::procs::{Pattern, Process};
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "deceptive-idleness",
@@ -87,7 +87,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// The end of the disk range that demos use: 40 GB.
+/// End of the disk range that demos use, in sectors (40 GB).
 const SPAN: u64 = 80_000_000;
 
 fn two_readers() -> Vec<Process> {
@@ -368,7 +368,7 @@ fn bfq_startup(lab: &Lab<'_>) -> Result<Shown, DemoError> {
             ..Process::reader(9, 0)
         });
         let r = run(DISK, &s, lab, list, &[])?;
-        // The process never thinks, so its start-up time is the sum of its latencies.
+        // The process never waits between reads, so its start-up time is the sum of its latencies.
         let took = latency_ms(&r, 9) * ios(&r, 9) / 1e3;
         let rest: f64 = (1..5).map(|t| bytes(&r, t)).sum();
         times.push(took);

@@ -1,9 +1,10 @@
-//! Demos of the kernel's throttling in front of a scheduler.
+//! Demos of the kernel's throttling of writes, which happens before a request reaches the
+//! scheduler.
 
 use super::worlds::{metric, more, workload, world};
 use super::{Demo, DemoError, Lab, Shown};
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[Demo {
     name: "writeback-throttling",
     claim: "Writeback throttling, not the scheduler, protects a reader from a flood of writes.",
@@ -15,7 +16,7 @@ pub(super) const DEMOS: &[Demo] = &[Demo {
 const DISK: &str = "hdd:hitachi-7k200";
 const LOAD: &str = "interactive:seconds=30s,size=512m,bulk=128m";
 
-/// Mean read latency in ms, and the writer's rate in MB/s.
+/// Returns the mean read latency in ms, and the writer's rate in MB/s.
 fn flooded(lab: &Lab<'_>, scheduler: &str) -> Result<(f64, f64), DemoError> {
     let ran = workload(&world(DISK, scheduler, "", lab)?, LOAD)?;
     Ok((metric(&ran), more(&ran, "bulk write")))

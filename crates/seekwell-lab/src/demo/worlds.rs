@@ -1,8 +1,8 @@
 //! Demos of the whole machine: page cache, file system, journal and flusher above the queue.
 //!
-//! Each demo shows an effect of published comparisons, and the same run without the effect's cause.
-//! In the second run the effect must vanish. The demos are small: they claim the sign, not the
-//! size.
+//! Each demo shows an effect of published comparisons, then repeats the run without the cause of
+//! the effect. The effect must then disappear. The demos are small, so they claim only the sign of
+//! the effect and not its size.
 
 use super::{Demo, DemoError, Lab, Shown, scheduler_spec};
 use rand::Rng;
@@ -14,7 +14,7 @@ use seekwell_workload::{Context, How, Machine, Outcome, Plan};
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 
-/// The demos.
+/// The demos of this file.
 pub(super) const DEMOS: &[Demo] = &[
     Demo {
         name: "sorted-writeback",
@@ -25,7 +25,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
     Demo {
         name: "left-over-writeback",
-        claim: "CFQ pushes an earlier phase's writeback past the clock of a timed reader.",
+        claim: "CFQ delays the writeback of an earlier phase until a timed reader has ended.",
         runs: 6,
         each: 2,
         run: left_over,
@@ -54,7 +54,7 @@ pub(super) const DEMOS: &[Demo] = &[
     },
 ];
 
-/// The machine of a run, and the receiver of its progress.
+/// A simulated machine, and the demo to which its runs report progress.
 pub(super) struct Stage<'s, 'p> {
     world: WorldSetup,
     lab: &'s Lab<'p>,
@@ -73,7 +73,7 @@ impl DerefMut for Stage<'_, '_> {
     }
 }
 
-/// A machine with a device and a scheduler ("cfq:slice_idle=0").
+/// Returns a machine with a device and a scheduler, such as "cfq:slice_idle=0".
 pub(super) fn world<'s, 'p>(
     device: &str,
     scheduler: &str,
@@ -155,7 +155,7 @@ pub(super) async fn put(m: &mut SimMachine, name: &str, bytes: u64) -> Outcome {
     m.close(f).await.doing(|| "close")
 }
 
-/// Creates files one after the other, dirties them in a given order, and times the sync.
+/// Creates files one after the other, overwrites some in the given order, and times the sync.
 async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
     const FILES: usize = 3000;
     for k in 0..FILES {
@@ -169,7 +169,7 @@ async fn dirty_and_sync(mut m: SimMachine, shuffled: bool) -> Outcome {
             order.swap(i, j);
         }
     }
-    // Only every fourth file: neighbours would be merged into one write.
+    // Neighbouring files would be merged into one write, so only every fourth file is overwritten.
     let start = m.now();
     for k in order.into_iter().filter(|k| k % 4 == 0) {
         put(&mut m, &format!("f{k}"), 16 << 10).await?;
@@ -226,7 +226,7 @@ fn sorted_writeback(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// Creates dirty pages, then measures the read of a cold file.
+/// Creates dirty pages, then measures the read of a file that is not cached.
 async fn timed_read(mut m: SimMachine, sync: bool) -> Outcome {
     const MIB: u64 = 64;
     put(&mut m, "cold", MIB << 20).await?;
@@ -298,8 +298,8 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     for s in lab.schedulers(&["noop", "deadline", "cfq"]) {
         let w = world("ssd:s3700-100", &s, "cores=8,memory=1750M", lab)?;
         // The published comparison had 16 GB of data and 8 GB of memory; this demo uses an eighth
-        // of both. With whole pages in the log (41 MB/s), the drive has no idle time for writeback.
-        // Then cfq gains at most 2 %.
+        // of both. Full-page writes to the log (41 MB/s) would leave the drive no idle time for
+        // writeback, and cfq would then gain at most 2 %.
         let pgbench = |clients: u32| {
             format!(
                 "pgbench:transactions=0,seconds=10s,scale=135,clients={clients},shared_buffers=128m,\
@@ -338,7 +338,7 @@ fn wal_overtakes(lab: &Lab<'_>) -> Result<Shown, DemoError> {
     Ok(shown)
 }
 
-/// A scan of a fragmented table, and a program that reads 16 KiB elsewhere and thinks.
+/// Runs a scan of a fragmented table, and a program that reads 16 KiB elsewhere and then waits.
 async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
     let end = m.now() + span;
     let intruder = async move |mut m: SimMachine| -> Outcome {
@@ -357,7 +357,7 @@ async fn scan(mut m: SimMachine, span: Nanos) -> Outcome {
     let d = m.open_device(OpenFlags::RDONLY | OpenFlags::DIRECT).await;
     let d = d.doing(|| "open")?;
     let (start, mut bytes) = (m.now(), 0u64);
-    // Pieces of 1 MiB, read in 40 KiB steps; each step waits until the one before was processed.
+    // Pieces of 1 MiB, read in steps of 40 KiB. The program processes a step before the next read.
     'table: for piece in 0u64.. {
         let at = (piece * 7919 % 13_000) << 20;
         for k in 0..26 {
@@ -441,7 +441,7 @@ fn raised_at_start(lab: &Lab<'_>) -> Result<Shown, DemoError> {
         w.setup.hz = 100;
         let r = workload(&w, "sqlite:profile=android,pause=3s")?;
         let rates = [metric(&r), more(&r, "update"), more(&r, "delete")];
-        // Transactions in the first two whole seconds of a phase.
+        // Number of transactions in the first two whole seconds of a phase.
         let first = |kind: &str| {
             let phase = r.record.marks.iter().find(|m| m.name == kind);
             let from = phase.map_or(0, |m| m.at_ns.div_ceil(1_000_000_000)) as usize;

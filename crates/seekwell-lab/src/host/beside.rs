@@ -1,5 +1,5 @@
-//! Background programs for a measured workload. They start before it and end with it; they must be
-//! running when it starts.
+//! Background programs for a measured workload. They finish their preparations before the workload
+//! starts, and end when the workload ends.
 
 use super::runner::{Doing, once};
 use seekwell::BesideSpec;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// Time limit for their preparations.
+/// Time limit for the preparations of the background programs.
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -23,7 +23,7 @@ pub struct Neighbours<'scope> {
 }
 
 impl<'scope> Neighbours<'scope> {
-    /// Starts them.
+    /// Starts the background programs.
     pub fn begin<'env>(
         scope: &'scope Scope<'scope, 'env>,
         all: &'env [BesideSpec],
@@ -45,7 +45,7 @@ impl<'scope> Neighbours<'scope> {
         Ok(neighbours)
     }
 
-    /// Waits until all of them have finished their preparations.
+    /// Waits until all background programs have finished their preparations.
     pub fn wait(&self, doing: &Doing<'_>) -> Result<(), String> {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -57,16 +57,18 @@ impl<'scope> Neighbours<'scope> {
                 return Err("stopped".to_owned());
             }
             if self.handles.iter().any(ScopedJoinHandle::is_finished) {
-                return Err("what was to run beside it did not begin".to_owned());
+                return Err("a background program ended before the measurement began".to_owned());
             }
             if Instant::now() > end {
-                return Err("what was to run beside it took too long to begin".to_owned());
+                return Err(
+                    "a background program did not finish its preparations in time".to_owned(),
+                );
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    /// Ends them; if one failed by itself, the run is invalid.
+    /// Ends the background programs. If one of them failed before, the run is invalid.
     pub fn end(self) -> Result<Vec<BesidePart>, String> {
         self.stop.store(true, Ordering::Release);
         let mut parts = Vec::new();
@@ -114,7 +116,7 @@ fn again_and_again(
         let over = stop.load(Ordering::Acquire) || doing.stop.load(Ordering::Acquire);
         match ran {
             Ok(record) => take(&mut part, record, b.again),
-            // This code ended it.
+            // The program failed because it was stopped here.
             Err(_) if over => {}
             Err(why) => return Err(why),
         }
@@ -128,7 +130,7 @@ fn again_and_again(
     }
 }
 
-/// Adds the result of one pass.
+/// Adds the result of one pass of a background program.
 fn take(part: &mut BesidePart, record: Record, again: bool) {
     part.params = record.params;
     part.operations = record.operations;

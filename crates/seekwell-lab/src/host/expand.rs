@@ -1,4 +1,4 @@
-//! Expands a requested experiment into cells, treatments and runs on this machine.
+//! Expands an experiment on this machine into cells, treatments and runs.
 
 use super::runner::DeviceOf;
 use super::words::{What, what};
@@ -14,10 +14,11 @@ use seekwell_sched::{WBT_LAT_USEC, wbt};
 use std::collections::BTreeMap;
 
 impl HostDesign {
-    /// The experiment on this place; programs, schedulers and tunables of every run are checked.
+    /// Returns the experiment in the directory of `on`. Checks the programs, schedulers and
+    /// tunables of every run.
     ///
     /// # Errors
-    /// All faults.
+    /// All errors in the design.
     pub fn experiment(&self, on: &DeviceOf) -> Result<Experiment, Faults> {
         let mut faults = Faults::default();
         let wanted = self.schedulers(on, &mut faults);
@@ -62,7 +63,8 @@ impl HostDesign {
         })
     }
 
-    /// The schedulers that runs can use. Without the right to set one, only the active one.
+    /// Returns the schedulers of the experiment. If schedulers cannot be set, this is only the
+    /// active one.
     fn schedulers(&self, on: &DeviceOf, faults: &mut Faults) -> Vec<Wanted> {
         let mut all = Vec::new();
         if !on.may_set() {
@@ -92,7 +94,8 @@ impl HostDesign {
         for (label, spec) in asked {
             let mut set = spec.tunables.clone();
             for (name, value) in &self.equal {
-                // With `none` it would leave hidden state behind.
+                // Under `none`, `nr_requests` changes the number of driver tags. The change remains
+                // under other schedulers, and no attribute shows it.
                 let hidden = name == "nr_requests" && spec.name == "none";
                 if on.has(name) && !hidden {
                     set.entry(name.clone()).or_insert_with(|| value.clone());
@@ -148,14 +151,16 @@ impl HostDesign {
         if wanted.iter().any(|w| w.own.contains_key(WBT_LAT_USEC.name)) {
             notes.push(
                 "wbt_lat_usec is written for some schedulers and restored at the end; until the \
-                 next boot, the kernel does not disable it for bfq and enable it for the others"
+                 next boot, the kernel then neither disables it for bfq nor enables it for other \
+                 schedulers"
                     .to_owned(),
             );
         }
         let depth = self.equal.iter().any(|e| e.0 == "nr_requests");
         if depth && wanted.iter().any(|w| w.name == "none") {
             notes.push(
-                "nr_requests is not set under `none`, which has the device's tags".to_owned(),
+                "nr_requests is not set under `none`, because it would change the number of driver \
+                 tags".to_owned(),
             );
         }
         notes
@@ -208,7 +213,8 @@ impl HostDesign {
         }
     }
 
-    /// Index of the requested reference, otherwise of the active scheduler, otherwise of the first.
+    /// Returns the index of the reference: the requested, else the active, else the first
+    /// scheduler.
     fn reference(&self, on: &DeviceOf, wanted: &[Wanted]) -> usize {
         let named = self.design.reference.clone();
         let named = named.unwrap_or_else(|| on.in_force());
@@ -217,7 +223,7 @@ impl HostDesign {
     }
 }
 
-/// Reports a queue whose writeback throttling differs from the kernel's default.
+/// Returns a warning if the writeback throttling of a queue differs from the kernel's default.
 fn unusual_throttle(d: &Device) -> Option<String> {
     let reads = u64::try_from(d.wbt_lat_usec?).ok()?;
     let scheduler = d.scheduler.active()?;
@@ -236,7 +242,7 @@ struct Wanted {
     label: String,
     name: String,
     own: BTreeMap<String, String>,
-    /// The tunables, including attributes that are the same for all runs.
+    /// The scheduler's tunables, and the queue attributes that are the same for all runs.
     set: BTreeMap<String, String>,
 }
 
@@ -255,7 +261,8 @@ fn label(s: &SchedulerSpec) -> String {
     text
 }
 
-/// The deciding figures, and their properties known before a run; missing programs are errors.
+/// Returns the metrics that decide, with the properties that are known before a run. A missing
+/// program is an error.
 pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecErrors> {
     let (what_runs, _) = what(&w.spec)?;
     for b in &w.beside {
@@ -294,7 +301,8 @@ pub(super) fn deciding(w: &HostWork) -> Result<(Deciding, MetricInfo), SpecError
     Ok((deciding, info))
 }
 
-/// Parses schedulers as on a command line: `bfq:low_latency=0,none`, in the kernel's spelling.
+/// Parses schedulers as on a command line, such as `bfq:low_latency=0,none`, with the kernel's
+/// names.
 ///
 /// # Errors
 /// The text cannot be parsed.
@@ -319,7 +327,7 @@ pub(super) fn schedulers(text: &str) -> Result<Vec<(String, SchedulerSpec)>, Str
             && name != "mq-deadline"
         {
             return Err(format!(
-                "{one}: a version is chosen with the kernel, not by name: write {known}"
+                "{one}: the running kernel determines the version; write {known}"
             ));
         }
         let spec = SchedulerSpec {

@@ -1,6 +1,6 @@
-//! Experiment files with a table `[host]`: it names where the runs are made, and which settings are
-//! the same for all runs. The rest is as in any experiment file, except that workloads can be
-//! programs.
+//! Reads experiment files with a table `[host]`. The table contains the directory in which the runs
+//! are made, and the settings that are the same for all runs. In these files, workloads can be
+//! programs. Everything else is as in other experiment files.
 
 use super::words::{self, HostWork};
 use super::{EQUAL, HostDesign, expand};
@@ -11,32 +11,32 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// `[host]`.
+/// The table `[host]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Host {
-    /// A directory, relative to the file's folder.
+    /// A directory, relative to the directory of the experiment file.
     path: PathBuf,
-    /// The device's name, as a confirmation.
+    /// The expected name of the device, as a safety check.
     #[serde(default)]
     device: Option<String>,
-    /// "kernel", or attributes with values.
+    /// The text "kernel", or a table of queue attributes with values.
     #[serde(default)]
     equal: Option<Value>,
-    /// A pause such as "500ms" or "2s".
+    /// A pause as text, such as "500ms" or "2s".
     #[serde(default)]
     settle: Option<String>,
 }
 
-/// Whether the text is an experiment on this machine.
+/// Returns whether the text is an experiment on this machine.
 pub fn is_host(text: &str) -> bool {
     text.parse::<Table>().is_ok_and(|t| t.contains_key("host"))
 }
 
-/// Reads such a file; relative paths in it start at `dir`.
+/// Reads an experiment file. Relative paths in the file start at `dir`.
 ///
 /// # Errors
-/// All faults.
+/// All errors in the file.
 pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
     let mut table: Table = text
         .parse()
@@ -82,7 +82,7 @@ pub fn read(text: &str, dir: &Path) -> Result<HostDesign, Faults> {
         let what = "is only for modelled machines: a host is measured under its running kernel";
         faults.push(Place::default(), "experiment.kernel", what);
     }
-    // The rest is [experiment], which is read as in any file.
+    // Other experiment files have the same table [experiment].
     let rest = Design::from_toml(&table.to_string(), dir).map_err(|mut f| {
         for fault in &mut f.0 {
             fault.at = Place::default();
@@ -138,7 +138,7 @@ fn bad(what: impl Into<String>) -> SpecErrors {
     SpecErrors::one("", what)
 }
 
-/// Parses `2s`, `500ms`, `1m`.
+/// Parses a duration such as `2s`, `500ms` or `1m`. Returns seconds.
 fn seconds(text: &str) -> Result<f64, SpecErrors> {
     let text = text.trim();
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
@@ -149,7 +149,7 @@ fn seconds(text: &str) -> Result<f64, SpecErrors> {
     found.ok_or_else(|| bad(format!("`{text}` is not a time: write 500ms, 2s or 1m")))
 }
 
-/// Attributes that are the same for all runs.
+/// Returns the queue attributes that are the same for all runs, with their values.
 fn equal(v: Option<&Value>) -> Result<Vec<(String, String)>, SpecErrors> {
     use seekwell_host::switch::settings::ATTRIBUTES;
     let usual = || {
@@ -187,7 +187,7 @@ fn scheduler(v: Value) -> Result<Vec<(String, seekwell::SchedulerSpec)>, String>
         Value::String(s) => expand::schedulers(&s),
         Value::Table(mut t) => {
             let name = t.remove("use").as_ref().map(said);
-            let name = name.ok_or("a table of a scheduler has `use`")?;
+            let name = name.ok_or("a scheduler's table must contain `use`")?;
             let label = t.remove("name").as_ref().map(said);
             let mut text = name;
             for (k, v) in &t {
@@ -199,7 +199,7 @@ fn scheduler(v: Value) -> Result<Vec<(String, seekwell::SchedulerSpec)>, String>
             }
             Ok(all)
         }
-        _ => Err("is a name, or a table with `use` and tunables".to_owned()),
+        _ => Err("must be a name, or a table with `use` and tunables".to_owned()),
     }
 }
 
@@ -207,7 +207,7 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
     let mut t = match v {
         Value::String(s) => return words::work(&at(&s, dir), &BTreeMap::new()),
         Value::Table(t) => t,
-        _ => return Err(bad("is a name, or a table with `use` or `command`")),
+        _ => return Err(bad("must be a name, or a table with `use` or `command`")),
     };
     let mut take = |key: &str| t.remove(key);
     let name = take("name").as_ref().map(said);
@@ -223,13 +223,18 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
         (Some(used), None) => words::work(&at(&used, dir), &params)?,
         (None, Some(line)) => {
             let mut params = params;
-            // `name` is the workload's; the metric's label is given as `metric_name`.
+            // Here, `name` is the name of the workload, and `metric_name` is the name of the
+            // metric.
             if let Some(label) = params.remove("metric_name") {
                 params.insert("name".to_owned(), label);
             }
             words::command(&line, params)?
         }
-        _ => return Err(bad("has either `use` (a program or script) or `command`")),
+        _ => {
+            return Err(bad(
+                "must contain either `use` (a program or script) or `command`",
+            ));
+        }
     };
     if let Some(name) = name {
         w.label = name;
@@ -244,7 +249,7 @@ fn one_work(v: Value, dir: &Path) -> Result<HostWork, SpecErrors> {
     Ok(w)
 }
 
-/// Resolves the path of a recipe or job file against the experiment's folder.
+/// Resolves the path of a recipe or job file relative to the directory of the experiment file.
 fn at(text: &str, dir: &Path) -> String {
     let file = [".toml", ".fio", ".ini", ".job"]
         .iter()
@@ -256,7 +261,7 @@ fn at(text: &str, dir: &Path) -> String {
 }
 
 impl HostDesign {
-    /// Writes the request of a command line as an equivalent file.
+    /// Returns the text of an experiment file for the same experiment.
     pub fn to_toml(&self) -> String {
         let text = |s: &str| Value::String(s.to_owned()).to_string();
         let absolute = |p: &Path| {
@@ -287,7 +292,7 @@ impl HostDesign {
     }
 }
 
-/// Parses schedulers of a command line.
+/// Parses the schedulers of a command line.
 ///
 /// # Errors
 /// The text cannot be parsed.

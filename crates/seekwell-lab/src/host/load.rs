@@ -1,12 +1,13 @@
-//! Processor time that something else took during a run. It counts time stolen by a hypervisor. If
-//! this process does all of the run's work, it also counts other processes.
+//! Measures which fraction of the processor time during a run was not available to the run. This is
+//! time stolen by a hypervisor. If all work of the run is done in this process, the time of other
+//! processes is included.
 //!
-//! Programs start servers that are not children of this process; for them only stolen time is
-//! known.
+//! A program can start servers that are not children of this process. Their time cannot be told
+//! apart from that of unrelated processes, so that only stolen time is measured for such runs.
 
 use std::fs::read_to_string;
 
-/// Ticks of all processors since boot.
+/// Clock ticks of all processors since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
     all: u64,
@@ -14,8 +15,8 @@ struct Ticks {
     steal: u64,
 }
 
-/// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal,
-/// ...
+/// Parses the first line of `/proc/stat`. Its fields are user, nice, system, idle, iowait, irq,
+/// softirq, steal and others.
 fn parsed(stat: &str) -> Option<Ticks> {
     let line = stat.lines().find(|l| l.starts_with("cpu "))?;
     let numbers = line.split_whitespace().skip(1).take(8);
@@ -29,8 +30,9 @@ fn parsed(stat: &str) -> Option<Ticks> {
     })
 }
 
-/// Ticks of this process and of the children it has waited for: fields 14 to 17 of
-/// `/proc/self/stat`, after the name in parentheses.
+/// Parses `/proc/self/stat`. Returns the CPU time in clock ticks of this process and of its
+/// terminated children. These are the fields 14 to 17 of proc(5). The fields are counted from the
+/// parenthesis that ends the command name, because the name may contain spaces.
 fn own(stat: &str) -> Option<u64> {
     let rest = stat.rsplit_once(')')?.1;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -38,7 +40,7 @@ fn own(stat: &str) -> Option<u64> {
     part.iter().map(|w| w.parse::<u64>().ok()).sum()
 }
 
-/// The counters at one instant.
+/// The counters of processor time at one instant.
 pub(super) struct Load {
     ticks: Option<Ticks>,
     own: Option<u64>,
@@ -54,9 +56,10 @@ impl Load {
         }
     }
 
-    /// Share of all processors' time since then that was stolen, from 0 to 1. With `alone`, all of
-    /// the run's work is in this process; the share then includes other processes. `None` if
-    /// unknown.
+    /// Returns which fraction (0 to 1) of all processors' time since `self` was not available to
+    /// the run. With `alone`, all work of the run is in this process, so that the time of other
+    /// processes is included. Without `alone`, only stolen time is included. `None` if the counters
+    /// cannot be read.
     pub fn others(&self, alone: bool) -> Option<f64> {
         let now = Load::now();
         share(
@@ -85,7 +88,7 @@ mod tests {
         let after = parsed("cpu  300 10 140 1200 100 5 5 40 0 0\n").expect("a line");
         assert_eq!((before.all, before.busy, before.steal), (1_000, 150, 0));
         assert_eq!((after.all, after.busy, after.steal), (1_800, 460, 40));
-        // Of 800 ticks 310 were busy (250 of them in this process) and 40 were stolen.
+        // Of 800 ticks, 310 were busy (250 of them in this process) and 40 were stolen.
         assert_eq!(share(before, after, Some((1_000, 1_250))), Some(0.125));
         assert_eq!(
             share(before, after, None),

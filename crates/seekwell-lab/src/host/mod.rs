@@ -1,13 +1,14 @@
-//! The substrate `host`: an experiment in a directory of this machine, with the kernel's own
-//! schedulers and real programs.
+//! The substrate `host`: an experiment in a directory of this machine, with the kernel's schedulers
+//! and real programs.
 //!
-//! The request ([`HostDesign`]) comes from a command line or from an experiment file with a table
-//! `[host]` ([`file`]). It expands to the same [`Experiment`] type as a simulation, so results,
-//! statistics and reports work the same way. [`Bench`] makes the runs, one at a time. It sets the
-//! scheduler and reads it back, and sets disturbing attributes to the same values for all runs.
+//! The design of the experiment ([`HostDesign`]) comes from a command line, or from an experiment
+//! file with a table `[host]` ([`file`]). It is expanded to the type [`Experiment`], which
+//! simulations also use, so that results, statistics and reports are the same. [`Bench`] executes
+//! the runs one after the other. Before each run it sets the scheduler and verifies that it is
+//! active. It also sets the queue attributes that must be equal in all runs.
 //!
-//! Without the right to set anything there is one treatment: the active scheduler. Not supported:
-//! several directories in one experiment, and devices without a file system.
+//! If schedulers cannot be set, the only treatment is the active scheduler. Not supported: several
+//! directories in one experiment, and devices without a file system.
 
 mod beside;
 mod expand;
@@ -23,22 +24,23 @@ pub use words::HostWork;
 use crate::experiment::Design;
 use std::path::PathBuf;
 
-/// Attributes set for every run: without counted requests kyber has no input. Writeback throttling
-/// is left to the kernel, which disables it under bfq only ([`seekwell_sched::wbt`]).
+/// Queue attributes that are set for every run. kyber needs `iostats`, because its statistics are
+/// its input. Writeback throttling keeps the kernel's default, which disables it only under bfq
+/// ([`seekwell_sched::wbt`]).
 pub const EQUAL: &[(&str, &str)] = &[("iostats", "1")];
 
-/// A requested experiment on this machine.
+/// The design of an experiment on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct HostDesign {
-    /// Name, method, schedulers, reference; its devices and workloads are not used.
+    /// Name, method, schedulers and reference. Its devices and workloads are not used.
     pub design: Design,
-    /// The directory in which it runs.
+    /// The directory in which the programs run.
     pub path: PathBuf,
-    /// The expected device, by name, as a confirmation.
+    /// The expected name of the device, as a safety check.
     pub device: Option<String>,
-    /// Queue attributes that are the same in all runs, with their values.
+    /// Queue attributes that are the same for all runs, with their values.
     pub equal: Vec<(String, String)>,
-    /// Pause between the scheduler switch and the run, in seconds.
+    /// Pause between the change of the scheduler and the run, in seconds.
     pub settle_s: f64,
     /// The workloads.
     pub work: Vec<HostWork>,
@@ -47,7 +49,7 @@ pub struct HostDesign {
 }
 
 impl HostDesign {
-    /// A design with default settings in a directory.
+    /// Returns a design with default settings for a directory.
     pub fn new(path: PathBuf) -> Self {
         HostDesign {
             path,

@@ -1,5 +1,5 @@
-//! Reads fio's JSON report. It returns the figures that its job file is judged by, under the names
-//! that Seekwell's own reader uses, and sums over all jobs.
+//! Reads fio's JSON report. Returns the metrics of the job file's sections, summed over all jobs,
+//! with the names that are also used if Seekwell runs the job file itself.
 
 use seekwell_core::result::{Latency, Metric};
 use seekwell_workload::fio::{Dir, Figure, JobFile, Kind};
@@ -23,13 +23,13 @@ fn side(dir: Dir) -> &'static str {
     }
 }
 
-/// Sum of a number over the clones of a section.
+/// Sums a number over the clones of a section.
 fn sum(jobs: &[&Value], side: &str, name: &str) -> f64 {
     let values = jobs.iter().filter_map(|j| j[side][name].as_f64());
     values.sum()
 }
 
-/// Latencies of all clones together, from the buckets of a `json+` report.
+/// Merges the latencies of all clones, from the bins of a `json+` report.
 fn latencies<'a>(all: impl Iterator<Item = &'a Value>) -> Latency {
     let mut latency = Latency::default();
     for bins in all.filter_map(|of| of["bins"].as_object()) {
@@ -42,7 +42,7 @@ fn latencies<'a>(all: impl Iterator<Item = &'a Value>) -> Latency {
     latency
 }
 
-/// The value of a figure; `None` if fio did no such operations.
+/// Returns the value of a metric; `None` if fio did no operations of this kind.
 fn value(kind: Kind, jobs: &[&Value]) -> Option<f64> {
     let of_side = |dir: Dir, name: &str| {
         let n = sum(jobs, side(dir), "total_ios");
@@ -62,14 +62,15 @@ fn value(kind: Kind, jobs: &[&Value]) -> Option<f64> {
             Some(weighted.sum::<f64>() / n / 1e6)
         }
         Kind::P99(dir) => p99(latencies(jobs.iter().map(|j| &j[side(dir)]["clat_ns"]))),
-        // fio combines a job's fsync and fdatasync latencies.
+        // fio reports fsync and fdatasync latencies together.
         Kind::FsyncP99 | Kind::FdatasyncP99 => {
             p99(latencies(jobs.iter().map(|j| &j["sync"]["lat_ns"])))
         }
     }
 }
 
-/// Metrics of a job file's sections, the deciding ones first, and the total operations per second.
+/// Returns the metrics of a job file's sections, then the total operations per second. The metrics
+/// that decide come first.
 ///
 /// # Errors
 /// The text is not a fio report, or a job failed.
@@ -107,7 +108,7 @@ pub fn fio(printed: &str, file: &JobFile) -> Result<Vec<Metric>, String> {
     Ok(all)
 }
 
-/// fio's entries for a section: one per clone, in file order.
+/// Returns fio's report entries for a section: one per clone, in the order of the file.
 fn clones<'a>(jobs: &'a [Value], file: &JobFile, figure: &Figure) -> Vec<&'a Value> {
     let count = |j: &seekwell_workload::fio::Job| j.numjobs as usize;
     let before: usize = file.jobs[..figure.section].iter().map(count).sum();
@@ -115,8 +116,8 @@ fn clones<'a>(jobs: &'a [Value], file: &JobFile, figure: &Figure) -> Vec<&'a Val
     jobs.iter().skip(before).take(own).collect()
 }
 
-/// A job file for fio with one report entry per job: `group_reporting` is removed, which only
-/// affects the report.
+/// Removes `group_reporting` from a job file, so that fio reports each job separately. The option
+/// has no effect on the I/O.
 pub fn reported_by_job(text: &str) -> String {
     let kept = text.lines().filter(|line| {
         let key = line.split('=').next().unwrap_or(line);

@@ -1,4 +1,4 @@
-//! The place of an experiment on this machine, and the runner that makes its runs there.
+//! The directory and the devices of an experiment on this machine, and the execution of its runs.
 
 use super::beside::Neighbours;
 use super::load::Load;
@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Interval at which a pause checks whether it is over.
+/// Interval at which a pause checks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A directory and the devices below it whose schedulers decide.
+/// A directory, and the devices below it whose schedulers affect its I/O.
 #[derive(Clone, Debug)]
 pub struct DeviceOf {
     tree: Tree,
@@ -34,7 +34,7 @@ pub struct DeviceOf {
 }
 
 impl DeviceOf {
-    /// The devices of a directory of this machine.
+    /// Finds the devices below a directory of this machine.
     ///
     /// # Errors
     /// The path does not exist, is not a directory, or is not writable.
@@ -60,36 +60,36 @@ impl DeviceOf {
             devices,
         })
     }
-    /// The directory.
+    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Mount point of its file system; empty if unknown.
+    /// Returns the mount point of the directory's file system; empty if unknown.
     pub fn mount_point(&self) -> &Path {
         self.under.mount_point.as_deref().unwrap_or(Path::new(""))
     }
-    /// Location of the kernel's files.
+    /// Returns the location of the kernel's sysfs and procfs files.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
-    /// The devices whose schedulers decide.
+    /// Returns the devices whose schedulers affect the directory's I/O.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
-    /// Whether their schedulers may be set.
+    /// Returns whether the schedulers of the devices can be set.
     pub fn may_set(&self) -> bool {
         self.may_set
     }
-    /// Whether the root file system is on one of them.
+    /// Returns whether the root file system is on one of the devices.
     pub fn carries_root(&self) -> bool {
         self.root
     }
-    /// Their names: `sda`, `sda,sdb`.
+    /// Returns the names of the devices, such as `sda` or `sda,sdb`.
     pub fn names(&self) -> String {
         let all: Vec<&str> = self.devices.iter().map(|d| d.name.as_str()).collect();
         all.join(",")
     }
-    /// Label in tables.
+    /// Returns the label for tables.
     pub fn label(&self) -> String {
         let path = clean(&self.path.to_string_lossy());
         match self.devices.is_empty() {
@@ -97,7 +97,7 @@ impl DeviceOf {
             false => format!("{path} on {}", self.names()),
         }
     }
-    /// Label with details of the device.
+    /// Returns a description with details of the devices.
     pub fn said(&self) -> String {
         let fs = self.under.filesystem.as_deref().unwrap_or("?");
         let path = clean(&self.path.to_string_lossy());
@@ -111,14 +111,14 @@ impl DeviceOf {
             false => format!("{fs} at {path} on {}", all.join(", ")),
         }
     }
-    /// The active scheduler of the first device.
+    /// Returns the active scheduler of the first device.
     pub fn in_force(&self) -> String {
         let first = self.devices.first();
         let queue = first.map(|d| Queue::new(self.tree.queue(&d.name)));
         let now = queue.and_then(|q| q.scheduler().ok());
         now.unwrap_or_else(|| "no scheduler".to_owned())
     }
-    /// Schedulers that all devices offer.
+    /// Returns the schedulers that all devices offer.
     pub fn offered(&self) -> Vec<String> {
         let Some((first, rest)) = self.devices.split_first() else {
             return Vec::new();
@@ -127,7 +127,7 @@ impl DeviceOf {
         let everywhere = |s: &&String| rest.iter().all(|d| d.scheduler.offered().contains(s));
         all.filter(everywhere).cloned().collect()
     }
-    /// Whether every queue has this attribute.
+    /// Returns whether the queue of every device has this attribute.
     pub fn has(&self, attribute: &str) -> bool {
         let of = |d: &Device| {
             Queue::new(self.tree.queue(&d.name))
@@ -136,7 +136,7 @@ impl DeviceOf {
         };
         !self.devices.is_empty() && self.devices.iter().all(of)
     }
-    /// Warnings for the user.
+    /// Returns warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.under.again.is_empty() {
@@ -147,7 +147,7 @@ impl DeviceOf {
         }
         all
     }
-    /// The reason why further runs make no sense.
+    /// Returns why no further runs are possible; `None` if they are possible.
     fn gone(&self) -> Option<String> {
         if !self.path.is_dir() {
             return Some(format!("{}: the directory is gone", self.path.display()));
@@ -168,7 +168,7 @@ impl DeviceOf {
     }
 }
 
-/// Makes the runs of an experiment on this machine, one at a time.
+/// Executes the runs of an experiment on this machine, one at a time.
 pub struct Bench {
     on: DeviceOf,
     switched: Mutex<Option<Switched>>,
@@ -178,15 +178,15 @@ pub struct Bench {
     over: Mutex<Option<String>>,
 }
 
-/// The context of a running program: the measured one or a background one.
+/// The parameters of a running program, measured or background.
 pub(super) struct Doing<'a> {
     pub on: &'a DeviceOf,
     pub mark: &'a str,
     pub seed: u64,
     pub limit_s: Option<u64>,
-    /// Set by the caller to stop the program.
+    /// The caller sets this flag to stop the program.
     pub stop: Arc<AtomicBool>,
-    /// Set when the measured part begins.
+    /// The program sets this flag when its measured part begins.
     pub began: Arc<AtomicBool>,
 }
 
@@ -196,7 +196,8 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Bench {
-    /// A bench on this place. `switched` holds the devices; without it they stay unchanged.
+    /// Creates the runner for a directory. `switched` contains the devices whose schedulers it may
+    /// set; with `None` it sets nothing.
     pub fn new(on: DeviceOf, switched: Option<Switched>, settle_s: f64, mark: &str) -> Bench {
         Bench {
             on,
@@ -207,24 +208,24 @@ impl Bench {
             over: Mutex::new(None),
         }
     }
-    /// The place of the runs.
+    /// Returns the directory and devices of the runs.
     pub fn on(&self) -> &DeviceOf {
         &self.on
     }
-    /// Whether it sets schedulers.
+    /// Returns whether the runner sets schedulers.
     pub fn sets(&self) -> bool {
         locked(&self.switched).is_some()
     }
-    /// Takes the device settings that must be restored; after this the bench sets nothing.
+    /// Returns the device settings that must be restored. Afterwards the runner sets nothing.
     pub fn take_switched(&self) -> Option<Switched> {
         locked(&self.switched).take()
     }
-    /// The reason why there are no more runs, if a device or directory disappeared.
+    /// Returns why there are no further runs, if a device or the directory disappeared.
     pub fn over(&self) -> Option<String> {
         locked(&self.over).clone()
     }
 
-    /// Sets the requested scheduler and attributes, and reads them back.
+    /// Sets the scheduler and attributes of a run, and verifies that they are active.
     fn set(&self, spec: &RunSpec) -> Result<(), String> {
         let mut switched = locked(&self.switched);
         let Some(switched) = switched.as_mut() else {
@@ -248,7 +249,8 @@ impl Bench {
         switched.again(&wishes).map_err(|e| e.to_string())
     }
 
-    /// Changes that someone else made during the run: of the scheduler, and of other settings.
+    /// Returns changes that other programs made during the run. The first value describes a change
+    /// of the scheduler, the second describes changes of other settings.
     fn meddled(&self, spec: &RunSpec) -> (Option<String>, Vec<String>) {
         let notes = locked(&self.switched)
             .as_ref()
@@ -266,7 +268,7 @@ impl Bench {
         (other, notes)
     }
 
-    /// All settings of the first device, as read.
+    /// Returns all settings of the first device.
     fn settings(&self) -> BTreeMap<String, String> {
         let first = self.on.devices.first();
         let queue = first.map(|d| Queue::new(self.on.tree.queue(&d.name)));
@@ -276,7 +278,7 @@ impl Bench {
         all
     }
 
-    /// Queue limits of the first device, as read.
+    /// Returns the queue limits of the first device.
     fn limits(&self) -> Option<QueueUsed> {
         let name = &self.on.devices.first()?.name;
         let d = self.on.tree.device(name)?;
@@ -310,7 +312,8 @@ impl Bench {
         let mark = format!("{}/{n}", self.mark);
         let over = AtomicBool::new(false);
         let ran = std::thread::scope(|s| {
-            // Programs watch their own stop flag, so this thread copies the cancel token to it.
+            // Programs check their own stop flag, so this thread copies the cancel token to that
+            // flag.
             let watch = s.spawn(|| {
                 while !over.load(Ordering::Acquire) {
                     if cancel.is_set() {
@@ -339,7 +342,7 @@ impl Bench {
     }
 }
 
-/// Runs the measured program with its background programs.
+/// Runs the measured program together with its background programs.
 fn with_neighbours(spec: &RunSpec, doing: &Doing<'_>) -> Result<Record, String> {
     if spec.beside.is_empty() {
         return once(&spec.workload, doing);
@@ -396,7 +399,7 @@ pub(super) fn once(workload: &seekwell::WorkloadSpec, doing: &Doing<'_>) -> Resu
     }
 }
 
-/// A recipe that runs fio itself on a job file.
+/// Returns a recipe that runs a job file with fio itself.
 pub(super) fn fio() -> Recipe {
     let mut r = Recipe::command("fio --output-format=json+ job.fio", None);
     r.name = "fio".to_owned();
@@ -459,7 +462,7 @@ fn program(
     program::run(recipe, params, &at).map_err(|e: ProgramError| e.to_string())
 }
 
-/// Runs a built-in script on real files, on a thread with the requested priority.
+/// Runs a built-in script on real files, in a thread with the requested priority.
 fn script(
     plan: &Plan,
     doing: &Doing<'_>,
@@ -499,7 +502,7 @@ fn script(
         counted.fill(&mut record);
     }
     match ran.stopped {
-        // A time limit is a normal end; any other reason is a failure or a stop.
+        // Reaching the time limit is a normal end. Other reasons are a failure or a stop.
         Some(why) if !why.contains("time limit") => Err(why),
         _ => Ok(record),
     }
@@ -526,10 +529,10 @@ impl Runner for Bench {
         let began_unix_ns = now.ok().and_then(|d| u64::try_from(d.as_nanos()).ok());
         let load = Load::now();
         let made = self.make(job, cancel);
-        // A script runs in threads of this process; background workloads may be other programs.
+        // A script runs in threads of this process; background workloads may be other processes.
         let script = matches!(job.spec.workload, seekwell::WorkloadSpec::Script { .. });
         let others = load.others(script && job.spec.beside.is_empty());
-        // A missing device or directory explains any other error.
+        // If a device or the directory disappeared, this is the cause of any other error.
         if let Some(why) = self.on.gone() {
             return Err(over(why));
         }

@@ -1,5 +1,5 @@
-//! Parses workloads for a host: a recipe, a built-in script on real files, a fio job file, or a
-//! command line, with the priority and cgroup settings of the process.
+//! Parses workloads for runs on this machine: a recipe, a built-in script on real files, a fio job
+//! file, or a command line. A workload may have priority and cgroup settings.
 
 use seekwell::{BesideSpec, SpecErrors, WorkloadSpec, plan, words};
 use seekwell_core::once::twice;
@@ -8,36 +8,36 @@ use seekwell_workload::{Needs, Plan};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Prefix for a built-in script that has the same name as a program.
+/// Prefix that selects the built-in script if a program has the same name.
 pub const SCRIPT: &str = "script:";
 /// Prefix of a command line.
 pub const COMMAND: &str = "cmd:";
 /// Prefix of program names in specifications; no built-in script has it.
 const PROGRAM: &str = "program/";
-/// The parameter that holds a recipe's text.
+/// Name of the parameter that contains the text of a recipe.
 pub(super) const RECIPE: &str = "recipe";
-/// Parameters of every workload: priorities and cgroup settings.
+/// Names of the parameters that every workload has: priorities and cgroup settings.
 pub const PLACING: &[&str] = &["ionice", "nice", "weight", "rbps", "wbps", "riops", "wiops"];
 
-/// A measured workload with its background workloads.
+/// A measured workload and its background workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostWork {
-    /// Label in tables.
+    /// Label for tables.
     pub label: String,
-    /// The specification. For a recipe, the text is one of the parameters.
+    /// The workload. For a recipe, the text of the recipe is one of the parameters.
     pub spec: WorkloadSpec,
-    /// Name of the deciding metric, if it is not the workload's first one.
+    /// Name of the metric that decides; `None` for the first metric of the workload.
     pub metric: Option<String>,
-    /// Time limit of a run, in seconds.
+    /// Time limit of a run in seconds.
     pub limit_s: Option<u64>,
-    /// Workloads that run at the same time.
+    /// Background workloads, which run at the same time.
     pub beside: Vec<BesideSpec>,
-    /// The text as typed, and the texts of the background workloads.
+    /// The text that the user typed, and the texts of the background workloads.
     pub asked: (String, Vec<String>),
 }
 
 impl HostWork {
-    /// A workload without background workloads.
+    /// Returns a workload without background workloads.
     pub fn of(label: String, spec: WorkloadSpec) -> Self {
         HostWork {
             label,
@@ -49,10 +49,10 @@ impl HostWork {
         }
     }
 
-    /// Requests that this figure alone decides.
+    /// Selects the only metric that decides.
     ///
     /// # Errors
-    /// The workload does not report it; the error lists the figures that it reports.
+    /// The workload has no such metric; the error lists its metrics.
     pub fn judged_by(&mut self, metric: &str) -> Result<(), SpecErrors> {
         let before = self.metric.replace(metric.to_owned());
         super::expand::deciding(self)
@@ -60,7 +60,7 @@ impl HostWork {
             .inspect_err(|_| self.metric = before)
     }
 
-    /// Whether the program is installed; always true for scripts.
+    /// Returns whether the program is installed; always true for built-in scripts.
     pub fn is_here(&self) -> bool {
         match what(&self.spec) {
             Ok((What::Program(recipe, _), _)) => recipe.check().is_ok(),
@@ -68,7 +68,8 @@ impl HostWork {
         }
     }
 
-    /// The commands of its programs and background programs. Built-in scripts have no commands.
+    /// Returns the commands of the program and of the background programs. Built-in scripts have no
+    /// commands.
     pub fn commands(&self) -> Vec<Commands> {
         let beside = self.beside.iter().map(|b| &b.workload);
         let all = std::iter::once(&self.spec).chain(beside);
@@ -80,10 +81,10 @@ impl HostWork {
         .collect()
     }
 
-    /// Adds a background workload, as [`beside`] parses it.
+    /// Adds a background workload in the syntax of [`beside`].
     ///
     /// # Errors
-    /// All faults.
+    /// All errors in the text.
     pub fn with(mut self, text: &str) -> Result<Self, SpecErrors> {
         self.beside.push(beside(text)?);
         self.asked.1.push(text.to_owned());
@@ -94,13 +95,13 @@ impl HostWork {
 /// The shell commands of a program's recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commands {
-    /// The recipe's name.
+    /// Name of the recipe.
     pub name: String,
-    /// The user that runs them when started by root; empty for root.
+    /// The user that runs the commands if Seekwell runs as root; `None` for root.
     pub user: Option<String>,
-    /// Variables of the scripts.
+    /// Shell variables of the commands.
     pub params: BTreeMap<String, String>,
-    /// Each script with its phase, in order.
+    /// One entry per phase: its name and its commands, in order.
     pub scripts: Vec<(&'static str, String)>,
 }
 
@@ -124,21 +125,24 @@ impl Commands {
     }
 }
 
-/// Priorities and cgroup settings of a process.
+/// Priority and cgroup settings of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Placing {
     /// I/O priority class and level.
     pub ioprio: Option<(u8, u8)>,
     pub nice: Option<i32>,
-    /// Weight and limits of its cgroup.
+    /// Weight and limits of the process's cgroup.
     pub share: Share,
 }
 
-/// Parses `idle`, `be:7`, `rt`.
+/// Parses an I/O priority, such as `idle`, `be:7` or `rt`. Returns class and level.
 fn ioprio(text: &str) -> Result<(u8, u8), String> {
     let (class, level) = text.split_once(':').unwrap_or((text, "4"));
     let level: u8 = level.parse().ok().filter(|l| *l < 8).ok_or_else(|| {
-        format!("ionice={text}: levels are 0 (first) to 7: write be:7, rt:0 or idle")
+        format!(
+            "ionice={text}: levels are 0 (highest priority) to 7; write for example be:7, rt:0 \
+                 or idle"
+        )
     })?;
     match class {
         "rt" => Ok((1, level)),
@@ -150,7 +154,7 @@ fn ioprio(text: &str) -> Result<(u8, u8), String> {
     }
 }
 
-/// Parses a limit: `1000`, or bytes such as `8m`.
+/// Parses a limit, such as `1000`, or `8m` for bytes.
 fn most(name: &str, text: &str) -> Result<u64, String> {
     let bytes = name.ends_with("bps");
     let units = [('k', 10), ('m', 20), ('g', 30)];
@@ -167,7 +171,7 @@ fn most(name: &str, text: &str) -> Result<u64, String> {
 }
 
 impl Placing {
-    /// Removes the placement parameters from the others.
+    /// Removes the priority and cgroup parameters from `params` and parses them.
     pub fn take(params: &mut BTreeMap<String, String>) -> Result<Placing, String> {
         let mut p = Placing::default();
         if let Some(text) = params.remove("ionice") {
@@ -190,13 +194,13 @@ impl Placing {
     }
 }
 
-/// How a specification's workload runs on a host.
+/// The way in which a workload runs on this machine.
 pub(super) enum What {
     /// A program, with its parameters.
     Program(Box<Recipe>, BTreeMap<String, String>),
     /// A built-in script.
     Script(Box<Plan>),
-    /// A job file: run by fio if it is installed, otherwise by Seekwell.
+    /// A job file and its path. fio runs it if installed, otherwise Seekwell runs it.
     Fio(Box<Plan>, String),
 }
 
@@ -204,7 +208,7 @@ fn one(what: impl Into<String>) -> SpecErrors {
     SpecErrors::one("", what)
 }
 
-/// Determines how a workload runs.
+/// Returns how a workload runs on this machine.
 pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
@@ -240,13 +244,14 @@ pub(super) fn what(spec: &WorkloadSpec) -> Result<(What, Placing), SpecErrors> {
             None => Err(one(format!("{file} is not a job file"))),
         },
         WorkloadSpec::Trace { file, .. } => Err(one(format!(
-            "{file}: a trace was recorded below a file system and is not run in a directory: \
+            "{file}: a trace contains requests below a file system and cannot run in a directory; \
              `seekwell replay` replays it on modelled disks"
         ))),
     }
 }
 
-/// Rejects job files that name files elsewhere: only Seekwell's own files are written.
+/// Rejects job files that contain paths of other files, because only Seekwell's files may be
+/// written.
 fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     let named = text.lines().find(|l| {
         let Some((key, value)) = l.split_once('=') else {
@@ -260,8 +265,8 @@ fn outside(file: &str, text: &str) -> Result<(), SpecErrors> {
     match named {
         None => Ok(()),
         Some(line) => Err(one(format!(
-            "{file}: `{}` names files outside the experiment's directory, which are never written: \
-             remove the line",
+            "{file}: `{}` refers to files outside the experiment's directory, which Seekwell never \
+             writes; remove the line",
             line.trim()
         ))),
     }
@@ -295,7 +300,7 @@ fn command_metric(params: &mut BTreeMap<String, String>) -> Result<Option<Metric
     Ok(Some(metric))
 }
 
-/// Parses a command line.
+/// Parses a command line with its parameters.
 pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let mut params = params;
     params.insert(COMMAND.to_owned(), line.to_owned());
@@ -307,7 +312,7 @@ pub fn command(line: &str, params: BTreeMap<String, String>) -> Result<HostWork,
     Ok(HostWork::of(line.to_owned(), spec))
 }
 
-/// Parses a user's or built-in recipe with parameters.
+/// Parses a recipe, built-in or of the user, with parameters.
 fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let recipe = Recipe::parse(from, text).map_err(|e| one(e.to_string()))?;
     let said: Vec<String> = given.iter().map(|(k, v)| format!("{k}={v}")).collect();
@@ -325,12 +330,14 @@ fn recipe(text: &str, from: &str, given: BTreeMap<String, String>) -> Result<Hos
     Ok(HostWork::of(label, spec))
 }
 
-/// Parses a workload for a host. The text has one of three forms: the name of a recipe or built-in
-/// script with parameters; the path of a recipe (NAME.toml) or fio job file; `cmd:` and a command
-/// line.
+/// Parses a workload. The text has one of three forms:
+///
+/// - the name of a recipe or built-in script, with parameters;
+/// - the path of a recipe (NAME.toml) or of a fio job file;
+/// - `cmd:` and a command line.
 ///
 /// # Errors
-/// All faults.
+/// All errors in the text.
 pub fn work(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErrors> {
     let mut work = read(text, more)?;
     work.asked.0 = text.to_owned();
@@ -392,7 +399,7 @@ fn read(text: &str, more: &BTreeMap<String, String>) -> Result<HostWork, SpecErr
     Ok(HostWork::of(text.to_owned(), spec))
 }
 
-/// Adds the recipes to the suggested names.
+/// Adds the names of recipes to the suggestions in an error.
 fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     let recipes = program::recipes();
     let names: Vec<&str> = recipes.iter().map(|r| r.name.as_str()).collect();
@@ -405,11 +412,11 @@ fn unknown(name: &str, e: SpecErrors) -> SpecErrors {
     }
 }
 
-/// Parses a background workload, in the syntax of [`work`]; the prefix `loop:` restarts it each
-/// time.
+/// Parses a background workload in the syntax of [`work`]. With the prefix `loop:`, the workload
+/// starts again whenever it ends.
 ///
 /// # Errors
-/// All faults.
+/// All errors in the text.
 pub fn beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     let (again, rest) = match text.strip_prefix(words::LOOP) {
         Some(rest) => (true, rest),

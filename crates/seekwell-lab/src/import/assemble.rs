@@ -1,4 +1,4 @@
-//! Converts imported files to results: cells, treatments and runs, in reading order.
+//! Converts the imported data to results: cells, treatments and runs, in the order of reading.
 
 use super::harvest::{From, Harvest, Item, Of, short};
 use super::input::base;
@@ -12,20 +12,20 @@ use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Printed if the device is unknown.
+/// Name of the device if no file and no option gives one.
 const DEVICE_UNKNOWN: &str = "device unknown";
 
-/// Where a figure was measured, after names were parsed.
+/// The parts of a name that identify a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Where {
     device: String,
     machine: String,
     test: String,
-    /// Other information in the file's name.
+    /// Words of the file's name that are not the scheduler.
     file: String,
 }
 
-/// Parses names according to the options and the file's format.
+/// Splits the names of a value into treatment and cell, by the options and the file's format.
 fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
     let renamed = |name: &str| -> String {
         let mut all = options.renamed.iter();
@@ -55,7 +55,7 @@ fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
                 same if same == file_name => names::of_file(&from.file),
                 told => names::of_system(&told),
             };
-            // The commands are compared if they all ran under one scheduler.
+            // If no file name contains a scheduler, the commands are the treatments.
             if name.scheduler.is_empty() && !system.is_empty() && by.is_none() {
                 file = std::mem::take(&mut name.label);
                 name = names::of_system(&system);
@@ -106,18 +106,18 @@ fn named(of: &Of, from: &From, options: &Options) -> (Named, Where) {
     (name, place)
 }
 
-/// Results under construction.
+/// The results while they are built.
 #[derive(Default)]
 struct Building {
     results: Results,
-    /// Place and metric of each cell.
+    /// The names and the metric of each cell, by cell index.
     keys: Vec<(Where, String)>,
-    /// Cell index by place and metric, so that many figures stay cheap.
+    /// Cell index by names and metric. A search through all cells would be slow for large imports.
     index: BTreeMap<(Where, String), usize>,
     labels: BTreeMap<String, usize>,
     /// Number of runs so far, by cell and treatment.
     counts: BTreeMap<(usize, usize), u32>,
-    /// Keys in use.
+    /// Run keys that are already used.
     taken: BTreeSet<RunKey>,
     told: usize,
 }
@@ -171,14 +171,15 @@ impl Building {
     }
 }
 
-/// Tests whose figures are coarser than their digits. PostMark divides its transactions (25,000 in
-/// the test profile) by whole seconds, so all runs that end within the same second give one figure.
+/// Returns the resolution of a value if it is coarser than the printed digits. PostMark divides its
+/// transactions (25,000 in the test profile) by whole seconds, so all runs that end within the same
+/// second have the same value.
 fn known_step(test: &str, metric: &MetricInfo, value: f64) -> Option<f64> {
     let postmark = test.to_lowercase().starts_with("postmark") && metric.higher_is_better;
     (postmark && value > 0.0).then(|| value * value / 25_000.0)
 }
 
-/// Builds results from the imported data.
+/// Builds the results.
 pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportError> {
     let mut b = Building::default();
     let mut figures: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -281,7 +282,7 @@ pub fn assemble(harvest: Harvest, options: &Options) -> Result<Results, ImportEr
     Ok(results)
 }
 
-/// Renumbers blocks from 0 without gaps, in order: numbers in files can have any size.
+/// Renumbers blocks from 0 without gaps, in ascending order. Block numbers in files have no bound.
 fn number_blocks(runs: &mut [Run]) {
     let told: BTreeSet<u32> = runs.iter().map(|r| r.key.block).collect();
     let rank: BTreeMap<u32, u32> = told.into_iter().zip(0..).collect();
@@ -315,7 +316,7 @@ fn about(files: &[From], title: String, description: String, paired: bool) -> Ab
     }
 }
 
-/// The requested reference treatment.
+/// Returns the index of the reference treatment that the options name, if any.
 fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, ImportError> {
     let Some(asked) = &options.reference else {
         return Ok(None);
@@ -338,7 +339,7 @@ fn reference(all: &[Treatment], options: &Options) -> Result<Option<usize>, Impo
     }
 }
 
-/// Gives cells unique names that are as short as possible.
+/// Gives each cell a unique name that is as short as possible.
 fn name_cells(cells: &mut [Cell]) {
     let several = |pick: fn(&Cell) -> &str, cells: &[Cell]| {
         let all: BTreeSet<&str> = cells.iter().map(pick).collect();

@@ -8,9 +8,9 @@ use thiserror::Error;
 pub enum Place {
     /// The whole file.
     File,
-    /// A line, from 1.
+    /// A line, counted from 1.
     Line(usize),
-    /// An element, by its path ("Result 3/Data/Entry 2").
+    /// An element, identified by its path ("Result 3/Data/Entry 2").
     Element(String),
 }
 
@@ -24,20 +24,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why files were not imported.
+/// The reason why a file was not imported.
 #[derive(Error, Clone, Debug, PartialEq, Eq)]
 #[error("{}{place}{}{what}", .file, if .file.is_empty() { "" } else { ": " })]
 pub struct ImportError {
-    /// The file; empty if the options are wrong.
+    /// Name of the file; empty if the options are wrong.
     pub file: String,
     /// Position in the file.
     pub place: Place,
-    /// The fault and the remedy.
+    /// What is wrong and what to do.
     pub what: String,
 }
 
 impl ImportError {
-    /// An error that concerns no particular file.
+    /// Returns an error that does not refer to a file.
     pub fn general(what: &str) -> Self {
         ImportError {
             file: String::new(),

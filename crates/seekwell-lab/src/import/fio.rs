@@ -1,9 +1,9 @@
-//! fio's JSON and JSON+: a file is a run; all jobs of one name form a workload.
+//! Reads fio's JSON and JSON+ output. A file is a run; all jobs with the same name form a workload.
 //!
-//! Source: source code and manual of fio 3.42. Versions before 3.0, which used microseconds and
-//! other names, are supported, too. Jobs of one name run at the same time, so their rates are
-//! added. Their latencies are merged if JSON+ gives bins, and left out if only the quantiles of
-//! each are known.
+//! Source: source code and manual of fio 3.42. Versions before 3.0, which have microseconds and
+//! other names, can also be read. Jobs with the same name run at the same time, so their rates are
+//! added. Their latencies are merged if JSON+ contains histogram bins. Without bins they are left
+//! out, because quantiles of several jobs cannot be merged.
 
 use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
 use super::json::{first, mentions, text};
@@ -24,32 +24,32 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Quantiles that become metrics, in fio's spelling.
+/// Quantiles that become metrics: name, fio's spelling and fraction.
 const QUANTILES: &[(&str, &str, f64)] = &[
     ("p50", "50.000000", 0.5),
     ("p99", "99.000000", 0.99),
     ("p99.9", "99.900000", 0.999),
 ];
-/// Kinds of latency. Completion latency comes first, because programs wait for it.
+/// Kinds of latency, in order of preference. A program waits for the completion latency (`clat`).
 const LATENCIES: &[&str] = &["clat", "lat"];
 
-/// One direction of all jobs of a name.
+/// One direction, such as reads, of all jobs with the same name.
 #[derive(Clone, Default)]
 struct Direction {
     ios: u64,
     iops: f64,
     bytes_per_s: f64,
-    /// Sum of latencies in ns, and their number.
+    /// Sum of all latencies in ns, and their number.
     sum_ns: f64,
     n: u64,
-    /// Operations by ns, if every job has bins.
+    /// Number of operations by latency in ns; `None` if a job has no bins.
     bins: Option<BTreeMap<u64, u64>>,
-    /// Reported quantiles, if there is only one job.
+    /// Quantiles that fio computed; used if there is only one job.
     told: Vec<(&'static str, f64)>,
     jobs: u32,
 }
 
-/// All jobs of a name in a file.
+/// All jobs with the same name in a file.
 #[derive(Default)]
 struct Job {
     directions: BTreeMap<&'static str, Direction>,
@@ -58,7 +58,7 @@ struct Job {
     began_ms: Option<u64>,
 }
 
-/// A numeric member; 0 if it is missing.
+/// Returns a numeric member; 0 if the member is missing.
 fn num(v: &Value, name: &str) -> Result<f64, String> {
     match v.get(name) {
         None => Ok(0.0),
@@ -75,7 +75,7 @@ fn num(v: &Value, name: &str) -> Result<f64, String> {
     }
 }
 
-/// The latency object, and its unit in ns.
+/// Returns the latency object, and the factor that converts its unit to ns.
 fn latency(direction: &Value) -> Option<(&Value, f64)> {
     LATENCIES.iter().find_map(|name| {
         let ns = direction.get(format!("{name}_ns")).map(|l| (l, 1.0));
@@ -103,12 +103,12 @@ fn bins(l: &Value, unit_ns: f64) -> Result<Option<BTreeMap<u64, u64>>, String> {
 }
 
 impl Direction {
-    /// Adds one direction of a job.
+    /// Adds one direction of one job.
     fn add(&mut self, v: &Value) -> Result<(), String> {
         self.jobs += 1;
         self.ios = self.ios.saturating_add(num(v, "total_ios")? as u64);
         self.iops += num(v, "iops")?;
-        // bw_bytes exists since 3.0; bw is in KiB/s.
+        // fio has `bw_bytes` since 3.0. `bw` is in KiB/s.
         self.bytes_per_s += match v.get("bw_bytes") {
             Some(_) => num(v, "bw_bytes")?,
             None => num(v, "bw")? * 1024.0,
@@ -147,7 +147,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Quantiles from the bins, otherwise as reported.
+    /// Returns quantiles computed from the bins, or without bins the quantiles that fio computed.
     fn quantiles(&self) -> Vec<(&'static str, f64)> {
         let Some(bins) = &self.bins else {
             return self.told.clone();
@@ -218,7 +218,7 @@ impl Job {
         Ok(())
     }
 
-    /// The values; the primary metric, operations per second, comes first.
+    /// Returns all values. The primary metric, operations per second, comes first.
     fn values(&self) -> Vec<Measured> {
         let mut out = Vec::new();
         let moving: Vec<_> = self.directions.iter().filter(|d| *d.0 != "sync").collect();
@@ -237,7 +237,7 @@ impl Job {
     }
 }
 
-/// The disk in fio's statistics, if there is exactly one.
+/// Returns the disk in fio's statistics if there is exactly one, otherwise an empty text.
 fn disk(document: &Value) -> String {
     let all = document.get("disk_util").and_then(Value::as_array);
     match all.map(Vec::as_slice) {
@@ -261,7 +261,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
         let mut all: Vec<Job> = Vec::new();
         for (i, job) in jobs.iter().enumerate() {
             let name = short(text(job, "jobname"));
-            // A server's sum over its clients would count them twice.
+            // A server's sum over its clients would count the jobs twice.
             if name == "All clients" {
                 continue;
             }

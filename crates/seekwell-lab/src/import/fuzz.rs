@@ -1,14 +1,15 @@
-//! Entry point for all fuzzers. Any bytes, read as any format, must give valid results or an error
-//! that names the file.
+//! Entry point for all fuzzers. Any input, read as any format, must give valid results, or an error
+//! that contains the file name.
 //!
-//! A short deterministic run in the tests calls it, and so do the targets under `fuzz/`.
+//! A test calls this with a short deterministic series of inputs, and the targets under `fuzz/`
+//! call it with random inputs.
 
 use super::{Input, Options, find_format, import};
 use crate::analysis::analyse;
 use crate::results::Results;
 
-/// Reads `bytes` as the format with this name (`None`: detect it) and checks the result. Panics if
-/// a property is violated.
+/// Reads `bytes` as the format with this name, or detects the format for `None`. Panics if the
+/// results violate a property.
 pub fn fuzz_one(format: Option<&str>, bytes: &[u8]) {
     let input = match Input::of_bytes("fuzz", bytes.to_vec()) {
         Ok(input) => input,
@@ -30,7 +31,7 @@ pub fn fuzz_one(format: Option<&str>, bytes: &[u8]) {
     }
 }
 
-/// Checks the properties of every import.
+/// Panics if the results violate a property that every import must have.
 fn check(r: &Results) {
     assert!(!r.cells.is_empty() && !r.treatments.is_empty());
     for cell in &r.cells {

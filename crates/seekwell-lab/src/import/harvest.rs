@@ -1,114 +1,114 @@
-//! Data from the readers: runs and published figures, under the names in the files.
+//! The data that format readers extract: runs and published means, with the names from the files.
 
 use super::{Format, ImportError, NameFrom, Place};
 use crate::results::{MetricInfo, Outcome, Value};
 
-/// Largest number of runs and figures.
+/// Largest number of runs and means in one import.
 const FIGURES_MAX: usize = 1_000_000;
-/// Length limit for names, in characters.
+/// Largest length of a name, in characters.
 const NAME_CHARS_MAX: usize = 200;
-/// Largest accepted magnitude of a measurement; its reciprocal is the smallest.
+/// Largest accepted magnitude of a value. The smallest accepted magnitude is its reciprocal.
 const MAGNITUDE_MAX: f64 = 1e18;
 
-/// Origin of a figure, as the file names it.
+/// The names that a file gives for a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Of {
-    /// Column, system or configuration.
+    /// Name of the column, system or configuration.
     pub system: String,
-    /// Scheduler, if the format has a field for it.
+    /// Scheduler; empty if the format has no field for it.
     pub scheduler: String,
-    /// Scheduler in the system's record; used if the name contains none.
+    /// Scheduler in the system's description; used if the name contains no scheduler.
     pub recorded: String,
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// Machine.
+    /// Name of the machine.
     pub machine: String,
-    /// Test with its parameters.
+    /// Name of the test, with its parameters.
     pub test: String,
 }
 
 /// A run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HarvestRun {
-    /// Its origin.
+    /// Names of system, device and test.
     pub of: Of,
-    /// Block, if the file gives it.
+    /// Number of the block; `None` if the file has none.
     pub block: Option<u32>,
-    /// How it ended.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// Its values, the primary metric first.
+    /// The values; the primary metric comes first.
     pub values: Vec<Value>,
-    /// Start time in ns since 1970.
+    /// Start time in ns since 1970; `None` if the file has none.
     pub began_unix_ns: Option<u64>,
     /// Duration in ns.
     pub duration_ns: u64,
 }
 
-/// A published figure.
+/// A published mean.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HarvestFigure {
-    /// Its origin.
+    /// Names of system, device and test.
     pub of: Of,
-    /// The metric.
+    /// The metric of the mean.
     pub metric: MetricInfo,
     /// Mean, with the unit of its last digit.
     pub mean: Number,
-    /// Standard error.
+    /// Standard error of the mean.
     pub se: Option<Number>,
     /// Standard deviation of the runs.
     pub sd: Option<Number>,
-    /// Number of runs.
+    /// Number of runs; `None` if not published.
     pub n: Option<u32>,
 }
 
-/// A run or a figure.
+/// A run or a published mean.
 #[derive(Clone, Debug)]
 pub enum Item {
     /// A run.
     Run(HarvestRun),
-    /// A figure.
+    /// A published mean.
     Figure(HarvestFigure),
 }
 
-/// A number and the unit of its last written digit.
+/// A number, with the unit of its last printed digit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Number {
-    /// Its value: finite and of a plausible magnitude.
+    /// The value, which is finite and of a plausible magnitude.
     pub value: f64,
-    /// Unit of its last digit; `None` in exponent notation.
+    /// Unit of the last digit; `None` in exponent notation.
     pub step: Option<f64>,
 }
 
 /// A source file.
 #[derive(Clone, Debug)]
 pub struct From {
-    /// Name of its format.
+    /// Name of the file's format.
     pub format: &'static str,
     /// Name of the file.
     pub file: String,
-    /// Where its scheduler is named unless the options say otherwise.
+    /// The kind of name that contains the scheduler, unless the options say otherwise.
     pub scheduler_from: NameFrom,
 }
 
-/// The contents of all files.
+/// The data of all files.
 #[derive(Debug, Default)]
 pub struct Harvest {
     /// Files, in reading order.
     pub files: Vec<From>,
-    /// Runs and figures, each with the index of its file.
+    /// Runs and published means, each with the index of its file.
     pub items: Vec<(usize, Item)>,
     /// Title of the results.
     pub title: String,
     /// Description in one sentence.
     pub description: String,
-    /// Notes for the reader.
+    /// Notes that are printed with the results.
     pub notes: Vec<String>,
-    /// Column names that the user supplied for a table that lost them.
+    /// Column names from the user, for a table that has lost its column names.
     pub columns: Vec<String>,
 }
 
 impl Harvest {
-    /// Starts a file; the following items belong to it.
+    /// Starts a file. The items that follow belong to it.
     pub fn begin(&mut self, format: &Format, file: &str) {
         self.files.push(From {
             format: format.name,
@@ -130,17 +130,17 @@ impl Harvest {
         Ok(())
     }
 
-    /// Adds a run; a run without values is a failed run.
+    /// Adds a run. A run without values is a failed run.
     pub fn run(&mut self, run: HarvestRun) -> Result<(), ImportError> {
         self.add(Item::Run(run))
     }
 
-    /// Adds a figure.
+    /// Adds a published mean.
     pub fn figure(&mut self, figure: HarvestFigure) -> Result<(), ImportError> {
         self.add(Item::Figure(figure))
     }
 
-    /// Adds a note, unless it is already present.
+    /// Adds a note, unless the same note exists. Only the first 100 notes are kept.
     pub fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) && self.notes.len() < 100 {
@@ -148,8 +148,7 @@ impl Harvest {
         }
     }
 
-    /// Adds single runs of one metric as a tool lists them; a value that is no number is a failed
-    /// run.
+    /// Adds the runs of one metric that a tool lists. A value that is not a number is a failed run.
     pub fn runs_of(
         &mut self,
         of: &Of,
@@ -161,7 +160,7 @@ impl Harvest {
                 Ok(n) => (vec![value(metric.clone(), n.value, 0)], Outcome::Done),
                 Err(why) => {
                     self.note(format!(
-                        "{}, {}: {why}; counted as a run that failed",
+                        "{}, {}: {why}; counted as a failed run",
                         short(&of.test),
                         short(&of.system)
                     ));
@@ -179,7 +178,7 @@ impl Harvest {
     }
 }
 
-/// A metric's value.
+/// Builds the value of a metric from `n` observations.
 pub fn value(metric: MetricInfo, value: f64, n: u64) -> Value {
     Value {
         metric: metric.into(),
@@ -188,7 +187,7 @@ pub fn value(metric: MetricInfo, value: f64, n: u64) -> Value {
     }
 }
 
-/// A placeholder that names the metric of a failed run.
+/// Returns a value without a number that names the metric of a failed run.
 fn empty(metric: MetricInfo) -> Value {
     value(metric, 0.0, 0)
 }
@@ -203,7 +202,7 @@ pub fn metric(name: &str, unit: &str, higher_is_better: bool) -> MetricInfo {
     }
 }
 
-/// Checks that a number is a plausible measurement; otherwise returns the reason.
+/// Returns the number if it is a plausible measurement, otherwise the reason why it is not.
 pub fn measured(x: f64) -> Result<f64, String> {
     if x.is_nan() {
         Err("not a number (nan)".to_owned())
@@ -218,13 +217,13 @@ pub fn measured(x: f64) -> Result<f64, String> {
     }
 }
 
-/// Parses a number as people write it.
+/// Parses a number in the notation that people use.
 pub fn number(text: &str) -> Result<Number, String> {
     let t = text.trim();
     let value: f64 = t.parse().map_err(|_| {
         let said = short(t);
         match t {
-            "" => "empty where a number should be".to_owned(),
+            "" => "a number is missing".to_owned(),
             _ if t.replace(',', "").parse::<f64>().is_ok() => format!(
                 "`{said}` has a comma; write {} or {}",
                 said.replace(',', "."),
@@ -242,7 +241,7 @@ pub fn number(text: &str) -> Result<Number, String> {
     })
 }
 
-/// Makes a name printable: removes control characters and limits its length.
+/// Makes a name printable: replaces control characters by spaces, and limits the length.
 pub fn short(name: &str) -> String {
     let printable = |c: char| {
         if seekwell_core::foreign::acts(c) {
@@ -259,8 +258,8 @@ pub fn short(name: &str) -> String {
     }
 }
 
-/// Whether higher is better, from a unit or a metric's name: times, latencies and sizes are better
-/// low. `None` if the name does not show it.
+/// Returns whether higher is better, from the text of a unit or the name of a metric: true for
+/// rates, false for times and latencies, and `None` for other texts.
 pub fn better_by_words(unit: &str) -> Option<bool> {
     let unit = unit.trim().to_lowercase();
     let times = [

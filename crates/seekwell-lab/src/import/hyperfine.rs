@@ -1,4 +1,4 @@
-//! hyperfine's `--export-json`: all times of each command.
+//! Reads hyperfine's `--export-json`, which contains all times of each command.
 
 use super::harvest::{Harvest, HarvestRun, Of, measured, metric, short, value};
 use super::json::{first, mentions, text};
@@ -19,7 +19,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// The origin of a result: scheduler or command, and test.
+/// Returns the names for one result: scheduler or command, and test.
 fn of(result: &Value) -> Of {
     let command = short(text(result, "command"));
     let empty = serde_json::Map::new();
@@ -63,8 +63,8 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             return Err(input.error(Place::File, "has no list `results`"));
         };
         let mut whose: Vec<Of> = results.iter().map(of).collect();
-        // Different commands are normally the treatments, and together they form one workload. But
-        // if the file's name contains a scheduler, each command is a workload.
+        // If the file's name contains a scheduler, each command is a workload. Otherwise the
+        // commands are the treatments, and together they form one workload.
         let by_file = !super::names::of_file(&input.name).scheduler.is_empty();
         if !by_file && whose.len() > 1 && whose.iter().all(|o| o.scheduler.is_empty()) {
             let test = short(&format!("commands of {}", input.base()));

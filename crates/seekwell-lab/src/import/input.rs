@@ -1,23 +1,23 @@
-//! Reads a file of unknown format, with checks of its size and encoding.
+//! Reads a file of any format, and checks its size and encoding.
 
 use super::{ImportError, Place};
 use std::io::Read;
 use std::path::Path;
 
-/// Size limit in bytes: a pgbench log of some million transactions.
+/// Largest size of a file in bytes. A pgbench log of some million transactions is smaller.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// A file's name with its text.
+/// Name and text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Name as given.
+    /// Name of the file as the user gave it.
     pub name: String,
-    /// Its text, without a byte order mark.
+    /// Text of the file, without a byte order mark.
     pub text: String,
 }
 
 impl Input {
-    /// Reads a file; `-` is standard input.
+    /// Reads a file; the path `-` is standard input.
     pub fn read(path: &Path) -> Result<Self, ImportError> {
         let name = match path.to_str() {
             Some("-") => "standard input".to_owned(),
@@ -40,7 +40,7 @@ impl Input {
         Input::of_bytes(&name, bytes)
     }
 
-    /// Decodes UTF-8; the error for other data says what the data is.
+    /// Decodes UTF-8. For other data, the error contains the kind of data, if known.
     pub fn of_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, ImportError> {
         let failed = |place: Place, what: String| ImportError {
             file: name.to_owned(),
@@ -88,7 +88,7 @@ impl Input {
         }
     }
 
-    /// An error at a position in this file.
+    /// Returns an error at a position in this file.
     pub(super) fn error(&self, place: Place, what: impl Into<String>) -> ImportError {
         ImportError {
             file: self.name.clone(),
@@ -97,13 +97,13 @@ impl Input {
         }
     }
 
-    /// The file's name without folders.
+    /// Returns the file's name without directories.
     pub(super) fn base(&self) -> &str {
         base(&self.name)
     }
 }
 
-/// A path's last part.
+/// Returns the part of a path after the last slash.
 pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,13 +1,14 @@
-//! JSON from untrusted files: bounded, and read by path without panics.
+//! Reads JSON from untrusted files. The size is limited, and a missing member does not cause a
+//! panic.
 
 use super::{ImportError, Input, Place};
 use serde_json::Value;
 
-/// Size limit of a JSON document in bytes; the parsed tree takes several times as much.
+/// Largest size of a JSON document in bytes. The parsed tree needs several times as much memory.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The first JSON document of a text, and the text after it. Lines before the first line that
-/// starts with a brace are warnings of the tool.
+/// Returns the first JSON document of a text, and the text after the document. Skips the lines
+/// before the first brace, which are warnings of the tool.
 pub fn first(input: &Input) -> Result<(Value, &str), ImportError> {
     let text = input.text.as_str();
     let start = start(text).ok_or_else(|| input.error(Place::File, "holds no JSON document"))?;
@@ -32,7 +33,7 @@ pub fn first(input: &Input) -> Result<(Value, &str), ImportError> {
     Ok((value, &text[documents.byte_offset()..]))
 }
 
-/// Offset of the first line that starts with a brace.
+/// Returns the offset of the first line that starts with a brace.
 pub fn start(text: &str) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -45,7 +46,7 @@ pub fn start(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether a text holds a JSON document with one of these words near its beginning.
+/// Returns whether a JSON document has one of these words near its beginning.
 pub fn mentions(text: &str, words: &[&str]) -> bool {
     start(text).is_some_and(|at| {
         let head: String = text[at..].chars().take(1 << 16).collect();
@@ -53,7 +54,7 @@ pub fn mentions(text: &str, words: &[&str]) -> bool {
     })
 }
 
-/// A string member, or an empty string.
+/// Returns a string member, or an empty text if there is none.
 pub fn text<'a>(v: &'a Value, name: &str) -> &'a str {
     v.get(name).and_then(Value::as_str).unwrap_or("")
 }

@@ -1,13 +1,18 @@
-//! Imports results made elsewhere into [`crate::results::Results`]. Nothing in a file is executed,
+//! Imports results of other tools as [`crate::results::Results`]. Nothing in a file is executed,
 //! and all values are checked against bounds.
 //!
-//! Each format has a file here and an entry in [`formats`]. Its reader converts a text into runs
-//! and published figures with their original names ([`Harvest`]). [`names`] finds schedulers and
-//! devices in those names. [`assemble`] builds results from them. These are judged without blocks
-//! ([`crate::analysis::unpaired`]), because the order of imported runs is not known.
+//! Each format has a file in this module and an entry in [`formats`]. An import has three steps:
 //!
-//! Not imported: series within a run (fio's `*_lat.log`, pgbench's progress lines), and histograms
-//! beyond the quantiles that runs are compared by.
+//! 1. The reader of the format extracts runs and published means with their original names
+//!    ([`Harvest`]).
+//! 2. [`names`] finds schedulers and devices in these names.
+//! 3. [`assemble`] builds the results.
+//!
+//! The order of imported runs is usually not known. They are therefore analysed without blocks
+//! ([`crate::analysis::unpaired`]).
+//!
+//! Not imported: series within a run (fio's `*_lat.log`, pgbench's progress lines), and histograms,
+//! except for the quantiles by which runs are compared.
 
 mod assemble;
 mod error;
@@ -37,29 +42,31 @@ use crate::results::Results;
 use harvest::Harvest;
 use seekwell_core::suggest;
 
-/// Reads the texts of one measurement (usually one; some logs have one file per thread).
+/// Reads the files of one measurement. This is usually one file; some logs have one file per
+/// thread.
 type Read = fn(&[Input], &mut Harvest) -> Result<(), ImportError>;
 
-/// Registry entry of a format.
+/// An entry in the list of formats.
 pub struct Format {
     /// Name of the format.
     pub name: &'static str,
-    /// Description in one line.
+    /// Description of the format in one line.
     pub summary: &'static str,
-    /// Which parts become device, scheduler and workload.
+    /// Which parts of a file become device, scheduler and workload.
     pub becomes: &'static str,
-    /// Whether it gives runs, or only means with their errors.
+    /// Whether a file contains runs, or only means with their errors.
     pub gives: &'static str,
-    /// Where the scheduler is named, unless the options say otherwise.
+    /// The kind of name that contains the scheduler, unless the options say otherwise.
     pub scheduler_from: NameFrom,
-    /// Whether a text looks like this format.
+    /// Returns whether a text looks like this format.
     known: fn(&str) -> bool,
-    /// Files with the same key are parts of one measurement; `None` if each file is a measurement.
+    /// Returns the key of a file name; files with the same key are one measurement. `None` if each
+    /// file is a measurement.
     part_of: Option<fn(&str) -> String>,
     read: Read,
 }
 
-/// All formats, in the order of detection.
+/// Returns all formats, in the order in which they are tried for detection.
 pub fn formats() -> &'static [Format] {
     const ALL: &[Format] = &[
         pts_xml::FORMAT,
@@ -77,7 +84,7 @@ pub fn formats() -> &'static [Format] {
     ALL
 }
 
-/// The format with this name; the error lists similar names.
+/// Returns the format with this name. The error lists similar names.
 pub fn find_format(name: &str) -> Result<&'static Format, String> {
     let known: Vec<_> = formats().iter().map(|f| f.name).collect();
     let named = formats().iter().find(|f| f.name == name);
@@ -87,26 +94,26 @@ pub fn find_format(name: &str) -> Result<&'static Format, String> {
     })
 }
 
-/// Options for reading files.
+/// Options of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Format of all files; `None` detects each by its content.
+    /// Format of all files; `None` detects the format of each file from its content.
     pub format: Option<String>,
-    /// Where schedulers are named; `None` uses the format's default.
+    /// The kind of name that contains the scheduler; `None` for the format's default.
     pub scheduler_from: Option<NameFrom>,
-    /// Names in the files (systems, tests, file names) and their replacements.
+    /// Replacements for names in the files: systems, tests and file names.
     pub renamed: Vec<(String, String)>,
-    /// Names of a table's columns in order, if the file's text lost them.
+    /// Column names of a table in order, for a text that has lost them.
     pub columns: Vec<String>,
-    /// Name of the device, if files do not give it or give it badly.
+    /// Name of the device; replaces the names in the files.
     pub device: Option<String>,
-    /// Label or scheduler of the reference; `None` for the first treatment.
+    /// Label or scheduler of the reference treatment; `None` for the first treatment.
     pub reference: Option<String>,
-    /// Relative difference that matters.
+    /// The relative difference that matters (margin); `None` for the default.
     pub margin: Option<f64>,
 }
 
-/// Detects the format of a text by its content.
+/// Detects the format of a text from its content.
 pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
     let all = formats();
     all.iter().find(|f| (f.known)(&input.text)).ok_or_else(|| {
@@ -124,7 +131,7 @@ pub fn detect(input: &Input) -> Result<&'static Format, ImportError> {
     })
 }
 
-/// Imports files.
+/// Imports files of any supported format.
 pub fn import(inputs: &[Input], options: &Options) -> Result<Results, ImportError> {
     let forced = options.format.as_deref().map(find_format).transpose();
     let forced = forced.map_err(|what| ImportError::general(&what))?;
@@ -143,8 +150,8 @@ pub fn import(inputs: &[Input], options: &Options) -> Result<Results, ImportErro
     let has = |name: &str| groups.iter().any(|g| g.0.name == name);
     if has(pgbench::FORMAT.name) && has(pgbench_log::FORMAT.name) {
         return Err(ImportError::general(
-            "pgbench's reports and logs are imported together, so runs in both would count twice; \
-             import one of the two",
+            "pgbench's reports and logs cannot be imported together, because runs in both would \
+             count twice; import only one of the two",
         ));
     }
     let mut harvest = Harvest {

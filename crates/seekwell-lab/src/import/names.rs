@@ -1,23 +1,24 @@
 //! Finds schedulers and devices in the names of systems, tests and files.
 //!
-//! "Penryn + HDD: CFQ" is a machine and a scheduler. "MQ Deadline" is one scheduler; "BFQ
-//! low_latency" is a scheduler with a setting. `laptop-mq-deadline-run3.json` is a device, a
-//! scheduler and a number without meaning. A name without a known scheduler becomes a treatment of
+//! For example, "Penryn + HDD: CFQ" is a machine and a scheduler, "MQ Deadline" is one scheduler,
+//! and "BFQ low_latency" is a scheduler with a setting. In `laptop-mq-deadline-run3.json`, "laptop"
+//! is the device and "run3" is ignored. A name without a known scheduler becomes a treatment of its
+//! own.
 //! its own.
 
 use super::harvest::short;
 use super::input::base;
 use seekwell_sched::registry;
 
-/// Where the scheduler of a figure is named.
+/// The kind of name that contains the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameFrom {
-    /// In the name of the system (column, configuration).
+    /// The name of the system, that is, the column or configuration.
     #[default]
     System,
-    /// In the name of the test.
+    /// The name of the test.
     Test,
-    /// In the name of the file, or of its folder.
+    /// The name of the file or of its directory.
     File,
 }
 
@@ -26,15 +27,15 @@ pub enum NameFrom {
 pub struct Named {
     /// Label of the treatment in tables.
     pub label: String,
-    /// The kernel's name of the scheduler; empty if none is known.
+    /// Name of the scheduler in the kernel; empty if no known scheduler was found.
     pub scheduler: String,
-    /// Version, if the name has one.
+    /// Version of the scheduler; empty if the name has none.
     pub version: String,
-    /// The part of the name that does not belong to the treatment.
+    /// The rest of the name, which does not belong to the treatment.
     pub rest: String,
 }
 
-/// Spellings of schedulers in publications, besides the registry's own.
+/// Spellings of schedulers in publications, in addition to the names in the registry.
 const SPELT: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("no-op", "noop"),
@@ -50,7 +51,7 @@ const SPELT: &[(&str, &str)] = &[
     ("v(r)", "vr"),
 ];
 
-/// Words of tools and runs that describe neither device nor treatment.
+/// Words in file names that describe neither a device nor a treatment.
 const EMPTY_WORDS: &[&str] = &[
     "run",
     "rep",
@@ -74,10 +75,10 @@ const EMPTY_WORDS: &[&str] = &[
     "xml",
 ];
 
-/// A scheduler's kernel name, and its version if the name has one.
+/// The scheduler's name in the kernel, and its version (empty if the name has none).
 type Found = (&'static str, String);
 
-/// Name and version of the scheduler with this spelling.
+/// Returns the scheduler with this spelling.
 pub fn known(word: &str) -> Option<Found> {
     let mut name: String = word.trim().to_lowercase().replace([' ', '_'], "-");
     for ending in ["-iosched", "-i/o-scheduler", "-io-scheduler", "-scheduler"] {
@@ -108,7 +109,7 @@ fn treatment((scheduler, version): Found, label: &str) -> Named {
     }
 }
 
-/// Byte ranges of words: letters, digits, dots and the characters that join them.
+/// Returns the byte ranges of words: letters, digits, dots and the characters that join them.
 fn words(name: &str) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     let mut start = None;
@@ -127,14 +128,15 @@ fn words(name: &str) -> Vec<(usize, usize)> {
     out
 }
 
-/// The first and longest sequence of words that names a scheduler, with its position.
+/// Finds the first and longest sequence of words that names a scheduler. Returns the scheduler and
+/// the byte range of the words.
 fn inside(name: &str) -> Option<(Found, (usize, usize))> {
     let words = words(name);
     for long in (1..=3).rev() {
         for w in words.windows(long) {
             let (from, to) = (w.first()?.0, w.last()?.1);
             let text = &name[from..to];
-            // Within a name, "as" is the English word.
+            // Inside a longer name, "as" is usually the English word and not the scheduler.
             if let Some(found) = known(text).filter(|_| !text.eq_ignore_ascii_case("as")) {
                 return Some((found, (from, to)));
             }
@@ -143,7 +145,7 @@ fn inside(name: &str) -> Option<(Found, (usize, usize))> {
     None
 }
 
-/// Parses a system's name: "MACHINE: TREATMENT", or a treatment.
+/// Parses the name of a system: "MACHINE: TREATMENT" or only a treatment.
 pub fn of_system(name: &str) -> Named {
     if let Some(found) = known(name) {
         return treatment(found, "");
@@ -181,7 +183,7 @@ pub fn of_system(name: &str) -> Named {
     }
 }
 
-/// Parses a test's name and removes the scheduler from it.
+/// Parses the name of a test and removes the scheduler from it.
 pub fn of_test(name: &str) -> Named {
     let Some((found, (from, to))) = inside(name) else {
         return Named {
@@ -205,7 +207,7 @@ pub fn of_test(name: &str) -> Named {
     }
 }
 
-/// Parses a file's name, otherwise its folder's name.
+/// Parses the name of a file. If it contains no scheduler, parses the name of its directory.
 pub fn of_file(path: &str) -> Named {
     let file = base(path);
     let folder = path.rsplit('/').nth(1).unwrap_or("");
@@ -229,7 +231,7 @@ pub fn of_file(path: &str) -> Named {
     }
 }
 
-/// The informative words of a part of a file name: no run numbers, no names of tools.
+/// Returns the words of a part of a file name, without run numbers and names of tools.
 fn told(part: &str) -> String {
     let tells = |w: &&str| {
         let lower = w.to_lowercase();

@@ -1,7 +1,8 @@
-//! pgbench's report: transactions per second and mean latency, for one or several runs per file.
+//! Reads pgbench's report: transactions per second and mean latency. A file contains one or more
+//! reports, one per run.
 //!
 //! Checked against the output of PostgreSQL 15. The wording of older versions ("excluding
-//! connections establishing", "latency average:") is accepted, too.
+//! connections establishing", "latency average:") is accepted as well.
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
@@ -22,14 +23,14 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// One report.
+/// The contents of one report.
 #[derive(Default)]
 struct Report {
     script: String,
     scale: String,
     clients: String,
     tps: Option<Number>,
-    /// The report says that the time excludes connecting.
+    /// True if the transactions per second exclude the time for connecting.
     tps_without: bool,
     latency_ms: Option<Number>,
     transactions: u64,
@@ -131,7 +132,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             harvest.run(HarvestRun {
                 of: report.of(),
                 outcome: match none {
-                    true => Outcome::Failed("no transaction was done".to_owned()),
+                    true => Outcome::Failed("no transaction was completed".to_owned()),
                     false => Outcome::Done,
                 },
                 values,

@@ -1,5 +1,6 @@
-//! pgbench's logs (`-l`): one line per transaction, or with `--aggregate-interval` one line per
-//! interval. The files of one run's threads (`PREFIX.PID`, `PREFIX.PID.1` ...) are read together.
+//! Reads pgbench's logs (`-l`): one line per transaction, or with `--aggregate-interval` one line
+//! per interval. Each thread of a run writes its own file (`PREFIX.PID`, `PREFIX.PID.1` ...). The
+//! files of a run are read together.
 //!
 //! Checked against logs of PostgreSQL 15, with and without `--rate`.
 
@@ -25,14 +26,14 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// The unit that a line describes.
+/// What a line of the log describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Transaction,
     Interval,
 }
 
-/// Whether the text is a time in epoch seconds from 2000 to 2100.
+/// Returns whether the text is a time in seconds since 1970, between the years 2000 and 2100.
 fn is_epoch(t: &str) -> bool {
     t.parse::<u64>()
         .is_ok_and(|s| (946_684_800..4_102_444_800).contains(&s))
@@ -52,7 +53,7 @@ fn kind(line: &str) -> Option<Kind> {
     }
 }
 
-/// A log's name without the thread number: `PREFIX.PID`.
+/// Returns the name of a log without the thread number: `PREFIX.PID`.
 fn process(name: &str) -> String {
     let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     match name.rsplit_once('.') {
@@ -65,7 +66,7 @@ fn process(name: &str) -> String {
     }
 }
 
-/// Latencies of transactions and the time span they cover, in microseconds.
+/// Latencies of transactions, and the time of the first and the last one, in us.
 #[derive(Default)]
 struct Transactions {
     latencies_us: Vec<f64>,
@@ -75,10 +76,10 @@ struct Transactions {
     failed: u64,
 }
 
-/// Sums per interval, by the second in which it begins.
+/// Sums per interval.
 #[derive(Default)]
 struct Intervals {
-    /// Start -> number of transactions, sum of latencies in us.
+    /// Number of transactions and sum of latencies in us, by start of the interval in s since 1970.
     by_start: BTreeMap<u64, (f64, f64)>,
 }
 
@@ -88,7 +89,7 @@ fn field<T: std::str::FromStr>(f: &[&str], i: usize, what: &str) -> Result<T, St
         .ok_or_else(|| format!("has no {what} (field {})", i + 1))?;
     let bad = || {
         format!(
-            "field {} ({what}): `{}` is not one",
+            "field {} ({what}): `{}` is not a valid number",
             i + 1,
             super::harvest::short(text)
         )
@@ -129,15 +130,18 @@ impl Intervals {
         let sum: f64 = field(f, 2, "sum of latencies")?;
         let good = sum.is_finite() && (0.0..=1e18).contains(&sum);
         if !good {
-            return Err(format!("field 3 (sum of latencies): {sum} is not one"));
+            return Err(format!(
+                "field 3 (sum of latencies): {sum} is not a valid sum"
+            ));
         }
         let at = self.by_start.entry(start).or_insert((0.0, 0.0));
         *at = (at.0 + n as f64, at.1 + sum);
         Ok(())
     }
 
-    /// Transactions per second, mean latency in us, and the number of transactions. The run's start
-    /// and end cut the first and last interval, so these are left out if there are others.
+    /// Returns transactions per second, mean latency in us and number of transactions. The first
+    /// and the last interval are left out if there are others, because the run covers them only in
+    /// part.
     fn rate(&self) -> Option<(f64, f64, u64)> {
         let starts: Vec<u64> = self.by_start.keys().copied().collect();
         let step = starts.windows(2).map(|w| w[1] - w[0]).min()?;
@@ -146,8 +150,8 @@ impl Intervals {
             0..=2 => &whole[..],
             n => &whole[1..n - 1],
         };
-        // An interval without transactions may have no line, so time is measured from start to
-        // start.
+        // The log may omit intervals without transactions. The time is therefore the difference of
+        // two start times.
         let seconds = match starts.len() {
             2 => 2 * step,
             n => starts[n - 1] - starts[1],
@@ -174,8 +178,8 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 return Err(input.error(at, what));
             };
             if *first_kind.get_or_insert(kind) != kind {
-                let what = "has another type than the lines before; logs of transactions and of \
-                            intervals are different runs";
+                let what = "has another type than the previous lines; import logs of transactions \
+                            and of intervals separately";
                 return Err(input.error(at, what));
             }
             let said = match kind {
@@ -211,7 +215,8 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             }
             if each.skipped + each.failed > 0 {
                 harvest.note(format!(
-                    "{}: {} transactions skipped, {} failed; tps and latencies are of the others",
+                    "{}: {} transactions skipped, {} failed; tps and latencies cover only the \
+                     others",
                     input.name, each.skipped, each.failed
                 ));
             }
@@ -220,7 +225,10 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             if let Some((rate, mean_us, n)) = sums.rate() {
                 values.push(value(tps, rate, n));
                 values.push(value(mean, mean_us / 1e3, n));
-                harvest.note("pgbench intervals: the first and the last, cut short, are left out");
+                harvest.note(
+                    "pgbench intervals: the first and the last are left out, because they \
+                              are incomplete",
+                );
             }
         }
         None => {}

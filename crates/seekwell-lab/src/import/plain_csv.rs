@@ -1,7 +1,7 @@
-//! A simple CSV with named columns: one line per run, or one line per published mean.
+//! Reads a simple CSV with named columns: one line per run, or one line per published mean.
 //!
-//! Commas, semicolons or tabs separate the fields; the header line shows which. Column names have
-//! the synonyms in [`COLUMNS`]; other columns are ignored with a note.
+//! The separator (comma, semicolon or tab) is detected from the header line. Column names have the
+//! synonyms in [`COLUMNS`]. Other columns are ignored, and a note lists them.
 
 use super::harvest::{
     Harvest, HarvestFigure, HarvestRun, Number, Of, better_by_words, metric, number, short, value,
@@ -14,7 +14,7 @@ pub const FORMAT: Format = Format {
     name: "csv",
     summary: "a header line, then one line per run (or published mean)",
     becomes: "columns device, machine, scheduler, workload; each metric is a cell of its own",
-    gives: "runs; means with se or sd and n, where those columns are",
+    gives: "runs, or means with se or sd and n if these columns exist",
     scheduler_from: NameFrom::System,
     known: |t| {
         let first = t.lines().find(|l| !l.trim().is_empty()).unwrap_or("");
@@ -46,7 +46,7 @@ enum Column {
     N,
 }
 
-/// Names of columns; the first of each is the documented one.
+/// Names of the columns. The first name of each column is the documented one.
 const COLUMNS: &[(Column, &[&str])] = &[
     (Column::Device, &["device", "disk", "drive"]),
     (Column::Machine, &["machine", "system", "host"]),
@@ -78,7 +78,7 @@ fn column(name: &str) -> Option<Column> {
     found.map(|c| c.0)
 }
 
-/// The most frequent separator of the header line.
+/// Returns the most frequent separator in the header line.
 fn delimiter(line: &str) -> u8 {
     let count = |c: u8| line.bytes().filter(|b| *b == c).count();
     [b',', b';', b'\t']
@@ -92,7 +92,7 @@ fn split(line: &str, by: u8) -> impl Iterator<Item = &str> {
     line.split(char::from(by))
 }
 
-/// The cells of a line, by column.
+/// Accesses the fields of a line by column.
 struct Row<'a> {
     record: &'a csv::StringRecord,
     at: &'a BTreeMap<Column, usize>,
@@ -103,7 +103,7 @@ impl Row<'_> {
         let found = self.at.get(&c).and_then(|i| self.record.get(*i));
         found.unwrap_or("").trim()
     }
-    /// A number; `None` for an empty cell.
+    /// Returns a number; `None` for an empty field.
     fn number(&self, c: Column) -> Result<Option<Number>, String> {
         match self.get(c) {
             "" => Ok(None),
@@ -139,7 +139,7 @@ fn better(row: &Row, harvest: &mut Harvest) -> Result<bool, String> {
             let what = if name.is_empty() { "value" } else { name };
             let side = if guess { "more" } else { "less" };
             harvest.note(format!(
-                "{}: no column `better`; taken for {side} is better",
+                "{}: no column `better`; assumed: {side} is better",
                 short(what)
             ));
             Ok(guess)
@@ -151,7 +151,7 @@ fn better(row: &Row, harvest: &mut Harvest) -> Result<bool, String> {
     }
 }
 
-/// Standard error and standard deviation of a published mean.
+/// Returns the standard error and the standard deviation of a published mean.
 fn errors(row: &Row) -> Result<(Option<Number>, Option<Number>), String> {
     let (mut se, mut sd) = (row.number(Column::Se)?, row.number(Column::Sd)?);
     if let Some(error) = row.number(Column::Error)? {
@@ -160,7 +160,8 @@ fn errors(row: &Row) -> Result<(Option<Number>, Option<Number>), String> {
             "SD" => sd = Some(error),
             "" => {
                 return Err(
-                    "an error without its kind: a column `kind_of_error` says SE or SD".to_owned(),
+                    "the kind of the error is missing; add a column `kind_of_error` with SE or SD"
+                        .to_owned(),
                 );
             }
             other => return Err(format!("kind_of_error: `{}` is not SE or SD", short(other))),
@@ -168,7 +169,7 @@ fn errors(row: &Row) -> Result<(Option<Number>, Option<Number>), String> {
     }
     match [se, sd].iter().flatten().find(|e| e.value < 0.0) {
         Some(e) => Err(format!(
-            "an error of {} cannot be: errors are not negative",
+            "an error of {} is impossible, because errors are not negative",
             e.value
         )),
         None => Ok((se, sd)),
@@ -248,10 +249,10 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
             if record.iter().all(|c| c.trim().is_empty()) {
                 continue;
             }
-            // More fields than columns are an error; missing fields at the end count as empty.
+            // More fields than columns are an error. Missing fields at the end count as empty.
             if record.len() > columns {
                 let what = format!(
-                    "has {} fields where there are {columns} columns: quote what contains the \
+                    "has {} fields, but there are {columns} columns; quote fields that contain the \
                      separator",
                     record.len()
                 );

@@ -1,5 +1,6 @@
-//! CSV from OpenBenchmarking.org and from the client's `result-file-to-csv`: one form with means
-//! without errors, and a raw form with all runs. Neither quotes fields consistently.
+//! Reads CSV files from OpenBenchmarking.org and from the client's `result-file-to-csv`. One form
+//! contains means without errors; the other form contains all runs. Quotes are not used
+//! consistently.
 
 use super::harvest::{Harvest, Of, short};
 use super::pts_names::{metric_of, test_of};
@@ -11,7 +12,7 @@ pub const FORMAT: Format = Format {
     name: "openbenchmarking-csv",
     summary: "OpenBenchmarking.org or phoronix-test-suite result-file-to-csv",
     becomes: "columns as the systems of pts-xml; title, description and unit -> workload",
-    gives: "means only: ratios, nothing can be tested",
+    gives: "means only: ratios without tests",
     scheduler_from: NameFrom::System,
     known: |t| {
         let mut lines = t.lines().take(200);
@@ -57,7 +58,7 @@ fn fields(line: &str) -> Vec<String> {
                 out[last].push('"');
             }
             '"' if quoted => quoted = false,
-            // A quote within an unquoted field is an ordinary character.
+            // A quote inside an unquoted field is an ordinary character.
             '"' if out[last].trim().is_empty() => quoted = true,
             ',' if !quoted => out.push(String::new()),
             c => out[last].push(c),
@@ -66,7 +67,7 @@ fn fields(line: &str) -> Vec<String> {
     out
 }
 
-/// Parses "TITLE - DESCRIPTION (UNIT)" into the test and the unit.
+/// Splits "TITLE - DESCRIPTION (UNIT)" into the name of the test and the unit.
 fn title_of(text: &str) -> (String, String) {
     let text = text.trim();
     let unit = text.strip_suffix(')').and_then(|t| t.rsplit_once('('));
@@ -96,7 +97,8 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
                 continue;
             }
             if cell(0) == "Disk" && cell(1).is_empty() && f.len() >= 3 {
-                // Unquoted values that contain commas cannot be separated.
+                // Without quotes, values that contain commas cannot be separated, so the line is
+                // ignored.
                 let whole = f.len() - 2 == systems.len();
                 disks = if whole {
                     f[2..].iter().map(|d| short(d)).collect()
@@ -159,7 +161,7 @@ fn read_raw(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> 
                 .collect();
             let system = short(&f[0]);
             match &current {
-                // A line with only a name is the title of the next result.
+                // A line that contains only a name is the title of the next result.
                 _ if runs.is_empty() => before = f[0].clone(),
                 None => {
                     let what = "runs before the first title and `Higher Results Are Better`";

@@ -1,6 +1,5 @@
-//! JSON results of the Phoronix Test Suite and of OpenBenchmarking.org. There are two forms: the
-//! current one (`systems`, `results` by hash), and that of clients until about 2021 (a list of
-//! results).
+//! Reads JSON results of the Phoronix Test Suite and of OpenBenchmarking.org. The current form has
+//! `systems`, and `results` by hash. Clients until about 2021 wrote a list of results.
 
 use super::harvest::{Harvest, Of, short};
 use super::json::{first, mentions, text};
@@ -25,7 +24,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// A number, or a string with a number, as text.
+/// Returns the text of a number, or of a string that contains a number.
 fn scalar(v: &Value) -> String {
     match v {
         Value::String(s) => s.clone(),
@@ -34,7 +33,7 @@ fn scalar(v: &Value) -> String {
     }
 }
 
-/// Single runs: a list, or a string with colons.
+/// Returns the values of single runs, from a list or from a string with colons.
 fn runs(entry: &Value) -> Vec<String> {
     let named = ["raw_values", "all_results", "raw"];
     let Some(raw) = named.iter().find_map(|n| entry.get(n)) else {
@@ -49,7 +48,7 @@ fn runs(entry: &Value) -> Vec<String> {
     }
 }
 
-/// The systems' hardware, as an object or a list of lines.
+/// Returns the disk of a system, whose hardware is an object or a list of lines.
 fn disk(system: Option<&Value>) -> String {
     let hardware = system.and_then(|s| s.get("hardware"));
     match hardware {

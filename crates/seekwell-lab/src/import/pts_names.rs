@@ -1,9 +1,9 @@
-//! Common parts of all Phoronix Test Suite formats: directions, test names, hardware.
+//! Parts that all Phoronix Test Suite formats have in common: directions, test names and hardware.
 
 use super::harvest::{Harvest, better_by_words, metric, short};
 use crate::results::MetricInfo;
 
-/// Whether higher is better, from `HIB`, `LIB` or an empty text.
+/// Returns whether higher is better, from `HIB`, `LIB` or, for an empty text, from the unit.
 pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {
     match proportion.trim().to_uppercase().as_str() {
         "HIB" => true,
@@ -24,7 +24,7 @@ pub fn direction(proportion: &str, scale: &str, harvest: &mut Harvest) -> bool {
     }
 }
 
-/// The metric of a result, named by its unit.
+/// Returns the metric of a result, named after its unit.
 pub fn metric_of(scale: &str, proportion: &str, harvest: &mut Harvest) -> MetricInfo {
     let higher = direction(proportion, scale, harvest);
     let name = if scale.trim().is_empty() {
@@ -35,7 +35,7 @@ pub fn metric_of(scale: &str, proportion: &str, harvest: &mut Harvest) -> Metric
     metric(name, scale, higher)
 }
 
-/// Builds "FS-Mark 3.3: Test: 1000 Files, 1MB Size".
+/// Joins the parts of a test's name, such as "FS-Mark 3.3: Test: 1000 Files, 1MB Size".
 pub fn test_of(title: &str, version: &str, description: &str) -> String {
     let mut name = short(title);
     for (joint, part) in [(" ", version), (": ", description)] {
@@ -52,19 +52,19 @@ pub fn test_of(title: &str, version: &str, description: &str) -> String {
     }
 }
 
-/// The disk in "Processor: ..., Disk: 100GB Hitachi HTS72201, Graphics: ...".
+/// Returns the disk in "Processor: ..., Disk: 100GB Hitachi HTS72201, Graphics: ...".
 pub fn disk_of(hardware: &str) -> String {
     let mut parts = hardware.split(", ");
     let Some(first) = parts.find_map(|p| p.trim().strip_prefix("Disk: ")) else {
         return String::new();
     };
-    // A value may contain commas; it continues until the next key.
+    // A value may contain commas, so it ends at the next key.
     let more = parts.take_while(|p| !p.contains(": "));
     let all: Vec<&str> = std::iter::once(first).chain(more).collect();
     short(&all.join(", "))
 }
 
-/// The scheduler in a system's record (`"disk-scheduler": "CFQ"`).
+/// Returns the scheduler in a system's description (`"disk-scheduler": "CFQ"`).
 pub fn scheduler_in(json: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
     let named = value.get("disk-scheduler").and_then(|v| v.as_str());

@@ -1,10 +1,12 @@
-//! Reads a result page of OpenBenchmarking.org that was saved as plain text. The tables lost their
-//! markup. An overview lists values column by column. Each test's block has its errors ("SE +/-
-//! 0.69, N = 3"), then its values row by row.
+//! Reads a result page of OpenBenchmarking.org that was saved as plain text. Such a text has lost
+//! the markup of its tables. It begins with an overview, which lists the values column by column.
+//! One block per test follows, with the errors ("SE +/- 0.69, N = 3") and then the values, row by
+//! row.
 //!
-//! The disk's notes ("- Penryn + HDD: CFQ: CFQ / data=...") or the user assign columns to systems.
-//! If a block has fewer values than columns, the overview shows which are missing; if it does not,
-//! the block is left out with a note. Adjacent numbers may lack a space if both have two decimals.
+//! The columns belong to the systems in the disk's notes ("- Penryn + HDD: CFQ: CFQ / data=..."),
+//! or in the user's option. If a block has fewer values than there are columns, the overview shows
+//! which are missing. If the overview does not show it, the block is left out with a note. Two
+//! adjacent numbers may have no space between them if both have two decimals.
 
 use super::harvest::{Harvest, HarvestFigure, Number, Of, number, short};
 use super::names::known;
@@ -26,7 +28,7 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// How a block states its direction.
+/// Texts by which a block states whether higher is better.
 const BETTER: &[(&str, &str)] = &[
     (", More Is Better", "HIB"),
     (", Fewer Is Better", "LIB"),
@@ -36,7 +38,7 @@ const ERROR: &str = "SE +/- ";
 /// Largest number of columns.
 const COLUMNS_MAX: usize = 200;
 
-/// A test's block.
+/// The block of one test.
 #[derive(Default)]
 struct Block {
     title: String,
@@ -47,7 +49,7 @@ struct Block {
     line: usize,
 }
 
-/// The systems in the disk's notes, each with its scheduler.
+/// Returns the systems in the disk's notes, each with its scheduler.
 fn systems(text: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
     for part in text.split("- ") {
@@ -66,7 +68,7 @@ fn systems(text: &str) -> Vec<(String, String)> {
     out
 }
 
-/// The numbers of a token: "36.0035.03" is two.
+/// Splits a token into numbers: "36.0035.03" is two numbers.
 fn numbers(token: &str) -> Option<Vec<Number>> {
     let mut out = Vec::new();
     let mut rest = token;
@@ -90,7 +92,7 @@ fn numbers(token: &str) -> Option<Vec<Number>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Numbers from the start of a text, up to the first other token.
+/// Returns the numbers at the start of a text, up to the first token that is not a number.
 fn leading(text: &str) -> Vec<Number> {
     let tokens = text.split_whitespace().map(numbers);
     tokens
@@ -100,7 +102,7 @@ fn leading(text: &str) -> Vec<Number> {
         .collect()
 }
 
-/// The errors of a block, and the text after the last one.
+/// Returns the errors of a block, each with its number of runs, and the text after the last error.
 fn errors(text: &str) -> (Vec<(Number, u32)>, &str) {
     let (mut out, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find(ERROR) {
@@ -111,7 +113,7 @@ fn errors(text: &str) -> (Vec<(Number, u32)>, &str) {
         let digits = tail
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(tail.len());
-        // If no space separates it from the first value, the number of runs has one digit.
+        // If the first value follows without a space, the number of runs has one digit.
         let digits = match tail[digits..].starts_with('.') {
             true => digits.min(1),
             false => digits,
@@ -165,7 +167,7 @@ fn blocks(text: &str, names: &[(String, String)]) -> Vec<Block> {
     out
 }
 
-/// The longest sequence of numbers before the first block.
+/// Returns the longest sequence of numbers before the first block.
 fn overview(text: &str) -> Vec<f64> {
     let first = BETTER
         .iter()
@@ -183,7 +185,7 @@ fn overview(text: &str) -> Vec<f64> {
     best
 }
 
-/// The column of each value of each block, if the overview determines it.
+/// Returns the column of each value of each block; `None` if the overview does not determine it.
 fn placed(blocks: &[Block], overview: &[f64], columns: usize) -> Option<Vec<Vec<usize>>> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); blocks.len()];
     let mut next = overview.iter().peekable();
@@ -206,7 +208,7 @@ fn placed(blocks: &[Block], overview: &[f64], columns: usize) -> Option<Vec<Vec<
     (all && next.next().is_none()).then_some(out)
 }
 
-/// The error of each value: its own, or the one shared by all bars.
+/// Returns the error of each value: its own error, or one error that applies to all values.
 fn assigned(block: &Block, harvest: &mut Harvest) -> Vec<Option<(Number, u32)>> {
     let (have, need) = (block.errors.len(), block.values.len());
     if have == need {
@@ -264,7 +266,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Systems with their schedulers, and the columns of each block's values.
+/// Systems with their schedulers, and the columns of each block's values if they are known.
 type Layout = (Vec<(String, String)>, Option<Vec<Vec<usize>>>);
 
 fn of_block(

@@ -1,7 +1,8 @@
-//! `composite.xml` of the Phoronix Test Suite: runs are in `RawString`, separated by colons.
+//! Reads `composite.xml` of the Phoronix Test Suite. The runs are in `RawString`, separated by
+//! colons.
 //!
-//! Sources: `result-file.xsd` and `types.xsd` of the client, its result writers of 2012 and 2026.
-//! Document types and entities are rejected, because no client ever wrote one.
+//! Sources: `result-file.xsd` and `types.xsd` of the client, and its result writers of 2012 and
+//! 2026. Document types and entity declarations are rejected, because no client writes them.
 
 use super::harvest::{Harvest, HarvestFigure, HarvestRun, Of, number, short, value};
 use super::pts_names::{disk_of, metric_of, scheduler_in, test_of};
@@ -22,9 +23,9 @@ pub const FORMAT: Format = Format {
     read,
 };
 
-/// Depth limit for nested elements; the format needs five.
+/// Largest depth of nested elements. The format needs five.
 const DEPTH_MAX: usize = 16;
-/// Size limit of one element's text in bytes; a series of a day has less.
+/// Largest text of one element in bytes. A series of a whole day is smaller.
 const TEXT_MAX: usize = 4 << 20;
 
 /// Texts by element name, for one System, Result or Entry.
@@ -34,7 +35,7 @@ fn get<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).map_or("", |t| t.trim())
 }
 
-/// The parser's position, and the elements that are complete.
+/// The parser's position, and the elements that have been read.
 #[derive(Default)]
 struct Document {
     path: Vec<String>,
@@ -49,7 +50,7 @@ struct Document {
 }
 
 impl Document {
-    /// The position in words.
+    /// Returns the position as a path of elements.
     fn place(&self) -> Place {
         let Some(last) = self.path.last() else {
             return Place::File;
@@ -122,7 +123,7 @@ impl Document {
     }
 }
 
-/// Resolves a reference that needs no document type.
+/// Returns the text of a predefined entity, which needs no document type.
 fn resolve(name: &str) -> Option<&'static str> {
     Some(match name {
         "amp" => "&",
@@ -160,8 +161,7 @@ fn event(d: &mut Document, event: Event) -> Result<bool, String> {
         }
         Event::DocType(_) => {
             return Err(
-                "has a document type (<!DOCTYPE ...>), which results do not have and which is not \
-                 read; remove it"
+                "has a document type (<!DOCTYPE ...>), which is not supported; remove it"
                     .to_owned(),
             );
         }
@@ -170,7 +170,7 @@ fn event(d: &mut Document, event: Event) -> Result<bool, String> {
                 && !["utf-8", "utf8", "us-ascii"].contains(&encoding.to_lowercase().as_str())
             {
                 return Err(format!(
-                    "is declared to be {}; convert it to UTF-8 first (iconv), declaration included",
+                    "is declared to be {}; convert it and its declaration to UTF-8 first (iconv)",
                     short(&encoding)
                 ));
             }
@@ -264,7 +264,7 @@ fn read(inputs: &[Input], harvest: &mut Harvest) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Adds the figures of one bar of a chart.
+/// Adds the values of one bar of a chart.
 pub(super) fn figures(
     of: Of,
     metric: &crate::results::MetricInfo,
@@ -287,7 +287,7 @@ pub(super) fn figures(
         return match seconds {
             Ok(all) => {
                 harvest.note(format!(
-                    "{}: a series; its mean counts as one run, without a spread",
+                    "{}: a series; its mean is used as one run",
                     of.test
                 ));
                 let mean = all.iter().sum::<f64>() / all.len() as f64;
@@ -331,7 +331,7 @@ fn entry_of(
     figures(of, metric, get(entry, "Value"), &raw, harvest)
 }
 
-/// Checks that Value is the mean of the runs, to its own digits or half a percent.
+/// Adds a note if Value is not the mean of the runs, to its own digits or half a percent.
 fn check_mean(of: &Of, shown: &str, raw: &[&str], harvest: &mut Harvest) {
     let Ok(told) = number(shown) else {
         return;

@@ -1,5 +1,5 @@
-//! sysbench's report: version 1.0, and 0.4 and 0.5 where their wording agrees; one or several
-//! reports.
+//! Reads one or several reports of sysbench, version 1.0. Versions 0.4 and 0.5 are read where the
+//! wording agrees.
 
 use super::harvest::{Harvest, HarvestRun, Number, Of, metric, number, short, value};
 use super::{Format, ImportError, Input, NameFrom, Place};
@@ -49,7 +49,7 @@ impl Report {
             return Ok(());
         };
         let told = rest.trim();
-        // "2.0013s", "0.01ms", "815    (406.45 per sec.)"
+        // Values are, for example, "2.0013s", "0.01ms" or "815    (406.45 per sec.)".
         let plain = |t: &str| {
             let t = t.split_whitespace().next().unwrap_or("");
             number(t.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%'))
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-/// A figure whose step is its last digit.
+/// Returns a metric whose resolution is the last printed digit.
 fn stepped(name: &str, unit: &str, higher: bool, n: Number) -> MetricInfo {
     MetricInfo {
         step: n.step,

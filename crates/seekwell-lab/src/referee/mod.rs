@@ -1,18 +1,24 @@
-//! Compares our schedulers with the running kernel: both get the same requests, and the order in
-//! which they issue them is compared.
+//! Compares our schedulers with the schedulers of the running kernel: both get the same requests,
+//! and their dispatch orders are compared.
 //!
-//! A loop device of depth 4, created for the test, stands over a served disk that answers one
-//! request at a time, slowly. Five distant reads take all tags and one more place. Meanwhile
-//! processes of known classes submit a batch, so the whole batch waits before the first choice. The
-//! kernel's tracepoints report insertions and issues. Our scheduler replays the insertions and
-//! completions, but none of the choices. Rounds in which the batch came late are repeated. Tunables
-//! that are times are set to very large values; otherwise the load of the machine would affect the
-//! order.
+//! The test uses a loop device with queue depth 4 on a slow served disk that completes one request
+//! at a time. A round has these steps:
 //!
-//! The agreement is shown with three comparisons: the agreement that FIFO and one-way sweeps would
-//! reach, how often the kernel repeats itself, and versions of our schedulers with a planted
-//! mistake, which must be caught. Not covered: timed behaviour (idling, expiry, weight raising,
-//! bfq's idle class), several hardware queues, `none`.
+//! 1. Five reads at distant sectors occupy the device: four get all tags, and the fifth has left
+//!    the scheduler and waits for a tag.
+//! 2. Meanwhile, processes with known I/O priorities submit a batch of requests. The complete batch
+//!    is in the scheduler before it makes the first dispatch decision.
+//! 3. The kernel's tracepoints record the insertions, dispatches and completions.
+//! 4. Our scheduler gets the recorded insertions and completions. It makes all dispatch decisions
+//!    itself, and its order is compared with the recorded one.
+//!
+//! If the first completion precedes the end of the batch, the round is repeated. Tunables that are
+//! times have very large values, because the load of the machine would otherwise change the order.
+//!
+//! Three comparisons show what the agreement means: the agreement of FIFO and of one-way sweeps
+//! (null models), how often the kernel repeats its own order, and versions of our schedulers with a
+//! planted mistake. A planted mistake must cause disagreement. Not tested: behaviour that depends
+//! on time (idling, expiry, weight raising, bfq's idle class), several hardware queues, and `none`.
 
 mod rig;
 mod rounds;
@@ -29,87 +35,87 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Schedulers that can be compared with the kernel's.
+/// Schedulers that can be compared with the kernel.
 pub const SCHEDULERS: &[&str] = &["mq-deadline", "kyber", "bfq"];
-/// How often a round whose batch came late is repeated.
+/// Largest number of attempts to submit a batch in time.
 const TRIES: u32 = 5;
 
 /// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The `seekwell` program that serves the disk.
+    /// Path of the `seekwell` program, which serves the disk.
     pub program: PathBuf,
-    /// A subset of [`SCHEDULERS`].
+    /// The schedulers to compare, a subset of [`SCHEDULERS`].
     pub schedulers: Vec<String>,
-    /// Batches of each kind; each is submitted twice.
+    /// Number of batches of each kind. Each batch is submitted twice.
     pub rounds: u32,
-    /// Seed of the batches.
+    /// Seed of the random batches.
     pub seed: u64,
 }
 
 /// Result for one scheduler.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// The kernel's name of the scheduler.
+    /// Name of the scheduler in the kernel.
     pub scheduler: String,
-    /// Our scheduler that was compared with it.
+    /// Name and version of our scheduler that was compared.
     pub elevator: String,
     /// Results by kind of batch.
     pub classes: BTreeMap<String, Class>,
-    /// Batches that were submitted twice.
+    /// Number of batches that the kernel received twice in the same insertion order.
     pub twice: usize,
-    /// Batches whose order the kernel repeated.
+    /// Number of batches that the kernel dispatched twice in the same order.
     pub repeated: usize,
-    /// Rounds that differ although the kernel repeated itself.
+    /// Number of rounds with a different order that the kernel's own variation does not explain.
     pub unexplained: usize,
-    /// Batches that always came late and are left out.
+    /// Number of batches that are left out, because no attempt submitted them in time.
     pub left_out: usize,
-    /// Results for the planted mistakes.
+    /// One entry per planted mistake.
     pub planted: Vec<Planted>,
 }
 
-/// Rounds of one kind.
+/// Results of all rounds of one kind.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Class {
     /// Number of rounds.
     pub rounds: usize,
-    /// Rounds with an identical order.
+    /// Number of rounds in which both dispatch orders are identical.
     pub identical: usize,
-    /// Positions with the same request.
+    /// Number of positions at which both orders have the same request.
     pub same: usize,
-    /// All positions.
+    /// Number of positions in all rounds.
     pub positions: usize,
-    /// Rounds identical to first in, first out.
+    /// Number of rounds that FIFO dispatches in the kernel's order.
     pub fifo: usize,
-    /// Rounds identical to one-way sweeps.
+    /// Number of rounds that a one-way elevator dispatches in the kernel's order.
     pub clook: usize,
 }
 
-/// A version of our scheduler with a planted mistake.
+/// Result of one planted mistake.
 #[derive(Clone, Debug, Serialize)]
 pub struct Planted {
-    /// The mistake.
+    /// Description of the mistake.
     pub what: String,
-    /// Rounds that are identical despite the mistake.
+    /// Number of rounds in which the dispatch order is identical despite the mistake.
     pub identical: usize,
-    /// Rounds that are identical without the mistake.
+    /// Number of rounds in which the dispatch order is identical without the mistake.
     pub rounds: usize,
 }
 
 impl Report {
-    /// Number of identical rounds, and of all rounds.
+    /// Returns the number of identical rounds and the number of all rounds.
     pub fn identical(&self) -> (usize, usize) {
         let of = |f: fn(&Class) -> usize| self.classes.values().map(f).sum();
         (of(|c| c.identical), of(|c| c.rounds))
     }
-    /// Whether our scheduler agrees with this kernel's, as far as the rounds show.
+    /// Returns whether there are rounds and none contradicts that both schedulers are equal.
     pub fn agrees(&self) -> bool {
         let (_, rounds) = self.identical();
         rounds > 0 && self.unexplained == 0
     }
 }
 
-/// Our version for the kernel's release if there is one, otherwise the newest.
+/// Returns the name of our scheduler's version for the kernel release, or of the newest version.
 fn elevator(scheduler: &str, release: &str) -> String {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let version = format!(
@@ -123,7 +129,7 @@ fn elevator(scheduler: &str, release: &str) -> String {
     }
 }
 
-/// A planted mistake: its name and the change of the round.
+/// Description of a planted mistake, and a function that applies the mistake to a round.
 type Mistake = (&'static str, fn(&Round) -> Round);
 
 fn tunable(round: &Round, name: &str, value: &str) -> Round {
@@ -156,7 +162,7 @@ fn one_context(round: &Round) -> Round {
     r
 }
 
-/// Mistakes that must be caught.
+/// Returns the planted mistakes for a scheduler. Each must cause disagreement.
 fn mistakes(scheduler: &str) -> &'static [Mistake] {
     match scheduler {
         "mq-deadline" => &[
@@ -173,20 +179,21 @@ fn mistakes(scheduler: &str) -> &'static [Mistake] {
     }
 }
 
-/// Progress reports.
+/// Progress of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard<'a> {
     /// The kernel does not offer this scheduler.
     Skipped(&'a str),
-    /// A batch begins: batches done, all batches, the scheduler, and the kind of batch.
+    /// A batch begins: number of earlier batches, number of all batches, scheduler, kind of batch.
     Batch(u32, u32, &'a str, &'a str),
 }
 
-/// Compares each scheduler with the running kernel's. `told` receives progress. `reports` receives
-/// the finished schedulers, even if the comparison fails.
+/// Compares each scheduler with that of the running kernel. `told` receives the progress. Finished
+/// schedulers are added to `reports`, even if a later scheduler fails.
 ///
 /// # Errors
-/// The machine lacks a requirement (root, FUSE, loop devices, tracefs), or a signal arrived.
+/// The machine lacks a requirement (root, FUSE, loop devices, tracefs), or a signal stopped the
+/// comparison.
 pub fn judge(
     o: &Options,
     told: &mut dyn FnMut(Heard<'_>),
@@ -239,7 +246,7 @@ pub fn judge(
     Ok(())
 }
 
-/// A round, repeated until its batch was in time; `None` if it never was.
+/// Returns a round whose batch was submitted in time; `None` if all attempts failed.
 fn twice(rig: &mut Rig, s: &str, kind: Kind, seed: u64) -> Result<Option<Made>, RefereeError> {
     for _ in 0..TRIES {
         if let Some(made) = rounds::make(rig, s, kind, seed)? {
@@ -260,7 +267,7 @@ fn count(
         report.left_out += 1;
         return Ok(());
     };
-    // Request numbers are the same in both rounds.
+    // A request has the same number in both rounds.
     let repeated = first.inserted == second.inserted && first.dispatch == second.dispatch;
     let comparable = first.inserted == second.inserted;
     report.twice += usize::from(comparable);

@@ -1,4 +1,4 @@
-//! The device of the rounds: a loop device of depth 4 over a slow served disk.
+//! The device for the rounds: a loop device with queue depth 4 on a slow served disk.
 
 use super::Options;
 use seekwell_core::Errno;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use thiserror::Error;
 
-/// Service time of a request in us: the batch must be submitted before the first request is done.
+/// Service time of a request in us. The batch must be submitted before the first request completes.
 pub const SERVICE_US: u64 = 12_000;
-/// Driver tags.
+/// Number of driver tags, that is, the queue depth.
 pub const DEPTH: u32 = 4;
 
-/// Why there is no verdict.
+/// The reason why the comparison failed.
 #[derive(Debug, Error)]
 pub enum RefereeError {
     /// A requirement is missing; the text says what to do.
@@ -40,7 +40,7 @@ impl From<Errno> for RefereeError {
     }
 }
 
-/// The process of the served disk; it ends when its input ends.
+/// The process that serves the disk. It ends when its standard input is closed.
 struct Server(Child);
 
 impl Drop for Server {
@@ -50,7 +50,7 @@ impl Drop for Server {
     }
 }
 
-/// The whole test rig; fields are dropped in this order.
+/// The device and the trace of a comparison. The fields are dropped in declaration order.
 pub struct Rig {
     pub trace: BlockTrace,
     pub device: LoopDevice,
@@ -79,14 +79,14 @@ impl Rig {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C on the terminal must not reach the disk, because the disk has to be removed
-            // last.
+            // The disk must be removed last, so Ctrl-C on the terminal must not stop its server.
             .process_group(0)
             .spawn()
             .map_err(|e| bad(format!("the served disk cannot be started: {e}")))?;
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
-            // It prints one line once it serves, or it ends.
+            // The server prints a line when the disk is ready. If the server ends, there is no
+            // line.
             let _ = BufReader::new(out).read_line(&mut line);
         }
         if !line.starts_with("serving") {
@@ -122,7 +122,7 @@ impl Rig {
         let path = self.file(name);
         fs::write(&path, value).map_err(|e| RefereeError::Input(format!("{}: {e}", path.display())))
     }
-    /// Whether the device offers this scheduler.
+    /// Returns whether the kernel offers this scheduler for the device.
     pub fn offers(&self, scheduler: &str) -> Result<bool, RefereeError> {
         let text = self.device.queue("scheduler")?;
         Ok(text
@@ -131,8 +131,9 @@ impl Rig {
             .any(|s| s == scheduler))
     }
 
-    /// Sets a scheduler again, starting from `none`, with those of the tunables that the kernel has. Returns
-    /// the tunables in force, and the time of the switch in ns on the trace's clock.
+    /// Sets `none` and then the scheduler, so that the scheduler starts without state. Sets those
+    /// `tunables` that the kernel has. Returns all tunables with their values, and the time at
+    /// which the scheduler was set, in ns on the trace's clock.
     pub fn enter(
         &self,
         scheduler: &str,
@@ -167,7 +168,7 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        // The queue outlives its file, so its settings are restored for the next user.
+        // The queue exists longer than its file, so the settings are reset for the next user.
         for (name, value) in [("scheduler", "none"), ("nomerges", "0")] {
             let _ = self.put(name, value);
         }

@@ -1,4 +1,4 @@
-//! One round: the submitted requests, the kernel's order, and both as a record for replay.
+//! One round: submits the requests, records the kernel's order, and converts both for replay.
 
 use super::rig::{DEPTH, RefereeError, Rig};
 use rand::RngCore;
@@ -10,34 +10,34 @@ use seekwell_microscope::rounds::{Event, Incoming, Issued, Round, What};
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 
-/// Reads that take the tags first, far away from all other requests.
+/// Number of reads that occupy the device first. Their sectors are far from all other requests.
 const BLOCKERS: usize = DEPTH as usize + 1;
 const FAR: u64 = (1 << 21) - 4096;
-/// Requests of a batch, over all its processes.
+/// Number of requests in a batch, over all its processes.
 const BATCH: usize = 48;
-/// Positions of a batch; no request touches another.
+/// Number of positions from which a batch draws; requests at different positions do not overlap.
 const PLACES: u64 = 30_000;
 const GAP: u64 = 64;
-/// Ticks per second for replayed times; nothing depends on them here.
+/// Ticks per second for the replay. No result depends on this value.
 const HZ: u32 = 250;
 
 /// The kind of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Reads of one class.
+    /// Reads with one I/O priority class.
     Reads,
-    /// Reads and synchronous writes of one class.
+    /// Reads and synchronous writes with one I/O priority class.
     Mixed,
-    /// Reads of three classes.
+    /// Reads with three I/O priority classes.
     Classes,
-    /// Reads of two classes: bfq serves the third by time, every 200 ms.
+    /// Reads with two I/O priority classes. bfq serves the idle class every 200 ms, thus by time.
     TwoClasses,
-    /// Reads of processes at levels 0 to 7.
+    /// Reads with I/O priority levels 0 to 7.
     Levels,
 }
 
 impl Kind {
-    /// The kinds that are informative for a scheduler.
+    /// Returns the kinds that exercise the rules of a scheduler.
     pub fn of(scheduler: &str) -> &'static [Kind] {
         match scheduler {
             "mq-deadline" => &[Kind::Reads, Kind::Mixed, Kind::Classes],
@@ -54,7 +54,7 @@ impl Kind {
             Kind::Levels => "levels",
         }
     }
-    /// Priorities of its processes.
+    /// Returns the I/O priorities of the processes, one per process.
     fn prios(self) -> Vec<IoPrio> {
         let prio = |class, level| IoPrio { class, level };
         match self {
@@ -66,8 +66,8 @@ impl Kind {
     }
 }
 
-/// Tunables that are times, set to very large values. With bfq's values, the kernel repeated its
-/// own order in 36 of 36 rounds.
+/// Returns very large values for the tunables that are times. With the values for bfq, the kernel
+/// repeated its own order in 36 of 36 rounds.
 fn neutral(scheduler: &str) -> &'static [(&'static str, &'static str)] {
     match scheduler {
         "mq-deadline" => &[
@@ -87,11 +87,11 @@ fn neutral(scheduler: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// The kernel's part of a round.
+/// The kernel's behaviour in a round.
 pub struct Made {
-    /// Request numbers in the order of insertion.
+    /// Request numbers in insertion order.
     pub inserted: Vec<u64>,
-    /// Request numbers in the order of issue.
+    /// Request numbers in dispatch order.
     pub dispatch: Vec<u64>,
     events: Vec<Event>,
     tunables: Vec<(String, String)>,
@@ -100,7 +100,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Converts it to a record that our scheduler can replay.
+    /// Converts the round to a record that our scheduler can replay.
     pub fn round(&self, elevator: &str, kind: Kind) -> Round {
         Round {
             case: self.name.clone(),
@@ -120,7 +120,7 @@ impl Made {
     }
 }
 
-/// A process of a batch.
+/// A process that submits a part of a batch.
 struct Process {
     prio: IoPrio,
     asked: Vec<Asked>,
@@ -154,7 +154,7 @@ fn batch(kind: Kind, seed: u64) -> Vec<Process> {
         .collect()
 }
 
-/// The identity of a request, found by its first sector.
+/// A submitted request. The key is its first sector, by which the trace identifies it.
 struct Known {
     id: u64,
     process: u32,
@@ -162,7 +162,8 @@ struct Known {
     asked: Asked,
 }
 
-/// Makes a round; `None` if its batch came late or the trace lost events.
+/// Runs a round. Returns `None` if the batch was not submitted in time, or if trace events were
+/// lost.
 pub fn make(
     rig: &mut Rig,
     scheduler: &str,
@@ -211,18 +212,19 @@ pub fn make(
         let every = std::iter::once((usual, blockers))
             .chain(processes.into_iter().map(|p| (p.prio, p.asked)));
         for (nth, (prio, asked)) in every.enumerate() {
-            // A process is a thread with its own I/O context, which exists until the end.
+            // A process is represented by a thread with its own I/O context, which exists until the
+            // end.
             let (told, tell) = mpsc::channel();
             let file = &file;
             waiting.push(s.spawn(move || {
-                // Each thread runs on the next CPU. On a busy machine all could end up on one CPU,
-                // and the scheduler's per-CPU state would not be exercised.
+                // Each thread runs on another CPU. Otherwise a busy machine could run all threads
+                // on one CPU, so that the scheduler's per-CPU queues would not be tested.
                 stay_on(nth);
                 let batch = Batch::submit(file, prio, &asked);
                 let _ = told.send(());
                 batch?.wait()
             }));
-            // Start the threads one after the other.
+            // Threads start one after the other, so that the insertion order is fixed.
             let _ = tell.recv();
         }
         for w in waiting {
@@ -248,7 +250,7 @@ pub fn make(
         inserted: Vec::new(),
         dispatch: Vec::new(),
         events: Vec::new(),
-        // For bfq, only tunables that were written are replayed.
+        // For bfq, the replay uses only the tunables that were written.
         tunables: if scheduler == "bfq" { of_bfq } else { tunables },
         attach_j: -jiffies((first.saturating_sub(attached_ns) / 1000) as i64) - 1,
         name: format!("{scheduler}/{}/{seed}", kind.name()),

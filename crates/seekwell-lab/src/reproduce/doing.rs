@@ -1,13 +1,13 @@
-//! Decides whether a scheduler caused a published difference. The evidence consists of:
+//! Judges whether the scheduler caused a published difference. The evidence for one difference is:
 //!
-//! - the published errors, corrected for the number of pairs;
-//! - a known mechanism, and what its removal does in our models (the demos, docs/effects.md, and
-//!   the published tests themselves);
-//! - runs in the order of the columns on one drive that ages;
-//! - whether the prediction, in which nothing was fitted to a difference, shows the difference.
+//! - the published standard errors, corrected for the number of compared pairs;
+//! - a known cause, and the effect of removing this cause in our models. The models are the demos,
+//!   the tests in docs/effects.md and the published tests themselves;
+//! - runs on one drive that ages, in the order of the columns of the published table;
+//! - our prediction, in which no constant was fitted to a difference between schedulers.
 //!
-//! A cause may show in its demo but not in the prediction of the published setup. It may then have
-//! been at work or not, because the deciding details were not published.
+//! A demo may show a cause although the prediction of the published setup does not. The judgement
+//! is then "unknown", because the publication omits the details that decide.
 
 use super::evidence::Evidence;
 use super::figures::Pair;
@@ -15,47 +15,48 @@ use super::ours::Cell;
 use crate::analysis::ColumnOrder;
 use serde::Serialize;
 
-/// The answer.
+/// The judgement on one published difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doing {
-    /// A mechanism is known, its removal removes the difference, the figures hold, and the test's
-    /// prediction has the sign and at least half of the size.
+    /// A cause is known, and its removal removes the difference. The published difference is
+    /// significant, and our prediction has its sign and at least half of its size.
     Yes,
-    /// Chance or something else explains the difference.
+    /// Chance or another cause than the scheduler explains the difference.
     No,
-    /// The deciding details were not published, or no mechanism of that size is known.
+    /// The publication omits the details that decide, or no known cause has an effect of this size.
     Unknown,
 }
 
 impl Doing {
-    /// The answer in words.
+    /// Returns the judgement as a word.
     pub fn said(self) -> &'static str {
         match self {
             Doing::Yes => "yes",
             Doing::No => "no",
-            Doing::Unknown => "cannot be known",
+            Doing::Unknown => "unknown",
         }
     }
 }
 
-/// A group of published differences with one possible cause.
+/// A group of published differences that may have the same cause.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     /// Letter of the group, `A` to `L`.
     pub letter: &'static str,
     /// Title of the group.
     pub title: &'static str,
-    /// What is known about the cause; for a pair it is `Yes` only if the prediction shows it.
+    /// What is known about the cause. The judgement on a pair is `Yes` only if our prediction also
+    /// shows the difference.
     pub doing: Doing,
-    /// The reason: the mechanism, or the other explanation.
+    /// The reason for `doing`: the cause, or the other explanation.
     pub why: &'static str,
-    /// How the cause is removed, and how much of the difference then remains in our models; empty
-    /// if nothing is claimed.
+    /// How the cause is removed, and which fraction of the difference then remains in our models.
+    /// Empty if no cause is claimed.
     pub ablation: &'static str,
 }
 
-/// All groups.
+/// All groups, in the order of their letters.
 pub const GROUPS: &[Effect] = &[
     Effect {
         letter: "A",
@@ -69,33 +70,33 @@ pub const GROUPS: &[Effect] = &[
         letter: "B",
         title: "compilebench compile and create, SSD",
         doing: Doing::Unknown,
-        why: "the lost time is the drive's: it is equal on two processors, and a fresh drive loses \
-              none; a drive that ages from pass to pass would show the same",
+        why: "the drive lost the time, because the loss is equal on two processors and a new drive \
+              loses none; a drive that ages between passes would show the same",
         ablation: "",
     },
     Effect {
         letter: "C",
         title: "pgbench, SSD",
         doing: Doing::Unknown,
-        why: "in some passes every commit costs 0.3 ms more; the drive's state or the processor's \
-              idle states could cause the same",
+        why: "in some passes every commit takes 0.3 ms longer; the state of the drive or the idle \
+              states of the processor could be the cause",
         ablation: "",
     },
     Effect {
         letter: "D",
         title: "tiobench random writes, disk",
         doing: Doing::Unknown,
-        why: "sorting cannot matter if a process gets 32 requests at a time; noop is last in 11 of \
-              15 tests of that disk, including tests without any choice",
+        why: "sorting has no effect if a process submits 32 requests at a time; noop is slowest in \
+              11 of 15 tests of this disk, including tests in which nothing can be sorted",
         ablation: "",
     },
     Effect {
         letter: "E",
         title: "fs-mark with fsync, disk",
         doing: Doing::No,
-        why: "there is never more than one request to choose from, so it is an artefact; the \
-              position of the files relative to the journal moves a single scheduler over the \
-              whole published range",
+        why: "never more than one request waits, so the scheduler cannot be the cause; with other \
+              positions of the files relative to the journal, a single scheduler covers the whole \
+              published range",
         ablation: "",
     },
     Effect {
@@ -118,15 +119,15 @@ pub const GROUPS: &[Effect] = &[
         letter: "H",
         title: "blogbench writes, disk",
         doing: Doing::Unknown,
-        why: "two causes with opposite signs, starved writers under CFQ and lost sorting under \
-              noop: the sign depends on the share of reads that miss",
+        why: "two causes have opposite signs: starved writers under CFQ, and unsorted requests \
+              under noop; the fraction of reads that miss the cache decides",
         ablation: "",
     },
     Effect {
         letter: "I",
         title: "tiobench 64MB x 8, one SSD laptop",
         doing: Doing::No,
-        why: "one of eight such tests on that drive, of runs of 0.35 s: noise",
+        why: "noise: only one of eight such tests on this drive shows it, and its runs take 0.35 s",
         ablation: "",
     },
     Effect {
@@ -154,22 +155,22 @@ pub const GROUPS: &[Effect] = &[
     },
 ];
 
-/// Differences without errors below this ratio are within the usual scatter of such figures.
+/// Largest ratio that counts as normal scatter if the publication states no errors.
 const SPREAD: f64 = 1.15;
 
 /// A published difference and the judgement on it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judgement {
-    /// The cell, by index.
+    /// Index of the test in [`Reproduction::cells`](super::Reproduction::cells).
     pub cell: usize,
-    /// The pair.
+    /// The two schedulers.
     #[serde(flatten)]
     pub pair: Pair,
-    /// Our ratio, first divided by second.
+    /// Our ratio: the value of the first scheduler divided by the value of the second.
     pub ours: Option<f64>,
-    /// The answer.
+    /// The judgement.
     pub doing: Doing,
-    /// The evidence, in words.
+    /// The evidence, one text per kind of evidence.
     pub evidence: Vec<String>,
 }
 
@@ -180,42 +181,44 @@ fn p_said(p: f64) -> String {
     }
 }
 
-/// Describes how much of the difference the prediction shows.
+/// Describes in words which fraction of the published difference our prediction shows.
 fn predicted(ours: Option<f64>, published: f64) -> String {
     let Some(ours) = ours else {
         return "not predicted yet".to_owned();
     };
     let (o, p) = (libm::log(ours), libm::log(published));
     let word = match o.abs() < libm::log(1.0 + Pair::SCORED) {
-        true if p.abs() < libm::log(1.0 + Pair::SCORED) => "as near to 1",
+        true if p.abs() < libm::log(1.0 + Pair::SCORED) => "also near 1",
         true => "no difference",
-        false if o * p < 0.0 => "the other sign",
-        false if o.abs() < p.abs() / 2.0 => "the sign, less than half of the size",
-        false if o.abs() > p.abs() * 2.0 => "the sign, more than twice the size",
-        false => "sign and size",
+        false if o * p < 0.0 => "wrong sign",
+        false if o.abs() < p.abs() / 2.0 => "right sign, less than half of the size",
+        false if o.abs() > p.abs() * 2.0 => "right sign, more than twice the size",
+        false => "right sign and size",
     };
     format!("predicted {ours:.2}: {word}")
 }
 
-/// Describes whether a system's schedulers rank in column order more often than by chance.
+/// Describes how often the tests of a system rank the schedulers in column order, compared with
+/// chance. Returns `None` if this number was not computed for the system.
 fn columns_said(cell: &Cell, orders: &[ColumnOrder]) -> Option<String> {
     let o = orders.iter().find(|o| o.place == cell.published.system)?;
     let most = o.best_first.max(o.worst_first);
     Some(format!(
-        "{most} of {} tests of this system rank in the order of the columns, {:.1} by chance (p {})",
+        "{most} of {} tests of this system rank the schedulers in the order of the columns; by \
+         chance, {:.1} tests would (p {})",
         o.cells,
         o.expected,
         p_said(o.p)
     ))
 }
 
-/// Whether the prediction has the sign and at least half of the size.
+/// Returns whether our prediction has the sign and at least half of the published difference.
 fn has(ours: Option<f64>, published: f64) -> bool {
     let (o, p) = (libm::log(ours.unwrap_or(1.0)), libm::log(published));
     o * p > 0.0 && o.abs() >= p.abs() / 2.0
 }
 
-/// Whether a published difference exceeds the usual scatter of such figures.
+/// Returns whether a published difference is significant, or larger than normal scatter.
 fn stands(pair: &Pair) -> bool {
     match pair.p_cell {
         Some(p) => p < 0.05,
@@ -223,22 +226,23 @@ fn stands(pair: &Pair) -> bool {
     }
 }
 
-/// The answer, and the corrected significance of the published difference in words.
+/// Returns the judgement and a text about the significance of the published difference.
 fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, String) {
     match (pair.p_cell, pair.p_all) {
         (Some(cell_p), _) if cell_p >= 0.05 => {
-            // Too few runs do not refute a known cause that predicts the difference.
+            // A known cause that predicts the difference is not refuted by a publication with few
+            // runs.
             let caused = group.is_some_and(|g| !g.ablation.is_empty()) && has(ours, pair.ratio);
             let doing = if caused { Doing::Unknown } else { Doing::No };
             let p = p_said(cell_p);
             (
                 doing,
-                format!("does not hold after correction within its test (p {p})"),
+                format!("not significant after correction within its test (p {p})"),
             )
         }
         (Some(cell_p), all) => {
             let all = all.map_or(String::new(), |p| format!(", over all {}", p_said(p)));
-            let said = format!("holds within its test (p {}{all})", p_said(cell_p));
+            let said = format!("significant within its test (p {}{all})", p_said(cell_p));
             (claimed(group, ours, pair), said)
         }
         (None, _) => {
@@ -251,7 +255,7 @@ fn answer(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> (Doing, Str
     }
 }
 
-/// The answer for a pair whose figures hold: a cause is claimed only if it predicts the difference.
+/// Judges a significant pair: a cause is claimed only if our prediction shows its effect.
 fn claimed(group: Option<&Effect>, ours: Option<f64>, pair: &Pair) -> Doing {
     match group.map_or(Doing::Unknown, |g| g.doing) {
         Doing::Yes if !has(ours, pair.ratio) => Doing::Unknown,
@@ -264,7 +268,7 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
     let group = GROUPS.iter().find(|g| g.letter == cell.published.group);
     let full = kept.full(&cell.published, pair);
     let (mut doing, significance) = answer(group, ours, pair);
-    // A difference that only the quick form shows may come from its scaling.
+    // If only the quick form shows the difference, the reduced size of the test may cause it.
     if doing == Doing::Yes && full.is_some() && !has(full, pair.ratio) {
         doing = Doing::Unknown;
     }
@@ -282,7 +286,7 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
             }
         ),
         Some(g) => format!("{}: {}", g.letter, g.why),
-        None => "no mechanism of that size is known".to_owned(),
+        None => "no mechanism with an effect of this size is known".to_owned(),
     };
     let ablation = match group {
         Some(g) if !g.ablation.is_empty() => {
@@ -304,14 +308,14 @@ fn one(cell: &Cell, pair: &Pair, orders: &[ColumnOrder], kept: &Evidence) -> (Do
     (doing, evidence)
 }
 
-/// Judges every pair that differs at 5 %, uncorrected; without published errors, every pair.
+/// Judges every pair with p < 0.05 before correction. Without published errors, judges every pair.
 pub fn judge(cells: &[Cell], orders: &[ColumnOrder], kept: &Evidence) -> Vec<Judgement> {
     let mut all = Vec::new();
     for (at, c) in cells.iter().enumerate() {
         for pair in &c.published.pairs {
             let listed = match pair.p {
                 Some(_) => pair.differs(),
-                // Figures derived from other figures are not judged; the others are.
+                // Results that are computed from other published results are not judged.
                 None => !c.published.derived() && c.published.sides.iter().all(|s| s.n.is_none()),
             };
             if !listed {

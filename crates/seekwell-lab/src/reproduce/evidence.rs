@@ -1,6 +1,6 @@
-//! Stored results of robustness checks, kept in the project as evidence: published tests without
-//! the cause of an effect, and runs in the order of the columns. A line counts only while its runs
-//! match the current quick forms.
+//! Evidence about the published differences, from stored results of the robustness checks:
+//! published tests without a claimed cause, and runs in the order of the table's columns. A stored
+//! result is used only if its runs are equal to those of the current quick form.
 
 use super::Publication;
 use super::figures::{Pair, Published};
@@ -14,19 +14,19 @@ use std::collections::BTreeMap;
 const ABLATIONS: &str = include_str!("../../published/guards/all-guard-ablations.jsonl");
 const ORDER: &str = include_str!("../../published/guards/phoronix-2012-guard-order.jsonl");
 
-/// The evidence on a publication's differences.
+/// The stored evidence about the differences of one publication.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     taken: Vec<Taken>,
     orders: Option<Orders>,
-    /// The full form, as far as it is stored.
+    /// Results of the full form, as far as they are stored.
     full: Vec<Cell>,
-    /// Device of each system, by its name in experiments.
+    /// Device of each system; the key is the system's name in the experiment.
     devices: BTreeMap<String, String>,
 }
 
 impl Evidence {
-    /// The stored evidence of a publication.
+    /// Reads the stored evidence of a publication.
     pub fn of(p: &Publication) -> Evidence {
         let cells = p.experiment(true).map(|e| e.cells).unwrap_or_default();
         let device = |c: &crate::experiment::CellPlan| {
@@ -40,16 +40,16 @@ impl Evidence {
             devices: cells.iter().filter_map(device).collect(),
         }
     }
-    /// The result without a cause, for a test with the addition `with` to the quick form (empty:
-    /// none).
+    /// Returns the result of removing the cause of a group. `with` is what the test adds to the
+    /// quick form; it is empty if the test adds nothing.
     pub fn of_cause(&self, group: &str, with: &str) -> Option<&Taken> {
         let mut all = self.taken.iter();
         all.find(|t| {
             t.group == group && t.with.starts_with(with) && t.with.is_empty() == with.is_empty()
         })
     }
-    /// Ratio of a scheduler on a new drive to the same scheduler on a worn one: minimum and maximum
-    /// over the systems of tests whose name starts with `test`.
+    /// Returns the ratio of one scheduler on a new drive to the same scheduler on a worn drive: the
+    /// minimum and maximum over all systems of the tests whose name starts with `test`.
     pub fn worn(&self, test: &str) -> Option<(f64, f64)> {
         let own = self.orders.iter().flat_map(|o| &o.pairs);
         let own = own
@@ -60,12 +60,12 @@ impl Evidence {
             Some((least.min(x), most.max(x)))
         })
     }
-    /// The most that all tests of a system wrote to its drive in column order, in GB.
+    /// Returns the largest amount, in GB, that all tests of one system wrote in column order.
     pub fn written_gb(&self) -> Option<f64> {
         let all = self.orders.iter().flat_map(|o| o.written_gb.values());
         all.copied().max_by(f64::total_cmp)
     }
-    /// Whether all evidence that the current runs can give is present.
+    /// Returns whether the stored evidence is complete for the current runs.
     pub fn whole(&self, p: &Publication) -> bool {
         let flash = |c: &Published| {
             let device = self.devices.get(&c.system);
@@ -74,7 +74,7 @@ impl Evidence {
         let orders = self.orders.is_some() || !p.published().iter().any(flash);
         self.taken.len() == ablations::causes(p) && orders
     }
-    /// The full form's prediction of a pair, first divided by second.
+    /// Returns the prediction of the full form for a pair: first value divided by second.
     pub(super) fn full(&self, p: &Published, pair: &Pair) -> Option<f64> {
         let same = |c: &&Cell| {
             let own = &c.published;
@@ -82,7 +82,7 @@ impl Evidence {
         };
         self.full.iter().find(same)?.pair(pair)
     }
-    /// Describes the result of removing a group's cause from a published test.
+    /// Describes the result of removing the cause of a group from a published test.
     pub(super) fn taken(&self, group: &str) -> Option<String> {
         let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         let said = |t: &Taken| {
@@ -104,7 +104,7 @@ impl Evidence {
         let all: Vec<String> = own.map(said).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
-    /// Describes the effect of the order of runs.
+    /// Describes how the order of runs can affect the difference of a pair.
     pub(super) fn order(&self, p: &Published, pair: &Pair) -> String {
         let name = |i: usize| p.sides[i].scheduler.as_str();
         let pair = format!("{} : {}", name(pair.one), name(pair.other));

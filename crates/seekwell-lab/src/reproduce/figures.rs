@@ -1,4 +1,4 @@
-//! The published figures, and what they show by themselves.
+//! The published results, and the statistics that follow from them alone.
 
 use crate::analysis::{Analysis, ColumnOrder, analyse, column_order};
 use crate::import::{Input, Options, import};
@@ -10,13 +10,13 @@ const TESTS: &str = include_str!("../../published/tests.csv");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The disk.
+    /// The disk is the bottleneck.
     Io,
-    /// The processor; the disk is idle.
+    /// The processor is the bottleneck; the disk is idle.
     Cpu,
 }
 
-/// A line of the figures file.
+/// One row of the file of published results.
 #[derive(Clone, Debug, Deserialize)]
 struct Figure {
     system: String,
@@ -25,14 +25,14 @@ struct Figure {
     unit: String,
     direction: String,
     scheduler: String,
-    /// Digits as published.
+    /// The digits as published, because they show the precision.
     value: String,
     error: String,
     kind_of_error: String,
     n: Option<u32>,
 }
 
-/// A line of `tests.csv`.
+/// One row of `tests.csv`.
 #[derive(Clone, Debug, Deserialize)]
 struct Test {
     publication: String,
@@ -48,65 +48,66 @@ struct Test {
     quick: String,
 }
 
-/// A published figure.
+/// One published result: a test on one system under one scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct PublishedSide {
-    /// Scheduler.
+    /// Name of the scheduler.
     pub scheduler: String,
-    /// Value.
+    /// The published value, in [`Published::unit`].
     pub value: f64,
-    /// Its digits, as published.
+    /// Digits of the value, as published.
     pub digits: String,
-    /// Its error, as published.
+    /// The published error, in the unit of the value; `None` if none was published.
     pub error: Option<f64>,
-    /// `SE` or `SD`; empty if no error was published.
+    /// Kind of error: `SE` (standard error) or `SD` (standard deviation). Empty if none was
+    /// published.
     pub kind_of_error: String,
     /// Number of runs; `None` if not published.
     pub n: Option<u32>,
 }
 
-/// Two figures of one test.
+/// Two published results of one test.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Pair {
-    /// First figure, by index in [`Published::sides`].
+    /// Index of the first result in [`Published::sides`].
     pub one: usize,
-    /// Second figure.
+    /// Index of the second result in [`Published::sides`].
     pub other: usize,
-    /// First divided by second.
+    /// First value divided by second value.
     pub ratio: f64,
-    /// p value of Welch's test; `None` if no error was published, or the figure is derived from
-    /// others.
+    /// p value of Welch's test. `None` if no error was published, or if the result is computed from
+    /// other published results.
     pub p: Option<f64>,
-    /// `p` after Holm's correction within the test.
+    /// `p` after Holm's correction for all pairs of the test.
     pub p_cell: Option<f64>,
-    /// `p` after Holm's correction over the publication.
+    /// `p` after Holm's correction for all pairs of the publication.
     pub p_all: Option<f64>,
 }
 
 impl Pair {
-    /// Smallest difference that is scored; smaller ones are only listed.
+    /// Smallest relative difference that is scored; smaller differences are only listed.
     pub const SCORED: f64 = 0.05;
 
-    /// Whether it differs at 5 %, uncorrected.
+    /// Returns whether p < 0.05 before correction.
     pub fn differs(&self) -> bool {
         self.p.is_some_and(|p| p < 0.05)
     }
-    /// Whether it holds after Holm's correction within its test.
+    /// Returns whether p < 0.05 after Holm's correction within the test.
     pub fn holds(&self) -> bool {
         self.p_cell.is_some_and(|p| p < 0.05)
     }
-    /// Whether it holds and is large enough to be scored.
+    /// Returns whether the pair is scored: it is significant within its test and large enough.
     pub fn scored(&self) -> bool {
         self.holds() && (self.ratio - 1.0).abs() >= Self::SCORED
     }
 }
 
-/// A published test on a system, and the matching parts of our experiment.
+/// A published test on one system, and the workload and results of our experiment that match it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Published {
-    /// System: the name of the machine in our experiment.
+    /// Name of the system; the machine in our experiment has the same name.
     pub system: String,
-    /// Test.
+    /// Name of the test, as published.
     pub workload: String,
     /// The measured quantity.
     pub metric: String,
@@ -114,61 +115,63 @@ pub struct Published {
     pub unit: String,
     /// True if larger is better.
     pub higher_is_better: bool,
-    /// The workload of our experiment.
+    /// Name of the workload in our experiment.
     pub run: String,
-    /// Figures of a run whose mean is taken.
+    /// Names of the results of one of our runs; the value of the run is their mean.
     pub figures: Vec<String>,
-    /// Factor for the mean.
+    /// Factor by which this mean is multiplied.
     pub times: f64,
     /// What the test measures.
     pub kind: Kind,
-    /// A constant of the models was fitted to it, or to a test of its kind on the same drive.
+    /// True if a constant of the models was fitted to this test, or to a test of the same kind on
+    /// the same drive.
     pub fitted: bool,
-    /// Group of effects that its differences belong to, `A` to `L`; empty if none.
+    /// Letter of the [`super::Effect`] that the differences of this test belong to; empty if none.
     pub group: String,
-    /// Factor for figures of the quick form.
+    /// Factor that converts results of the quick form to those of the full form.
     pub quick_factor: f64,
-    /// What is smaller in the quick form; empty if nothing.
+    /// What the quick form reduces; empty if it reduces nothing.
     pub quick: String,
-    /// Figures.
+    /// The published results, one per scheduler.
     pub sides: Vec<PublishedSide>,
-    /// All pairs of figures.
+    /// All pairs of published results.
     pub pairs: Vec<Pair>,
 }
 
 impl Published {
-    /// `fs-mark 3.3: 1000 Files, 1MB Size (file creation rate)`; shorter if the metric adds
-    /// nothing.
+    /// Returns the test with its metric, such as `fs-mark 3.3: 1000 Files, 1MB Size (file creation
+    /// rate)`. Omits the metric if it adds nothing.
     pub fn title(&self, again: bool) -> String {
         match again {
             true => format!("{} ({})", self.workload, self.metric),
             false => self.workload.clone(),
         }
     }
-    /// +1 if larger is better; -1 if smaller is better.
+    /// Returns +1 if larger is better, and -1 if smaller is better.
     pub fn sign(&self) -> f64 {
         if self.higher_is_better { 1.0 } else { -1.0 }
     }
-    /// Whether it is derived from other figures, so that it is not a test of its own.
+    /// Returns whether the result is computed from other published results, so that it is no
+    /// separate test.
     pub fn derived(&self) -> bool {
         self.figures.len() > 1 || self.times != 1.0
     }
 }
 
 fn records<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
-    // These are the project's own files; a test checks that they parse completely.
+    // A test checks that all rows of these built-in files parse.
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     reader.deserialize().filter_map(Result::ok).collect()
 }
 
-/// Parses a figure: `insert+update` is the mean of two figures, `rate*3` is three times one.
+/// Parses a formula: `insert+update` is the mean of two results, `rate*3` is one result times 3.
 fn figure(text: &str) -> (Vec<String>, f64) {
     let (names, times) = text.split_once('*').unwrap_or((text, "1"));
     let names = names.split('+').map(str::to_owned).collect();
     (names, times.parse().unwrap_or(1.0))
 }
 
-/// The figures of a publication, test by test, in published order.
+/// Reads the results of a publication, grouped by test, in published order.
 pub(super) fn read(publication: &str, text: &str) -> Vec<Published> {
     let tests: Vec<Test> = records(TESTS);
     let mut all: Vec<Published> = Vec::new();
@@ -243,7 +246,7 @@ fn label(at: usize) -> String {
     format!("test {at}")
 }
 
-/// Imports the figures that have errors like any other foreign table, and analyses them.
+/// Imports and analyses the published results that have errors, as for any other imported table.
 fn analysed(all: &[Published]) -> Option<Analysis> {
     let mut text =
         "system,workload,metric,unit,direction,scheduler,value,error,kind_of_error,n\n".to_owned();
@@ -300,7 +303,7 @@ fn take_p(p: &mut Published, analysis: &Option<Analysis>, label: &str) {
     }
 }
 
-/// How often a system's schedulers rank in the order of its columns.
+/// Counts how often the schedulers of each system rank in the order of the table's columns.
 pub(super) fn column_orders(all: &[Published]) -> Vec<ColumnOrder> {
     analysed(all).map_or(Vec::new(), |a| column_order(&a))
 }

@@ -1,6 +1,6 @@
-//! Stored figures of the last run of each full form. The quick forms are compared with them, and so
-//! is the scatter of the published figures. They count only while their runs match the current full
-//! forms.
+//! Stored results of the last run of each full form. The quick form and the scatter of the
+//! published results are compared with them. A stored result is used only if its runs are equal to
+//! those of the current full form.
 
 use super::figures::{Published, PublishedSide};
 use super::guard::{Figures, Kept, Line, hash};
@@ -12,13 +12,13 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 const FULL: &str = include_str!("../../published/guards/full.jsonl");
-/// The contents of a stored line.
+/// Names of the stored lines.
 const MEAN: &str = "mean";
 const ERROR: &str = "standard error";
 const RUNS: &str = "runs";
 
-/// Published tests with the stored figures of the full form; `None` if there are none, or if they
-/// come from other runs.
+/// Returns the published tests with the stored results of the full form. Returns `None` if nothing
+/// is stored, or if the stored results come from different runs.
 pub fn carried(p: &Publication) -> Option<Vec<Cell>> {
     read(p, &Kept::read(FULL))
 }
@@ -41,10 +41,10 @@ fn read(p: &Publication, kept: &Kept) -> Option<Vec<Cell>> {
     Some(p.published().into_iter().enumerate().map(cell).collect())
 }
 
-/// The two lines to store for a full form.
+/// Returns the two lines that store the results of a full form.
 ///
 /// # Errors
-/// None in practice: the files are the project's own, and a test checks them.
+/// A built-in file is invalid, which a test excludes.
 pub fn lines(p: &Publication, r: &Reproduction) -> Result<[Line; 2], crate::experiment::Faults> {
     let of = hash(&p.experiment(false)?);
     let line = |what: &str, figure: &dyn Fn(&Ours) -> Option<f64>| Line {
@@ -61,33 +61,33 @@ pub fn lines(p: &Publication, r: &Reproduction) -> Result<[Line; 2], crate::expe
     Ok([line(MEAN, &|o| Some(o.mean)), line(ERROR, &|o| o.se)])
 }
 
-/// A test's quick form compared with its full form, over systems and schedulers.
+/// Comparison of the quick form of a test with its full form, over all systems and schedulers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaled {
-    /// The test; empty for the whole publication.
+    /// Name of the test; empty for the whole publication.
     pub test: String,
-    /// Figures that both forms have.
+    /// Number of results that exist in both forms.
     pub figures: usize,
     /// Median of |ln (quick / full)|.
     pub median: Option<f64>,
     /// Largest |ln (quick / full)|.
     pub largest: Option<f64>,
-    /// System and scheduler of the largest deviation.
+    /// System and scheduler with the largest deviation.
     pub at: String,
 }
 
-/// The quick form compared with the full form.
+/// Comparison of the quick form of a publication with its full form.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scaling {
-    /// Runs per figure of the full form.
+    /// Number of runs per result of the full form.
     pub runs: usize,
-    /// Comparison over all figures.
+    /// Comparison over all results.
     pub all: Scaled,
-    /// Fraction of figures within 35 %.
+    /// Fraction (0 to 1) of results for which both forms agree within 35 %.
     pub near: f64,
-    /// Median difference of the pairs' log ratios.
+    /// Median absolute difference between the two forms' log ratios of a pair.
     pub pairs: Option<f64>,
-    /// Comparison by test.
+    /// One comparison per test.
     pub tests: Vec<Scaled>,
 }
 
@@ -95,7 +95,7 @@ fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-/// |ln (quick / full)|, with system and scheduler.
+/// |ln (quick / full)|, and the system and scheduler that it belongs to.
 type Off = (f64, String);
 
 fn scaled(test: &str, all: &[Off]) -> Scaled {
@@ -109,7 +109,7 @@ fn scaled(test: &str, all: &[Off]) -> Scaled {
     }
 }
 
-/// Compares two forms of one publication.
+/// Compares the quick and the full form of one publication.
 pub fn scaling(quick: &[Cell], full: &[Cell]) -> Scaling {
     let (mut all, mut pairs) = (Vec::new(), Vec::new());
     let mut tests: Vec<(String, Vec<Off>)> = Vec::new();
@@ -147,24 +147,24 @@ pub fn scaling(quick: &[Cell], full: &[Cell]) -> Scaling {
     }
 }
 
-/// Scatter of a system's figures, published and ours.
+/// Scatter of the published results and of our results, for one system.
 #[derive(Clone, Debug, Serialize)]
 pub struct Scatter {
     /// System.
     pub system: String,
-    /// Figures for which both the publication and we have an error.
+    /// Number of results for which both the publication and we have an error.
     pub figures: usize,
-    /// Runs per figure of ours.
+    /// Largest number of our runs per result.
     pub runs: usize,
     /// Median of the published standard errors divided by their means.
     pub published: Option<f64>,
     /// Median of our standard errors divided by their means.
     pub ours: Option<f64>,
-    /// Figures of ours that were equal in every run.
+    /// Number of our results that were equal in all runs.
     pub same: usize,
 }
 
-/// Published standard error divided by the mean.
+/// Returns the published standard error divided by the mean.
 fn published_error(s: &PublishedSide) -> Option<f64> {
     let runs = f64::from(s.n.filter(|n| *n > 1)?);
     let se = match s.kind_of_error.as_str() {
@@ -174,7 +174,7 @@ fn published_error(s: &PublishedSide) -> Option<f64> {
     Some(se / s.value)
 }
 
-/// Relative errors of a system's figures, published and ours.
+/// Relative errors of the results of one system, as published and ours.
 #[derive(Default)]
 struct Errors {
     system: String,
@@ -182,7 +182,8 @@ struct Errors {
     both: Vec<(f64, f64)>,
 }
 
-/// The scatter by system; systems without errors on either side are left out.
+/// Returns the scatter by system. Leaves out systems without errors in the publication or in our
+/// runs.
 pub fn scatter(cells: &[Cell]) -> Vec<Scatter> {
     let mut all: Vec<Errors> = Vec::new();
     for c in cells {
@@ -220,7 +221,8 @@ mod tests {
     use super::*;
     use crate::reproduce::PUBLICATIONS;
 
-    /// Our figures are the published ones times a factor; all but one are equal in all three runs.
+    /// Returns our results as published results times a factor. All but one are equal in three
+    /// runs.
     fn cells(p: &Publication, factor: f64) -> Vec<Cell> {
         let cell = |(i, published): (usize, Published)| Cell {
             ours: published
@@ -268,7 +270,7 @@ mod tests {
         assert_eq!(said[0], ("Penryn + HDD", 60, 3));
         assert!(said[1..].iter().all(|s| s.2 == 0), "{said:?}");
         assert!(all.iter().all(|s| s.published > Some(0.0)));
-        // Figures without errors are left out.
+        // Results without errors are left out.
         assert!(scatter(&cells(&PUBLICATIONS[4], 1.0)).is_empty());
     }
 

@@ -1,15 +1,17 @@
-//! Reproduction of published scheduler comparisons by prediction. There are five experiments, each
-//! with the machine, the drive and the kernel of its time. The predictions are compared with the
-//! published figures and with null models.
+//! Reproduction of published scheduler comparisons by prediction. There is one experiment per
+//! publication, with the machines, the drives and the kernel of that time. The predictions are
+//! compared with the published results and with null models.
 //!
-//! Experiments and figures are files in `published/`: for each publication an experiment file, one
-//! for its quick form, and the figures as printed. `tests.csv` maps each published test of each
-//! system to our workload and to a figure of its runs. It also says whether a constant of the
-//! models was fitted to the test. No constant depends on a scheduler.
+//! The directory `published/` contains three files per publication: the experiment, its quick form,
+//! and the published results as printed. `tests.csv` assigns each published test on each system to
+//! one of our workloads and to a result of its runs. It also marks the tests to which a constant of
+//! the models was fitted. No constant depends on a scheduler.
 //!
-//! [`guard`] checks how scores change with other constants, labels, causes or orders of runs.
+//! [`guard`] measures how the scores change with other constants, permuted labels, removed causes
+//! or another order of runs.
 //!
-//! Not modelled: the state of the drives between published runs, which no publication states.
+//! Not modelled: the state of the drives between published runs, because no publication describes
+//! it.
 
 mod doing;
 mod evidence;
@@ -42,9 +44,9 @@ pub struct Publication {
     pub name: &'static str,
     /// Title in one sentence.
     pub title: &'static str,
-    /// Standard deviation above which the original called a figure noisy, in the figure's unit.
+    /// Standard deviation above which the publication called a result noisy, in the result's unit.
     pub sd_cutoff: Option<f64>,
-    /// Kind of operation that the original showed second by second.
+    /// Kind of operation for which the publication shows every second.
     pub by_second: Option<&'static str>,
     experiment: &'static str,
     quick: &'static str,
@@ -96,7 +98,7 @@ pub const PUBLICATIONS: &[Publication] = &[
 /// The name that selects all publications.
 pub const ALL: &str = "all";
 
-/// The publication with this name, or all.
+/// Returns the publication with this name, or all publications if the name is [`ALL`].
 ///
 /// # Errors
 /// There is no such publication; the error lists the names.
@@ -115,21 +117,21 @@ pub fn find(name: &str) -> Result<Vec<&'static Publication>, String> {
 }
 
 impl Publication {
-    /// Its experiment file, as in `published/`.
+    /// Returns the text of the experiment file, in its quick or full form.
     pub fn text(&self, quick: bool) -> &'static str {
         if quick { self.quick } else { self.experiment }
     }
-    /// Its experiment.
+    /// Returns the experiment.
     ///
     /// # Errors
-    /// None in practice: the files are the project's own, and a test checks them.
+    /// The built-in file is invalid, which a test excludes.
     pub fn experiment(&self, quick: bool) -> Result<Experiment, Faults> {
         Experiment::from_toml(self.text(quick), Path::new("."))
     }
-    /// Its experiment with another number of runs than its file states.
+    /// Returns the experiment, with `repeats` in place of the number of runs in its file.
     ///
-    /// # Errors
-    /// None in practice (a test checks it), up to the largest number of runs of an experiment.
+    /// Only if `repeats` exceeds the largest number of runs of an experiment. The file itself is
+    /// built in, and a test checks it.
     pub fn runs(&self, quick: bool, repeats: Option<u32>) -> Result<Experiment, Faults> {
         let own = |line: &str| match (repeats, line.starts_with("repeats = ")) {
             (Some(n), true) => format!("repeats = {n}\n"),
@@ -138,17 +140,17 @@ impl Publication {
         let text: String = self.text(quick).lines().map(own).collect();
         Experiment::from_toml(&text, Path::new("."))
     }
-    /// The published figures, by test and system, in published order.
+    /// Returns the published results by test and system, in published order.
     pub fn published(&self) -> Vec<Published> {
         figures::read(self.name, self.figures)
     }
-    /// Our results compared with the published figures.
+    /// Compares our results with the published results.
     pub fn reproduction(&self, results: &Results, quick: bool) -> Reproduction {
         let published = self.published().into_iter();
         let cells = published.map(|p| ours::beside(p, results, quick));
         self.judged(cells.collect(), quick)
     }
-    /// The stored full form, if it matches the current runs.
+    /// Returns the stored results of the full form, if they match the current runs.
     pub fn in_full(&self) -> Option<Reproduction> {
         Some(self.judged(full::carried(self)?, false))
     }
@@ -169,25 +171,25 @@ impl Publication {
     }
 }
 
-/// A publication compared with our results.
+/// Comparison of one publication with our results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reproduction {
     /// Short name.
     pub name: &'static str,
     /// Title in one sentence.
     pub title: &'static str,
-    /// True for the smaller, scaled form.
+    /// True for the quick form, in which the tests are smaller.
     pub quick: bool,
-    /// Largest number of runs per figure of ours.
+    /// Largest number of our runs per result.
     pub repeats: usize,
-    /// Every published test of every system.
+    /// One entry per published test and system.
     pub cells: Vec<Cell>,
-    /// How close the figures are.
+    /// How close our results are to the published ones, by set of tests.
     pub level: Vec<Level>,
-    /// Skill for the differences that hold, by group of effects and over all.
+    /// Skill for the significant differences, by group of effects and for all groups.
     pub skill: Vec<Skill>,
-    /// Results for pairs without a difference.
+    /// Agreement for the pairs without a published difference.
     pub agreement: Agreement,
-    /// Whether the scheduler caused the difference, for each pair that differs at 5 %, uncorrected.
+    /// One judgement per pair with p < 0.05 before correction: did the scheduler cause it?
     pub judgements: Vec<Judgement>,
 }

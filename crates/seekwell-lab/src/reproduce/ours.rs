@@ -1,42 +1,42 @@
-//! Our figures next to the published ones.
+//! Our results beside the published ones.
 
 use super::figures::{Pair, Published};
 use crate::results::{Outcome, Results, Run};
 use crate::stats::{describe, mean};
 use serde::Serialize;
 
-/// A figure of ours.
+/// One of our results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ours {
-    /// Mean over runs.
+    /// Mean over the runs.
     pub mean: f64,
-    /// Standard error of the mean; `None` for one run.
+    /// Standard error of the mean; `None` if there is one run.
     pub se: Option<f64>,
     /// Number of runs.
     pub n: usize,
 }
 
-/// A published test on a system, with our figures.
+/// A published test on one system, with our results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
     /// The published test.
     #[serde(flatten)]
     pub published: Published,
-    /// Our figures, in the order of the published sides; `None` if not run or failed.
+    /// Our results, in the order of [`Published::sides`]; `None` if not run or failed.
     pub ours: Vec<Option<Ours>>,
 }
 
 impl Cell {
-    /// Number of runs of each figure.
+    /// Returns the number of runs of each of our results.
     pub fn runs(&self) -> impl Iterator<Item = usize> + '_ {
         self.ours.iter().flatten().map(|o| o.n)
     }
-    /// Our figure divided by the published one.
+    /// Returns our value divided by the published value.
     pub fn ratio(&self, side: usize) -> Option<f64> {
         let ours = self.ours.get(side).copied().flatten()?;
         Some(ours.mean / self.published.sides.get(side)?.value)
     }
-    /// Our ratio for a pair, first divided by second.
+    /// Returns our ratio for a pair: first value divided by second value.
     pub fn pair(&self, p: &Pair) -> Option<f64> {
         let of = |i: usize| self.ours.get(i).copied().flatten().map(|o| o.mean);
         let ratio = of(p.one)? / of(p.other)?;
@@ -44,14 +44,15 @@ impl Cell {
     }
 }
 
-/// The figure of a run: the mean of the named values.
+/// Returns the value of a run: the mean of the values that [`Published::figures`] names, scaled.
 fn value(p: &Published, run: &Run) -> Option<f64> {
     let all: Option<Vec<f64>> = p.figures.iter().map(|f| run.value(f)).collect();
     let all = all.filter(|a| !a.is_empty())?;
     Some(mean(&all) * p.times)
 }
 
-/// Our figures for a published test. A quick form may use a smaller machine (`SYSTEM, an eighth`).
+/// Finds our results for a published test. The quick form may use a smaller machine, named `SYSTEM,
+/// an eighth`.
 pub(super) fn beside(p: Published, results: &Results, quick: bool) -> Cell {
     let on = |m: &str| {
         let rest = m.strip_prefix(p.system.as_str());

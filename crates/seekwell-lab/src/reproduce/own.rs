@@ -1,4 +1,4 @@
-//! Other contents of the originals: a table of the systems, and the seconds of a run.
+//! Further contents of the publications: the table of systems, and the values by second of a run.
 
 use super::Publication;
 use crate::results::{Layer, Outcome, Results, SeriesRow, StoreError, series};
@@ -6,20 +6,20 @@ use seekwell::words::named_machine;
 use serde::Serialize;
 use std::path::Path;
 
-/// A system as published, and as modelled.
+/// A system, as published and as modelled.
 #[derive(Clone, Debug, Serialize)]
 pub struct System {
     /// Name.
     pub name: String,
     /// The published description of the machine, in one line.
     pub published: String,
-    /// Our model: cores, their speed, memory, file system, kernel and HZ.
+    /// Our model in one line: cores, their speed, memory, file system, kernel and HZ.
     pub modelled: String,
-    /// Our device.
+    /// Name of our device.
     pub device: String,
 }
 
-/// The `use` value of a machine in an experiment file.
+/// Returns the value of the key `use` of a machine in the text of an experiment file.
 fn used(text: &str, name: &str) -> Option<String> {
     let table: toml::Table = text.parse().ok()?;
     let machines = table.get("machine")?.as_array()?;
@@ -29,7 +29,7 @@ fn used(text: &str, name: &str) -> Option<String> {
     Some(own?.get("use")?.as_str()?.to_owned())
 }
 
-/// The systems of a publication, in published order.
+/// Returns the systems of a publication, in published order.
 pub fn systems(p: &Publication) -> Vec<System> {
     let text = p.text(false);
     let mut all: Vec<System> = Vec::new();
@@ -70,12 +70,12 @@ pub fn systems(p: &Publication) -> Vec<System> {
     all
 }
 
-/// One second of a run.
+/// Statistics of one second of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
     /// Seconds since the run began.
     pub at_s: u64,
-    /// Operations that ended in this second.
+    /// Number of operations that ended in this second.
     pub ops: u64,
     /// Mean latency, in ms.
     pub mean_ms: f64,
@@ -83,12 +83,12 @@ pub struct Second {
     pub sd_ms: f64,
 }
 
-/// The seconds of a scheduler's first run.
+/// The seconds of the first run of one scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct Seconds {
-    /// Scheduler.
+    /// Name of the scheduler.
     pub scheduler: String,
-    /// Seconds in which an operation ended, ascending.
+    /// The seconds in which at least one operation ended, ascending.
     pub seconds: Vec<Second>,
 }
 
@@ -106,7 +106,7 @@ impl Second {
             sd_ms: libm::sqrt(variance),
         }
     }
-    /// Merges several seconds into one.
+    /// Merges the statistics of several seconds.
     pub fn together(all: &[Second]) -> Option<Second> {
         let ops: u64 = all.iter().map(|s| s.ops).sum();
         let n = ops.max(1) as f64;
@@ -123,10 +123,11 @@ impl Second {
     }
 }
 
-/// Every second of one kind of operation, for each scheduler's first run, from a complete folder.
+/// Reads from a results directory the seconds of one kind of operation in each scheduler's first
+/// run.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// A file of the directory cannot be read.
 pub fn seconds(dir: &Path, results: &Results, kind: &str) -> Result<Vec<Seconds>, StoreError> {
     let mut all: Vec<(usize, Seconds)> = Vec::new();
     for (i, run) in results.runs.iter().enumerate() {

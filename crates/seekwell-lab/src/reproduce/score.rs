@@ -1,6 +1,6 @@
-//! Scores of the predictions, compared with null models: a model without schedulers but with the
-//! right level, a fixed ranking of the schedulers for all tests of a system, and our own figures
-//! with permuted scheduler labels.
+//! Scores of the predictions, compared with three null models. The first model predicts the
+//! published mean for all schedulers. The second predicts a fixed ranking of the schedulers for all
+//! tests of a system. The third has our results with permuted scheduler labels.
 
 use super::figures::{Kind, Pair};
 use super::ours::Cell;
@@ -9,38 +9,38 @@ use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-/// Figures within this relative distance count as near.
+/// Largest relative deviation that counts as near.
 pub const NEAR: f64 = 0.35;
-/// Number of permutations drawn.
+/// Number of random permutations.
 const DRAWS: usize = 2_000;
-/// The tests that judge the predictions.
+/// The set of tests by which the predictions are judged.
 pub(super) const UNFITTED: &str = "disk tests, nothing fitted";
-/// The same kind of tests, but limited by the processor.
+/// The tests without fitted constants whose bottleneck is the processor.
 pub(super) const UNFITTED_CPU: &str = "processor tests, nothing fitted";
 
 fn ln(x: f64) -> f64 {
     libm::log(x)
 }
 
-/// How close our figures are to the published ones.
+/// How close our results are to the published ones, for one set of tests.
 #[derive(Clone, Debug, Serialize)]
 pub struct Level {
-    /// The set of figures.
+    /// Name of the set of tests.
     pub what: &'static str,
-    /// Number of figures.
+    /// Number of compared results.
     pub figures: usize,
     /// Median of |ln (ours / published)|.
     pub median: Option<f64>,
-    /// Fraction within 35 %.
+    /// Fraction (0 to 1) of results within 35 %.
     pub near: f64,
-    /// Median of the blind model: the mean of the schedulers' published figures, so its level is
-    /// right by construction.
+    /// Median of |ln (blind / published)|. The blind model predicts the mean over the schedulers of
+    /// the published test, so it has the right level by construction.
     pub blind_median: Option<f64>,
-    /// Fraction of the blind model's figures within 35 %.
+    /// Fraction (0 to 1) of the blind model's results within 35 %.
     pub blind_near: f64,
 }
 
-/// Three sets: disk tests without fitted constants, disk tests with them, processor tests.
+/// Returns one entry per set of tests: by bottleneck, and by whether constants were fitted.
 pub fn level(cells: &[Cell]) -> Vec<Level> {
     let of = |what: &'static str, kind: Kind, fitted: bool| {
         let (mut ours, mut blind) = (Vec::new(), Vec::new());
@@ -78,28 +78,31 @@ pub fn level(cells: &[Cell]) -> Vec<Level> {
     all
 }
 
-/// Skill: 1 - sum |ln ours - ln published| / sum |ln published| over pairs. 1 is exact; 0 is the
-/// skill of a model without schedulers; there is no lower limit.
+/// Skill: 1 - sum |ln ours - ln published| / sum |ln published| over the ratios of the pairs. A
+/// skill of 1 is a perfect prediction. A model without schedulers has a skill of 0. There is no
+/// lower limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Skill {
-    /// Group of effects; empty for all.
+    /// Letter of the group of effects; empty for all groups.
     pub group: String,
-    /// Pairs that hold after Holm's correction within their test and differ by at least 5 %.
+    /// Number of scored pairs: significant after Holm's correction within the test, and at least 5
+    /// %.
     pub pairs: usize,
-    /// Pairs for which we have figures.
+    /// Number of scored pairs for which we have results.
     pub compared: usize,
-    /// Share of the group in the sum over all groups: its weight.
+    /// Weight: the fraction of the sum of |ln published| over all groups that this group
+    /// contributes.
     pub weight: f64,
-    /// Pairs for which our sign is right.
+    /// Number of pairs for which our prediction has the right sign.
     pub signs: usize,
     /// Our skill.
     pub ours: Option<f64>,
-    /// Skill of a fixed ranking: the mean ratio of the same two schedulers over all other disk
-    /// tests of the system.
+    /// Skill of a fixed ranking. It predicts the mean ratio of the two schedulers over all other
+    /// disk tests of the system.
     pub fixed: Option<f64>,
-    /// Skill of our figures with labels permuted within each test: the mean over all permutations.
+    /// Mean skill of our results over all permutations of the scheduler labels within each test.
     pub permuted: Option<f64>,
-    /// Fraction of permutations, drawn for all tests at once, that are at least as good as ours.
+    /// Fraction of random permutations, drawn for all tests together, with at least our skill.
     pub as_good: Option<f64>,
 }
 
@@ -113,8 +116,8 @@ struct Scored<'a> {
     fixed: f64,
 }
 
-/// The mean log ratio of the same schedulers over all other disk tests of the system. Positive
-/// values mean better; the sign is then converted to the direction of this test.
+/// Returns the mean log ratio of the two schedulers over all other disk tests of the system. It is
+/// positive if the first scheduler is better; the sign is converted to the direction of this test.
 fn fixed(cells: &[Cell], at: usize, pair: &Pair) -> f64 {
     let own = &cells[at].published;
     let names = |c: &Cell, p: &Pair| {
@@ -156,7 +159,7 @@ fn share_of(errors: f64, sizes: f64) -> Option<f64> {
     (sizes > 0.0).then(|| 1.0 - errors / sizes)
 }
 
-/// The mean error of a pair over all assignments of our figures to its two schedulers.
+/// Returns the mean error of a pair over all assignments of our results to the schedulers.
 fn permuted(c: &Cell, s: &Scored<'_>) -> Option<f64> {
     let logs: Option<Vec<f64>> = c.ours.iter().map(|o| o.map(|o| ln(o.mean))).collect();
     let logs = logs?;
@@ -171,7 +174,7 @@ fn permuted(c: &Cell, s: &Scored<'_>) -> Option<f64> {
     Some(all.iter().sum::<f64>() / all.len().max(1) as f64)
 }
 
-/// The errors of random permutations over these pairs.
+/// Returns the summed error over these pairs, one value per random permutation.
 fn drawn(cells: &[Cell], pairs: &[&Scored<'_>]) -> Vec<f64> {
     let mut rng = Pcg64Mcg::new(0x9e37_79b9_7f4a_7c15);
     let mut all = Vec::with_capacity(DRAWS);
@@ -199,15 +202,15 @@ fn drawn(cells: &[Cell], pairs: &[&Scored<'_>]) -> Vec<f64> {
     all
 }
 
-/// Fraction of random permutations whose error over these pairs is at most ours.
+/// Returns the fraction of random permutations whose error over these pairs is at most ours.
 fn as_good(cells: &[Cell], pairs: &[&Scored<'_>], ours: f64) -> Option<f64> {
     let draws = drawn(cells, pairs);
     let good = draws.iter().filter(|e| **e <= ours + 1e-9).count();
     (!pairs.is_empty()).then(|| good as f64 / draws.len() as f64)
 }
 
-/// Skill of our figures with permuted labels, one value per draw. `group` may be empty for all. The
-/// result is empty if no pair of the group is scored.
+/// Returns the skill of our results with permuted labels, one value per permutation. `group` is
+/// empty for all groups. The result is empty if no pair of the group is scored.
 pub(super) fn permutations(cells: &[Cell], group: &str) -> Vec<f64> {
     let all = scored(cells);
     let own = |s: &&Scored<'_>| (group.is_empty() || s.group == group) && s.ours.is_some();
@@ -219,7 +222,7 @@ pub(super) fn permutations(cells: &[Cell], group: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Skill by group and over all; empty if no difference holds.
+/// Returns the skill by group and over all groups; empty if no difference is significant.
 pub fn skill(cells: &[Cell]) -> Vec<Skill> {
     let all = scored(cells);
     let total: f64 = all.iter().map(|s| s.published.abs()).sum();
@@ -266,18 +269,19 @@ pub fn skill(cells: &[Cell]) -> Vec<Skill> {
         .collect()
 }
 
-/// Pairs without a published difference.
+/// Agreement for the pairs without a significant published difference.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Agreement {
-    /// Published pairs with p >= 0.05, uncorrected.
+    /// Number of published pairs with p >= 0.05 before correction.
     pub pairs: usize,
-    /// Pairs for which we have figures.
+    /// Number of these pairs for which we have results.
     pub compared: usize,
-    /// Pairs that are within 5 % in our figures, too. A model without schedulers gets all of them.
+    /// Number of pairs that differ by at most 5 % in our results. A model without schedulers gets
+    /// all.
     pub right: usize,
 }
 
-/// Computes the agreement over all pairs with errors.
+/// Counts the agreement over all pairs with published errors.
 pub fn agreement(cells: &[Cell]) -> Agreement {
     let mut all = Agreement::default();
     for c in cells {

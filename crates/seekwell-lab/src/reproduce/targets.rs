@@ -1,5 +1,5 @@
-//! Targets that were set before the predictions, the results, and the scores of a model without
-//! schedulers but with the right level.
+//! Targets for the predictions that were set in advance, with our results. For comparison they also
+//! show the results of the blind model, which predicts the published mean for every scheduler.
 
 use super::Reproduction;
 use super::figures::Kind;
@@ -14,15 +14,16 @@ use serde::Serialize;
 pub struct Target {
     /// Short name: `skill`, `level`, `near`, `cpu`, `agreement`, `001`, `003`, `004`.
     pub name: &'static str,
-    /// The requirement.
+    /// The requirement, in words.
     pub asked: &'static str,
     /// Our result.
     pub ours: String,
     /// The blind model's result; empty if it does not apply.
     pub blind: String,
-    /// Whether we met it.
+    /// True if our result meets the requirement.
     pub met: bool,
-    /// Figures outside the bound.
+    /// The published tests with results outside the bound, or the groups of effects that cost
+    /// skill.
     pub outside: Vec<String>,
 }
 
@@ -34,7 +35,8 @@ fn share(part: usize, of: usize) -> f64 {
     part as f64 / of.max(1) as f64
 }
 
-/// The figures of a test whose ratio exceeds a bound: `0.40 to 0.51`.
+/// Describes each unfitted test with a result outside the bound, with the range of its ratios
+/// (`0.40 to 0.51`).
 fn outside(cells: &[Cell], kind: Kind, bound: f64) -> Vec<String> {
     let mut all = Vec::new();
     for c in cells {
@@ -63,7 +65,7 @@ fn outside(cells: &[Cell], kind: Kind, bound: f64) -> Vec<String> {
     all
 }
 
-/// Our figure for a scheduler in a test.
+/// Returns our result for a test and a scheduler.
 fn ours(r: &Reproduction, metric: &str, scheduler: &str) -> Option<f64> {
     let c = r.cells.iter().find(|c| c.published.metric == metric)?;
     let at = c
@@ -89,13 +91,13 @@ fn phone(r: &Reproduction) -> Option<Target> {
         let spread = 100.0 * (most / least - 1.0);
         met &= (-20.0..=-5.0).contains(&bfq) && spread <= 5.0;
         said.push(format!(
-            "{metric}: bfq {} %, the others within {spread:.1} %",
+            "{metric}: bfq {} %, the other schedulers within {spread:.1} %",
             signed(bfq, 1)
         ));
     }
     Some(Target {
         name: "001",
-        asked: "phone: bfq 5 to 20 % behind on update and delete, the others within 5 %",
+        asked: "phone: bfq 5 to 20 % slower in update and delete, the other schedulers within 5 %",
         ours: said.join("; "),
         blind: "no difference".to_owned(),
         met,
@@ -111,7 +113,8 @@ fn postgres(r: &Reproduction) -> Option<Target> {
     let within = |x: f64| (4.0..=13.0).contains(&x);
     Some(Target {
         name: "003",
-        asked: "pgbench on the S3700: cfq 4 to 13 % ahead of both, noop and deadline within 3 %",
+        asked: "pgbench on the S3700: cfq 4 to 13 % faster than noop and deadline, which are \
+                within 3 %",
         ours: format!(
             "cfq {} % and {} %, noop differs by {} % from deadline",
             signed(one, 1),
@@ -130,7 +133,7 @@ fn scan(r: &Reproduction) -> Option<Target> {
     let (noop, deadline) = (of("noop")?, of("deadline")?);
     Some(Target {
         name: "004",
-        asked: "table scan: order cfq, anticipatory, then deadline and noop",
+        asked: "table scan: cfq is fastest, then anticipatory, then deadline and noop",
         ours: format!("{cfq:.0}, {antic:.0}, {deadline:.0} and {noop:.0} s"),
         blind: "no order".to_owned(),
         met: cfq < antic && antic < noop.min(deadline),
@@ -149,7 +152,12 @@ fn skilled(r: &Reproduction) -> Option<Target> {
         lost.extend(g.ours.map(|x| (g.weight * (1.0 - x), x, g.group.as_str())));
     }
     lost.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let said = |(cost, x, g): &(f64, f64, &str)| format!("{g}: {}, costs {cost:.2}", signed(*x, 2));
+    let said = |(cost, x, g): &(f64, f64, &str)| {
+        format!(
+            "{g}: skill {}, reduces the total skill by {cost:.2}",
+            signed(*x, 2)
+        )
+    };
     Some(Target {
         name: "skill",
         asked: "skill over the scored pairs: at least 0.40",
@@ -160,12 +168,12 @@ fn skilled(r: &Reproduction) -> Option<Target> {
     })
 }
 
-/// All targets that these results can answer.
+/// Returns all targets that these results can decide.
 pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
     let named = |name: &str| all.iter().copied().find(|r| r.name == name);
     let cells: Vec<Cell> = all.iter().flat_map(|r| r.cells.iter().cloned()).collect();
-    // Targets on levels apply to the comparison with twenty tests. A phone's nine similar figures
-    // of one test would make the result look too good.
+    // Only the publication with twenty tests decides the targets on levels. The phone has nine
+    // similar results of one test, which would make the median look too good.
     let main = named("phoronix-2012").map_or(cells.clone(), |r| r.cells.clone());
     let levels = level(&main);
     let all_levels = level(&cells);
@@ -189,7 +197,7 @@ pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
         });
         out.push(Target {
             name: "near",
-            asked: "75 % of them within 35 %",
+            asked: "disk tests, nothing fitted: at least 75 % within 35 %",
             ours: match pooled {
                 Some(all) => format!(
                     "{:.0} % of {} (all publications {:.0} % of {})",
@@ -209,7 +217,7 @@ pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
         let median = l.median.unwrap_or(0.0);
         out.push(Target {
             name: "cpu",
-            asked: "processor tests, nothing fitted: within 15 % in the median",
+            asked: "processor tests, nothing fitted: median deviation at most 15 %",
             ours: format!("{:.0} %", 100.0 * (libm::exp(median) - 1.0)),
             blind: "0 %".to_owned(),
             met: median <= libm::log(1.15),
@@ -229,7 +237,8 @@ pub fn targets(all: &[&Reproduction]) -> Vec<Target> {
         };
         out.push(Target {
             name: "agreement",
-            asked: "where no difference was published, 95 % of our pairs are within 5 %",
+            asked: "pairs without a published difference: at least 95 % are within 5 % in our \
+                    results",
             ours: format!("{} of {}", a.right, a.compared),
             blind: "all".to_owned(),
             met: share(a.right, a.compared) >= 0.95,

@@ -1,8 +1,9 @@
-//! The gain from sorting above a stripe: the backlog condition.
+//! The gain from sorting requests above a striped array, as a function of the backlog.
 //!
-//! With N requests outstanding and room for D below, a scheduler has a choice only while N > D. One
-//! process keeps N random 4 KiB reads outstanding on a RAID 0 that accepts D commands. noop is
-//! compared with an ideal elevator on the array's addresses.
+//! With N requests outstanding and a device that accepts D commands, a scheduler can sort only if N
+//! > D. Here one process keeps N random 4 KiB reads outstanding on a RAID 0 that accepts D
+//! commands. The measurement compares noop with an ideal elevator that sorts by the array's
+//! addresses.
 
 use super::clook::Clook;
 use super::figure::{Measured, SEED};
@@ -14,21 +15,21 @@ use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use seekwell_sim::drive::drive;
 use seekwell_sim::procs::{Pattern, Process, Processes};
 
-/// One cell of the table.
+/// The parameters of one measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Cell {
-    /// Disks.
+    /// Number of disks.
     pub disks: u32,
-    /// Requests outstanding.
+    /// Number of requests outstanding.
     pub outstanding: u32,
-    /// Commands that the array accepts.
+    /// Number of commands that the array accepts.
     pub depth: u32,
-    /// Commands that a disk accepts; 1 without command queueing.
+    /// Number of commands that each disk accepts; 1 without command queueing.
     pub ncq: u32,
 }
 
 impl Cell {
-    /// The array; a bare disk is an array of one.
+    /// Returns the array as a device specification. A single disk is an array with one member.
     pub fn device(&self) -> String {
         let disk = format!("hdd:hitachi-7k500,depth={},age_limit=0", self.ncq);
         format!(
@@ -39,18 +40,18 @@ impl Cell {
     }
 }
 
-/// The sorting policy.
+/// The scheduler above the array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// No sorting.
+    /// noop: no sorting.
     Noop,
-    /// An ideal elevator.
+    /// The ideal elevator [`Clook`].
     Clook,
-    /// deadline of 4.0 with its defaults: batches of 16, reads expire after half a second.
+    /// deadline of Linux 4.0 with its defaults: batches of 16 requests, reads expire after 0.5 s.
     Deadline,
 }
 
-/// Keeps requests outstanding on the device of a cell until `n` are done.
+/// Runs `n` random reads on the array and returns their record.
 pub fn run(
     cell: &Cell,
     policy: Policy,
@@ -61,7 +62,7 @@ pub fn run(
     let facts = QueueFacts {
         rotational: true,
         depth: f.depth,
-        // The whole backlog waits in front of the scheduler.
+        // Large enough that every outstanding request is inside the scheduler.
         nr_requests: 4096,
         ..QueueFacts::example(Era::K4_0)
     };
@@ -100,7 +101,7 @@ const fn cell(disks: u32, outstanding: u32, depth: u32, ncq: u32) -> Cell {
     }
 }
 
-/// The cells, with the gain found by another implementation of the same description.
+/// Parameters, and the gain from sorting that another implementation of this measurement gave.
 pub static CELLS: &[(Cell, f64)] = &[
     (cell(1, 32, 1, 1), 1.74),
     (cell(1, 32, 31, 31), 1.00),

@@ -1,5 +1,5 @@
-//! eMMC and SD cards: means of published comparisons, measured on the card alone, one command at a
-//! time. Effects that need a queue (schedulers, packing) are measured with a queue elsewhere.
+//! Published means for eMMC and SD cards, measured on the card model alone, one command at a time.
+//! Effects that need a queue, such as those of schedulers and of packing, are measured elsewhere.
 
 use super::figure::Bound::{After, Any, Rule};
 use super::figure::Relation::{Fitted, Indicative};
@@ -7,11 +7,11 @@ use super::figure::{Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::{Nanos, Op, rng};
 use seekwell_device::probe::{Client, Run, below, command};
 
-/// The table.
+/// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
     title: "eMMC and SD cards",
-    note: "MiB/s; the publisher's MB are taken as 2^20 bytes. No figure of a card is held out: \
-           four means determine its four parameters.",
+    note: "The unit is MiB/s; the publisher's MB are taken as 2^20 bytes. No result of a card is \
+           held out, because four published means determine the four parameters of a card.",
     rule: "random reads 5 %, random writes 7 %, sequential reads 10 %, sequential writes 15 %",
     figures: FIGURES,
 };
@@ -42,17 +42,18 @@ static FIGURES: &[Figure] = &[
         PIDRAMBLE, Fitted, After(0.10), |b| Ok(sequential(b, Op::Write, 1024)? * 1.048_576)),
 ];
 
-/// 4 KiB at random positions in the first `mib` MiB, one at a time.
+/// Runs random 4 KiB commands in the first `mib` MiB, one at a time.
 fn random(b: &Bench, op: Op, mib: u64) -> Measured<Run> {
     let mut c = Client::new(b.open("")?);
     let mut rng = rng::stream(SEED, "validate");
     let mut next = |_| command(op, below(&mut rng, mib * 256) * 8, 8);
-    // First let the map and the open segments become steady.
+    // These commands bring the map cache and the open segments into steady state.
     c.run(200, 1, Nanos::ZERO, &mut next);
     Ok(c.run(6_000, 1, Nanos::ZERO, &mut next))
 }
 
-/// MiB/s of sequential commands of `sectors`, one at a time, over 128 MiB.
+/// Returns the rate in MiB/s of sequential commands, one at a time, over 128 MiB. `sectors` is the
+/// size of a command.
 fn sequential(b: &Bench, op: Op, sectors: u32) -> Measured<f64> {
     let mut c = Client::new(b.open("")?);
     let n = 128 * 2048 / sectors as usize;

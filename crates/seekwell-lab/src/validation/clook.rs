@@ -1,11 +1,11 @@
-//! An ideal one-way elevator: the upper bound for the gain from sorting. It has no expiry, no
-//! batches and no preference for reads.
+//! An ideal one-way elevator (C-LOOK). Its gain over noop is the upper bound for the gain from
+//! sorting, because it has no expiry times, no batches and no preference for reads.
 
 use seekwell_core::RqId;
 use seekwell_sched::{Cx, Emit, Insert, Scheduler};
 use std::collections::BTreeSet;
 
-/// Ascending sectors, then back to the lowest.
+/// Dispatches requests by ascending sector, then starts again at the lowest sector.
 #[derive(Debug, Default)]
 pub struct Clook {
     sorted: BTreeSet<(u64, u32)>,

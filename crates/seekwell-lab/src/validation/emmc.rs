@@ -1,5 +1,5 @@
-//! The phone's eMMC under schedulers: how much nine schedulers differ with one thread, and what ROW
-//! improves.
+//! The phone's eMMC with a scheduler: the difference between nine schedulers with one thread, and
+//! the gain of ROW for reads beside a writer.
 
 use super::figure::Bound::{Any, Range};
 use super::figure::Relation::{HeldOut, Indicative};
@@ -9,19 +9,19 @@ use seekwell_core::{Flags, Instant, Nanos, Op, Sector};
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::{Setup, drive};
 
-/// The table.
+/// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
     title: "eMMC under a queue",
-    note: "The nine schedulers of the phone comparison, one thread, on the same card with the same \
-           noise, so only the schedulers differ. The published spread is the fastest mean over the \
-           slowest, of three runs each, most of it noise. A model should therefore stay below it; \
-           a null model does so trivially. The gain of ROW is the vendor's claim for another \
-           phone: only its direction can be expected.",
+    note: "The nine schedulers of the phone comparison run on the same card with the same random \
+           variation, with one thread. Only the schedulers differ. The published spread is the \
+           fastest mean divided by the slowest, of three runs each, and is mostly noise. A model \
+           should therefore have a smaller spread; a null model always has one. The gain of ROW \
+           is the vendor's claim for another phone, so only its direction can be compared.",
     rule: "",
     figures: FIGURES,
 };
 
-/// The schedulers of the comparison, in their versions of that time.
+/// The nine schedulers of the published comparison, in the versions of that time.
 pub const NINE: [&str; 9] = [
     "fiops",
     "noop",
@@ -67,12 +67,12 @@ fn run(b: &Bench, scheduler: &str, list: Vec<Process>) -> Measured<Record> {
     Ok(record)
 }
 
-/// One thread, one synchronous request at a time: how much longer the slowest of the nine takes, in
-/// %.
+/// Returns by how many percent the slowest of the nine schedulers takes longer than the fastest.
+/// One thread issues one synchronous request at a time.
 fn spread(b: &Bench, op: Op, random_mib: Option<u64>) -> Measured<f64> {
     let process = || Process {
         op,
-        // O_DIRECT requests are synchronous: a program waits for them.
+        // A program waits for each O_DIRECT request, so the requests are synchronous.
         flags: Flags::SYNC,
         pattern: match random_mib {
             Some(mib) => Pattern::Random(Sector(0), Sector(mib * 2048)),
@@ -91,12 +91,12 @@ fn spread(b: &Bench, op: Op, random_mib: Option<u64>) -> Measured<f64> {
     Ok((most as f64 / least as f64 - 1.0) * 100.0)
 }
 
-/// Results of a reader and a writer.
+/// Results of a reader and a writer that run together.
 #[derive(Debug, Clone, Copy)]
 pub struct Mixed {
-    /// Reads completed.
+    /// Number of completed reads.
     pub reads: u64,
-    /// Mean latency of a read.
+    /// Mean latency of the reads.
     pub read_latency: Nanos,
     /// Bytes written.
     pub written: u64,
@@ -108,8 +108,8 @@ impl Mixed {
     }
 }
 
-/// Five seconds of a reader and a writer. The reader reads 4 KiB at random positions and thinks for
-/// 1 ms between reads. The sequential writer keeps eight asynchronous 512 KiB requests outstanding.
+/// Runs a reader and a writer for 5 s. The reader reads 4 KiB at random positions and waits 1 ms
+/// between reads. The sequential writer keeps eight asynchronous 512 KiB requests outstanding.
 pub fn mixed(b: &Bench, scheduler: &str) -> Measured<Mixed> {
     let stop = Instant::START + Nanos::from_secs(5);
     let reader = Process {

@@ -1,46 +1,51 @@
-//! Published figures, the model's values, and the relation between them.
+//! Published results, the model's values, and the relation between them.
 //!
-//! Each row states how its figure relates to the model, because agreement has different meanings.
-//! *Fitted*: a parameter was set to match the figure. *Circular*: the figure follows from a
-//! parameter by the same formula that its publisher used. *Held out*: the figure was never used for
-//! fitting. *Prediction*: nothing is published; the reference is another implementation of the same
-//! description. *Indicative*: the published conditions are not known well enough for a bound.
-//! Held-out rows that miss their bound stay as they are, because fixing them by a parameter would
-//! make them fitted.
+//! Agreement has a different meaning for each kind of published result, so each row states its
+//! kind:
 //!
-//! Each figure is also measured on a null model: a device with constant latency, which has one
-//! parameter, the mean of the device's random 4 KiB reads.
+//! * *Fitted*: a parameter was chosen so that the model gives this result.
+//! * *Circular*: the result follows from a parameter by the formula that its publisher used.
+//! * *Held out*: the result was never used for fitting.
+//! * *Prediction*: nothing is published; the model is compared with another implementation of the
+//!   same description.
+//! * *Indicative*: the published conditions are not known well enough for a bound.
+//!
+//! If a held-out row exceeds its bound, the model is not changed, because the row would then be
+//! fitted.
+//!
+//! The null model is a device with constant latency, namely the mean latency of the device's random
+//! 4 KiB reads. Each measurement also runs on the null model.
 
 use seekwell_core::{Device, MmcHost, Nanos, Op, Packing, rng};
 use seekwell_device::probe::{Client, below, command};
 use seekwell_device::{Constant, DeviceError, open};
 
-/// One seed for all: the figures are means over so many requests that the seed does not matter.
+/// Seed of all measurements. Each measurement averages so many requests that the seed has no
+/// effect.
 pub const SEED: u64 = 13;
 
-/// A measured value, or the reason why there is none.
+/// A measured value, or the reason why the measurement failed.
 pub type Measured<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A device opened by [`open`].
+/// A device that [`open`] returned.
 pub type Opened = Box<dyn Device + Send>;
 
-/// The largest accepted relative error, and the origin of this bound.
+/// The largest accepted relative error, and its origin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// One bound for all figures of a kind, whatever their errors: [`Group::rule`].
+    /// The bound for all results of a kind, set without knowledge of their errors: [`Group::rule`].
     Rule(f64),
-    /// The published range; no error beyond its ends is accepted.
+    /// The model's value must be inside the published range.
     Range,
-    /// Chosen after the measurement. For a held-out figure it is the error of the first computation
-    /// plus 3 points; for others it is a value set with the result known. Meeting it only shows
-    /// that the error has not grown.
+    /// A bound chosen after the measurement, which shows only whether the error has grown. For a
+    /// held-out result it is the error of the first computation plus 3 percentage points.
     After(f64),
     /// No bound: the published conditions are not known well enough.
     Any,
 }
 
 impl Bound {
-    /// The accepted relative error; infinite without a bound.
+    /// Returns the largest accepted relative error; infinite without a bound.
     pub fn share(self) -> f64 {
         match self {
             Bound::Rule(share) | Bound::After(share) => share,
@@ -48,7 +53,7 @@ impl Bound {
             Bound::Any => f64::INFINITY,
         }
     }
-    /// The origin of the bound in words; empty without a bound.
+    /// Returns the origin of the bound in words; empty without a bound.
     pub fn origin(self) -> &'static str {
         match self {
             Bound::Rule(_) => "rule",
@@ -59,23 +64,23 @@ impl Bound {
     }
 }
 
-/// How a figure relates to the model.
+/// The relation between a published result and the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// A parameter was set to match it.
+    /// A parameter was chosen so that the model gives this result.
     Fitted,
-    /// Never used for fitting.
+    /// The result was never used for fitting.
     HeldOut,
-    /// It follows from a parameter by the same formula.
+    /// The result follows from a parameter by the formula that its publisher used.
     Circular,
-    /// Nothing is published; it is compared with another implementation.
+    /// Nothing is published; the model is compared with another implementation.
     Prediction,
-    /// The published conditions are too vague for a bound.
+    /// The published conditions are not known well enough for a bound.
     Indicative,
 }
 
 impl Relation {
-    /// The relation in words.
+    /// Returns the relation in words.
     pub fn text(self) -> &'static str {
         match self {
             Relation::Fitted => "fitted",
@@ -87,41 +92,41 @@ impl Relation {
     }
 }
 
-/// The figures of one family of devices.
+/// The published results for one family of devices.
 #[derive(Debug)]
 pub struct Group {
-    /// Its heading.
+    /// Heading of the table.
     pub title: &'static str,
-    /// Notes for readers of the table.
+    /// Notes printed above the table.
     pub note: &'static str,
-    /// The bounds for all figures of a kind ([`Bound::Rule`]); empty if there are none.
+    /// Describes the bounds that apply to all results of a kind ([`Bound::Rule`]); empty if none.
     pub rule: &'static str,
-    /// Its rows.
+    /// The published results.
     pub figures: &'static [Figure],
 }
 
-/// A published figure, and how the model's value is measured.
+/// A published result, and the measurement that gives the model's value.
 #[derive(Debug)]
 pub struct Figure {
-    /// Device in the syntax of [`open`] (`hdd:hitachi-7k500`).
+    /// Device in the syntax of [`open`], such as `hdd:hitachi-7k500`.
     pub device: &'static str,
     /// The measured quantity.
     pub figure: &'static str,
-    /// Its unit.
+    /// Unit of the quantity.
     pub unit: &'static str,
-    /// The published range; a single value appears twice.
+    /// The published range; both ends are equal if one value was published.
     pub published: (f64, f64),
-    /// Source of the figure.
+    /// Source of the published result.
     pub source: &'static str,
-    /// How the figure relates to the model.
+    /// Relation between the published result and the model.
     pub relation: Relation,
-    /// Largest accepted error.
+    /// Largest accepted relative error.
     pub bound: Bound,
     /// Runs the measurement.
     pub measure: fn(&Bench) -> Measured<f64>,
 }
 
-/// Builds a row of a table; see [`Figure`].
+/// Builds a [`Figure`].
 #[allow(clippy::too_many_arguments)]
 pub const fn row(
     device: &'static str,
@@ -145,39 +150,40 @@ pub const fn row(
     }
 }
 
-/// The device of a measurement: the device's model, or the null model in its place.
+/// Selects the device that is measured: the model, or the null model in its place.
 #[derive(Debug, Clone)]
 pub struct Bench {
-    /// The device.
+    /// Specification of the device, in the syntax of [`open`].
     pub spec: String,
-    /// Whether to use the null model.
+    /// True for the null model.
     pub null: bool,
 }
 
 impl Bench {
-    /// Uses the device's own model.
+    /// Selects the model of a device.
     pub fn model(spec: &str) -> Self {
         Bench {
             spec: spec.to_owned(),
             null: false,
         }
     }
-    /// Opens the device with further options (`",wc_idle=1000"`, or empty).
+    /// Opens the device with additional options, such as `",wc_idle=1000"`; may be empty.
     pub fn open(&self, options: &str) -> Result<Opened, DeviceError> {
         self.open_as(&format!("{}{options}", self.spec))
     }
-    /// Opens any device, for example an array's members.
+    /// Opens the device `spec`, for example a member of an array.
     pub fn open_as(&self, spec: &str) -> Result<Opened, DeviceError> {
         let device = open(spec, SEED)?;
         if self.null { null(device) } else { Ok(device) }
     }
 }
 
-/// The null model of a device: its facts, and a single latency. A disk, or a device that serves one
-/// command at a time, has one server; otherwise all commands are served in parallel.
+/// Returns the null model of a device: the same facts, but one constant latency. A hard disk, or a
+/// device with depth 1 or 2, serves one command at a time. Other devices serve all commands in
+/// parallel.
 fn null(device: Opened) -> Result<Opened, DeviceError> {
     let mut facts = device.facts().clone();
-    // The null model does not support packed groups either.
+    // The null model does not support packed commands.
     facts.mmc = facts.mmc.map(|m| MmcHost {
         packing: Packing::Off,
         ..m
@@ -195,19 +201,20 @@ fn null(device: Opened) -> Result<Opened, DeviceError> {
     Ok(Box::new(made.with_facts(facts)))
 }
 
-/// A published figure with the values of the model and the null model.
+/// A published result, with the values of the model and of the null model.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The published figure.
+    /// The published result.
     pub figure: &'static Figure,
-    /// The model's value.
+    /// Value of the model.
     pub model: f64,
-    /// The null model's value.
+    /// Value of the null model.
     pub null: f64,
 }
 
 impl Row {
-    /// Relative distance of a value from the nearer end of the published range; 0 inside the range.
+    /// Returns the relative distance from the nearer end of the published range; 0 inside the
+    /// range.
     fn error_of(&self, value: f64) -> f64 {
         let (lo, hi) = self.figure.published;
         if value < lo {
@@ -218,15 +225,15 @@ impl Row {
             0.0
         }
     }
-    /// The model's relative error.
+    /// Returns the relative error of the model.
     pub fn error(&self) -> f64 {
         self.error_of(self.model)
     }
-    /// The null model's relative error.
+    /// Returns the relative error of the null model.
     pub fn null_error(&self) -> f64 {
         self.error_of(self.null)
     }
-    /// Whether the model is within the bound.
+    /// Returns whether the error of the model is within the bound.
     pub fn holds(&self) -> bool {
         self.error().abs() <= self.figure.bound.share()
     }
@@ -251,7 +258,7 @@ impl Figure {
 }
 
 impl Group {
-    /// Runs every measurement of the table.
+    /// Runs all measurements of the table.
     pub fn run(&'static self) -> Measured<Vec<Row>> {
         self.figures.iter().map(Figure::run).collect()
     }

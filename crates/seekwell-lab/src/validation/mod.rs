@@ -1,7 +1,7 @@
-//! All tables of published figures, and their measurement.
+//! Measures the device models and compares them with published results.
 //!
-//! Some figures are measured on a device alone, the others through a queue or on an array. To add a
-//! family of devices, add a file here and an entry in one of the two lists.
+//! Some results are measured on a device alone, others through a scheduler or on an array. A new
+//! family of devices needs a file here, and an entry in `ALONE` or `QUEUED`.
 
 mod card;
 mod figure;
@@ -17,19 +17,19 @@ pub use figure::{Bench, Bound, Figure, Group, Measured, Opened, Relation, Row, S
 
 use seekwell_sim::drive::Progress;
 
-/// Tables measured on a device alone.
+/// Families that are measured on a device alone.
 pub static ALONE: &[&Group] = &[&hdd::GROUP, &ssd::GROUP, &card::GROUP];
 
-/// Tables measured through a complete queue.
+/// Families that are measured through a scheduler or on an array.
 static QUEUED: &[&Group] = &[&emmc::GROUP, &raid::GROUP];
 
-/// All tables.
+/// Returns all families.
 pub fn groups() -> impl Iterator<Item = &'static Group> {
     ALONE.iter().chain(QUEUED).copied()
 }
 
-/// Runs every measurement and reports how many are done. If `progress` stops it, it returns the
-/// rows measured so far.
+/// Runs all measurements and reports how many are complete. If `progress` requests a stop, returns
+/// the rows measured until then.
 pub fn run(progress: Progress<'_>) -> Measured<Vec<(&'static Group, Vec<Row>)>> {
     let all = groups().map(|g| g.figures.len() as u64).sum();
     let mut done = 0;

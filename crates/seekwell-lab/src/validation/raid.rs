@@ -1,4 +1,4 @@
-//! Arrays: closed-form latencies, and the table of the gain from sorting above a stripe.
+//! Arrays: latencies that follow from formulas, and the gain from sorting above a stripe.
 
 use super::backlog::{Cell, Policy, run};
 use super::figure::{Bench, Bound, Figure, Group, Measured, Relation, SEED, row};
@@ -9,7 +9,7 @@ use seekwell_sim::drive::drive;
 use seekwell_sim::procs::{Pattern, Process, Processes};
 use seekwell_sim::setup::Setup;
 
-/// Number of requests of a cell, and of a closed form.
+/// Number of requests per measurement: of the gain, and of a formula.
 const CELL: u64 = 4_000;
 const CLOSED: u64 = 2_500;
 
@@ -58,10 +58,10 @@ macro_rules! cell {
     };
 }
 
-/// Member disks of the closed forms: no caches, one command at a time.
+/// Member disks for the comparison with formulas: no caches, one command at a time.
 const MEMBER: &str = "(hdd:hitachi-7k500,depth=1,write_cache=off,look_ahead=off,p_miss=0)";
 
-/// A closed loop on an array whose members use deadline.
+/// Runs requests on an array whose members use deadline. A completed request starts the next one.
 fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
     let mut device = bench.spec.clone();
     if bench.null {
@@ -98,8 +98,8 @@ fn array(bench: &Bench, op: Op, depth: u32, think: Nanos) -> Measured<Record> {
     Ok(record)
 }
 
-/// Mean latency of one request at a time, in ms. The think time avoids phase lock with the
-/// rotation.
+/// Returns the mean latency in ms, with one request at a time. Without the think time, the requests
+/// would stay in phase with the rotation of the disk.
 fn latency(bench: &Bench, op: Op) -> Measured<f64> {
     let r = array(bench, op, 1, Nanos(3_141_593))?;
     let l = match op {
@@ -121,21 +121,21 @@ macro_rules! of {
     };
 }
 
-// t_o = 0.24, mean seek 8.5, write settling 0.7, revolution T = 8.33, all in ms; eight disks.
+// Overhead t_o = 0.24 ms, mean seek 8.5 ms, settling before a write 0.7 ms, revolution T = 8.33 ms.
 
 const FORMULA: &str = "closed form: t_o + seek + T/2";
 
 #[rustfmt::skip]
 static FIGURES: &[Figure] = &[
     row(of!("raid5", 8, ""), "small write, one at a time", "ms", (22.63, 22.63),
-        "closed form: t_o + seek + 2T/3, and a turn", Relation::Circular, Bound::Rule(0.10), |b| latency(b, Op::Write)),
+        "closed form: t_o + seek + 2T/3 + one revolution", Relation::Circular, Bound::Rule(0.10), |b| latency(b, Op::Write)),
     row(of!("raid5", 8, ""), "small writes, 64 outstanding", "1/s",
         (155.0, 188.0),
-        "closed forms: n/4 of the disks' rate, and one turn between read and write",
+        "closed forms: n/4 times one disk's rate; n/2 times 1 / (access + one revolution)",
         Relation::Circular, Bound::Rule(0.10), |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid6", 8, ""), "small writes, 64 outstanding", "1/s",
         (103.0, 126.0),
-        "closed forms: n/6 of the disks' rate, and one turn between read and write",
+        "closed forms: n/6 times one disk's rate; n/3 times 1 / (access + one revolution)",
         Relation::Circular, Bound::Rule(0.10), |b| Ok(array(b, Op::Write, 64, Nanos::ZERO)?.iops())),
     row(of!("raid1", 2, ""), "write, one at a time", "ms",
         (15.0, 15.0),
@@ -164,14 +164,15 @@ static FIGURES: &[Figure] = &[
     cell!(8, 512, 1024, 31, 1.00),
 ];
 
-/// The table.
+/// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
     title: "Arrays",
-    note: "No published figure of an array can be compared with a model without its firmware. \
-           Closed forms take the disks' parameters and the laws of their level. The gains are of \
-           an ideal one-way elevator over noop above a RAID 0 with limited depth; if everything \
-           outstanding fits below, there is no gain. The null model's disks take one time for \
-           everything.",
+    note: "Published results for arrays cannot be compared with the model, because the arrays' \
+           firmware is not known. The closed forms are formulas that follow from the disks' \
+           parameters and the RAID level; n is the number of disks. The gain is that of an ideal \
+           one-way elevator over noop, above a RAID 0 with limited queue depth. There is no gain \
+           if the array accepts all outstanding requests. The disks of the null model have a \
+           constant latency.",
     rule: "closed forms 10 %, another implementation 5 %",
     figures: FIGURES,
 };

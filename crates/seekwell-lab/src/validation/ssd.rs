@@ -1,4 +1,5 @@
-//! Flash drives: extreme points, depth, states, flushes.
+//! SSDs: rates at the smallest and largest queue depth, the effect of the drive's state, and
+//! flushes.
 
 use super::figure::Bound::{After, Any, Rule};
 use super::figure::Relation::{Fitted, HeldOut, Indicative, Prediction};
@@ -6,14 +7,14 @@ use super::figure::{Bench, Figure, Group, Measured, SEED, row};
 use seekwell_core::{Accept, Done, Instant, Nanos, Op, rng};
 use seekwell_device::probe::{Client, Run, below, command};
 
-/// The table.
+/// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
     title: "SSDs",
-    note: "MB/s are of 10^6 bytes, IOPS of 4 KiB at random over the whole drive. The internal \
-           parameters are fitted, not known; several sets give the same figures. Data sheets \
-           marked \"recalled\" were not checked again. Unless a row says otherwise the drive is \
-           filled, the variant the cheap one.",
-    rule: "random 4 KiB at depth 1 5 %, every other rate 10 %",
+    note: "MB/s are of 10^6 bytes. IOPS are of random 4 KiB commands over the whole drive. The \
+           internal parameters are fitted and not known; several sets of parameters give the same \
+           results. Data sheets marked \"recalled\" were not checked again. Unless a row says \
+           otherwise, the drive is full and the model is the cheap variant.",
+    rule: "random 4 KiB at depth 1: 5 %; all other rates: 10 %",
     figures: FIGURES,
 };
 
@@ -135,12 +136,13 @@ fn random(b: &Bench, options: &str, op: Op, depth: usize, warm: usize, n: usize)
     Ok(c.run(n, depth, Nanos::ZERO, &mut next))
 }
 
-/// Random 4 KiB reads per second at this depth.
+/// Returns random 4 KiB reads per second at this depth.
 fn reads(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random(b, "", Op::Read, depth, 0, 20_000)?.iops())
 }
 
-/// Random 4 KiB writes per second at this depth, after buffer and queues are in steady state.
+/// Returns random 4 KiB writes per second at this depth, with write buffer and queues in steady
+/// state.
 fn writes(b: &Bench, options: &str, depth: usize) -> Measured<f64> {
     let warm = if depth == 1 {
         0
@@ -152,7 +154,7 @@ fn writes(b: &Bench, options: &str, depth: usize) -> Measured<f64> {
     Ok(random(b, options, Op::Write, depth, warm, 30_000)?.iops())
 }
 
-/// MB/s of sequential 128 KiB commands.
+/// Returns the rate in MB/s of sequential 128 KiB commands.
 fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
     let mut c = Client::new(b.open(options)?);
     let mut run = |from: usize, n: usize| {
@@ -160,7 +162,7 @@ fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
             command(op, (from + i) as u64 * 256, 256)
         })
     };
-    // A write buffer becomes full and steady only after a while.
+    // Commands until the write buffer is in steady state.
     let warm = match op {
         Op::Write if options.contains("fresh") => 9000,
         Op::Write => 1500,
@@ -170,7 +172,7 @@ fn sequential(b: &Bench, options: &str, op: Op, depth: usize) -> Measured<f64> {
     Ok(run(warm, 1500).mb())
 }
 
-/// Time of an 8 KiB write and the FLUSH after it, following a pause, in ms.
+/// Returns the time of an 8 KiB write and the following FLUSH, in ms. A pause precedes each write.
 fn commit_ms(b: &Bench) -> Measured<f64> {
     let mut c = Client::new(b.open("")?);
     let mut sum = 0.0;
@@ -184,8 +186,8 @@ fn commit_ms(b: &Bench) -> Measured<f64> {
     Ok(sum / 200.0)
 }
 
-/// Rate of random reads, one at a time, next to a writer that alternates 4 KiB writes and flushes.
-/// The result is a fraction of the rate without the writer.
+/// Returns which fraction of its rate a reader keeps next to a writer that alternates 4 KiB writes
+/// and flushes. The reader issues random reads, one at a time.
 fn left_beside_syncs(b: &Bench) -> Measured<f64> {
     let mut device = b.open("")?;
     let blocks = device.facts().capacity.0 / 8;

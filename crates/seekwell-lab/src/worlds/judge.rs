@@ -1,46 +1,46 @@
-//! Compares real and simulated runs row by row, with the score of the null model.
+//! Compares the real run with the simulated run row by row, and scores a null model.
 
 use super::sides::Side;
 use super::tally::Count;
 use serde::Serialize;
 
-/// Rows with small counts may differ by this many requests, because a commit timer can fall on
-/// either side of the end. `cli.rs` tells the user.
+/// Accepted difference in requests for small counts, because a commit timer can expire just before
+/// or just after the end of the run. The help in `cli.rs` states this value.
 const SLACK: u64 = 2;
-/// Rows with small counts may also differ by this many KiB.
+/// Accepted difference in KiB for small counts.
 const SLACK_KIB: u64 = 16;
-/// Relative limit for sync data, journal and flushes.
+/// Accepted relative difference for sync data, journal and flushes.
 const SYNC: f64 = 0.05;
-/// Relative limit for metadata written in place.
+/// Accepted relative difference for written-back data, and for metadata written in place.
 const META: f64 = 0.20;
-/// Age in s at which the flusher writes dirty pages without a request (vm.dirty_expire_centisecs).
+/// Age in s at which the flusher writes dirty pages (vm.dirty_expire_centisecs).
 const OLD_S: f64 = 30.0;
-/// Relative limit for throughput.
+/// Accepted relative difference for throughput.
 const RATE: f64 = 0.25;
 
-/// One figure, real and simulated.
+/// One compared quantity.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Name of the figure.
+    /// Name of the quantity.
     pub name: String,
-    /// Unit.
+    /// Unit of the values.
     pub unit: String,
-    /// Real value.
+    /// Value of the real run.
     pub real: f64,
-    /// Simulated value.
+    /// Value of the simulated run.
     pub sim: f64,
     /// Value of the null model.
     pub null: f64,
-    /// Relative limit; `None` if the row is reported only.
+    /// Accepted relative difference; `None` if the row is only reported.
     pub limit: Option<f64>,
-    /// Absolute limit in the row's unit; it applies where it is larger than the relative limit.
+    /// Accepted absolute difference in `unit`. The larger of the two accepted differences applies.
     pub slack: f64,
-    /// False if the row has a limit, but this run cannot be judged by it (the machine was busy).
+    /// False if the row has a limit, but the run cannot be judged because the machine was busy.
     pub judged: bool,
 }
 
 impl Row {
-    /// Relative difference between simulated and real value.
+    /// Returns the relative difference between the simulated and the real value.
     pub fn difference(&self) -> f64 {
         differ(self.sim, self.real)
     }
@@ -48,11 +48,11 @@ impl Row {
         let limit = self.limit.filter(|_| self.judged)?;
         Some((x - self.real).abs() <= (self.real.abs() * limit).max(self.slack))
     }
-    /// Whether it is within the limit.
+    /// Returns whether the simulated value is within the limit; `None` if the row is not judged.
     pub fn agrees(&self) -> Option<bool> {
         self.within(self.sim)
     }
-    /// The limit in words: `5 % or 2`.
+    /// Returns the limit in words, such as `5 % or 2`.
     pub fn allowed(&self) -> String {
         let share = self.limit.map(|l| format!("{:.0} %", l * 100.0));
         match share {
@@ -60,7 +60,7 @@ impl Row {
             s => s.unwrap_or_default(),
         }
     }
-    /// Whether the null model is within the limit.
+    /// Returns whether the null model is within the limit; `None` if the row is not judged.
     pub fn null_agrees(&self) -> Option<bool> {
         self.within(self.null)
     }
@@ -77,44 +77,45 @@ fn differ(a: f64, b: f64) -> f64 {
 /// Comparison of one workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The workload with its parameters.
+    /// Name of the workload, with its parameters.
     pub workload: String,
-    /// All figures.
+    /// All compared quantities.
     pub rows: Vec<Row>,
     /// Notes for the reader.
     pub warnings: Vec<String>,
 }
 
-/// The null model, without page cache, journal and disk mechanics. Every fsync is one write and one
-/// flush, there is no other I/O, and the disk takes the same time for every command.
+/// The null model: every fsync causes one write and one flush, and there is no other I/O. It has no
+/// page cache, no journal and no disk mechanics, and every command takes the same time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null {
-    /// Calls of fsync and fdatasync.
+    /// Number of fsync and fdatasync calls.
     pub fsyncs: u64,
-    /// The metric on a disk with constant latency.
+    /// The workload's metric on a disk with constant latency.
     pub rate: f64,
 }
 
-/// What a run can be judged by.
+/// The rows by which a run can be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grounds {
-    /// All figures.
+    /// All rows.
     All,
-    /// Only figures that do not depend on time. The machine was busy or the modelled disk was late,
-    /// so the rate of a delayed program differs.
+    /// Only rows that do not depend on time, because the machine was busy or the modelled disk was
+    /// late. Both change the rate of a program.
     Counts,
-    /// No figures: the disk's behaviour is unknown.
+    /// No rows, because the disk's behaviour is not known.
     Nothing,
 }
 
-/// Limit for a kind of request, and whether `grounds` suffice to judge it; `s` is the longer time.
+/// Returns the limit for a kind of request, and whether `grounds` permit to judge the row. `s` is
+/// the duration of the longer run in s.
 fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64, bool)> {
     let all = grounds == Grounds::All;
     let limit = match name {
         "sync data" | "journal" | "flush" => (SYNC, true),
-        // Such data is written when it is old, so its amount depends on the duration.
+        // Dirty data is written when it reaches this age, so the amount depends on the duration.
         "async data" | "metadata" => (META, all || s < OLD_S),
-        // A reader with a fixed duration reads more if it is faster.
+        // A faster reader with a fixed duration reads more.
         "read" if workload.starts_with("random-read") => (RATE, all),
         _ => return None,
     };
@@ -122,7 +123,7 @@ fn limit_of(name: &str, workload: &str, grounds: Grounds, s: f64) -> Option<(f64
 }
 
 impl Verdict {
-    /// Compares the two sides.
+    /// Compares the real with the simulated side.
     pub fn of(workload: String, real: &Side, sim: &Side, null: Null, grounds: Grounds) -> Self {
         let mut rows = Vec::new();
         for ((name, r), (_, s)) in real.tally.rows().into_iter().zip(sim.tally.rows()) {
@@ -169,8 +170,8 @@ impl Verdict {
             warnings,
         }
     }
-    /// True if every row is within its limit, false if one is not. `None` if all judged rows agree
-    /// but some could not be judged, or if there is no limit at all.
+    /// Returns true if every row is within its limit, and false if any row is not. Returns `None`
+    /// if no row has a limit, or if all judged rows agree but some rows could not be judged.
     pub fn agrees(&self) -> Option<bool> {
         let limited = || self.rows.iter().filter(|r| r.limit.is_some());
         if limited().any(|r| r.agrees() == Some(false)) {
@@ -178,7 +179,7 @@ impl Verdict {
         }
         (limited().count() > 0 && limited().all(|r| r.judged)).then_some(true)
     }
-    /// Counts the judged rows.
+    /// Counts the judged rows, and those within their limits.
     pub fn score(&self) -> Score {
         let count = |f: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|r| f(r)).count();
         Score {
@@ -190,12 +191,12 @@ impl Verdict {
     }
 }
 
-/// Counts over the rows of a verdict.
+/// Numbers of rows in one or more verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
-    /// Rows within their limits.
+    /// Rows in which the simulation is within the limit.
     pub within: usize,
-    /// Rows for which the null model is within the limit.
+    /// Rows in which the null model is within the limit.
     pub null_within: usize,
     /// Judged rows.
     pub judged: usize,
@@ -204,7 +205,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Sum of two scores.
+    /// Returns the sum of two scores.
     pub fn plus(self, o: Score) -> Score {
         Score {
             within: self.within + o.within,
@@ -244,7 +245,7 @@ mod tests {
         assert!(judge(100, 105, 100.0) && judge(100, 95, 124.0));
         assert!(!judge(100, 106, 100.0) && !judge(100, 94, 100.0));
         assert!(!judge(100, 100, 126.0) && !judge(100, 100, 74.0));
-        // A difference of two requests is tolerated.
+        // A difference of two requests is accepted.
         assert!(judge(4, 6, 100.0) && !judge(4, 7, 100.0));
     }
 

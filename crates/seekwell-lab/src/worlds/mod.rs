@@ -1,8 +1,8 @@
-//! Runs the same script on a real kernel over a modelled disk, and in the simulation on the same
-//! model. The requests that reach the disk are then compared.
+//! Runs the same script on a real kernel with a modelled disk, and in the simulation with the same
+//! disk model. It then compares the requests that reach the disk.
 //!
-//! It needs root, a FUSE that can mount, loop devices and block traces. It removes everything it
-//! creates, even after a signal. A separate process serves the modelled disk.
+//! This module needs root, FUSE, loop devices and block traces. It removes everything it created,
+//! also after a signal. A separate process serves the modelled disk.
 
 mod judge;
 mod needs;
@@ -28,46 +28,47 @@ use thiserror::Error;
 /// Options of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Workloads with their parameters; if empty, [`WORKLOADS`].
+    /// Workloads with their parameters; an empty list selects [`WORKLOADS`].
     pub workloads: Vec<String>,
-    /// Modelled device.
+    /// Specification of the modelled device.
     pub device: String,
-    /// Kernel scheduler on the loop device; `None` leaves the active one.
+    /// Kernel scheduler of the loop device; `None` keeps the active scheduler.
     pub scheduler: Option<String>,
-    /// Size of the disk in bytes.
+    /// Size of the modelled disk in bytes.
     pub size: u64,
-    /// Changes to the simulated machine, `memory=2G,cores=2`.
+    /// Parameters of the simulated machine that differ from this machine, such as
+    /// `memory=2G,cores=2`.
     pub machine: String,
-    /// Use a loop device over a plain file: results are reported but not judged.
+    /// True for a loop device on a regular file without a model; results are not judged.
     pub raw: bool,
-    /// Directory for the kernel's block traces.
+    /// Directory in which the kernel's block traces are saved; `None` to discard them.
     pub keep: Option<PathBuf>,
-    /// Seed of every random stream.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The `seekwell` program that serves the modelled disk.
+    /// Path of the `seekwell` program, which serves the modelled disk.
     pub program: PathBuf,
 }
 
-/// Why a workload could not be compared.
+/// The reason why a workload could not be compared.
 #[derive(Error, Debug)]
 pub enum WorldsError {
-    /// The request is not possible here; the text says what to do.
+    /// The options or this machine do not permit the comparison; the text says what to do.
     #[error("{0}")]
     Input(String),
-    /// A signal stopped it; the text says what was kept.
+    /// A signal stopped the comparison.
     #[error("{what}")]
     Interrupted {
-        /// The signal's number.
+        /// Number of the signal.
         signal: i32,
-        /// What was kept.
+        /// Describes the traces that were saved.
         what: String,
     },
     /// A trace could not be written.
     #[error("{what}: {source}")]
     Output {
-        /// The destination.
+        /// Path of the trace.
         what: String,
-        /// The cause.
+        /// Error of the write.
         source: io::Error,
     },
 }
@@ -78,9 +79,10 @@ impl WorldsError {
     }
 }
 
-/// The default workloads, each of a different kind. PostMark never syncs by itself: with today's
-/// memory none of its data would reach the disk. Without its flush, iozone would measure memory.
-/// The large writes use calls of 16 and of 64 KiB, to show where requests are split.
+/// The default workloads, one per kind of program. PostMark itself never syncs, so that on machines
+/// with much memory no data would reach the disk; `sync=2000` adds syncs. Without `flush=yes`,
+/// iozone would measure the page cache. Large files are written in calls of 16 KiB (fs-mark) or 64
+/// KiB (iozone), because the split into requests can depend on this size.
 pub const WORKLOADS: &[&str] = &[
     "fs-mark:files=400,size=16KiB",
     "fs-mark:files=50",
@@ -91,20 +93,20 @@ pub const WORKLOADS: &[&str] = &[
     "random-read:size=256MiB,seconds=6s",
 ];
 
-/// Percentage of time in which a task waited for a CPU. Above this, the CPU limits a program's
-/// rate, not the disk.
+/// Percentage of time in which at least one task waited for a CPU. Above this value, the CPU and
+/// not the disk limits the program's rate.
 pub const BUSY: f64 = 30.0;
 
 const PREFIX: &str = "seekwell-worlds-";
 
-/// Largest mean lateness of the disk, as a fraction of the model's mean latency: a fifth of the
-/// difference allowed for rates.
+/// Largest accepted mean delay of the served disk, as a fraction of the model's mean latency. It is
+/// a fifth of the accepted difference in throughput.
 const LATE: f64 = 0.05;
 
-/// How long the disk of a killed run may take to end.
+/// Time that the disk of a killed run may need to shut down.
 const LETTING_GO: Duration = Duration::from_secs(2);
 
-/// A private directory, removed when dropped.
+/// A private temporary directory, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -112,22 +114,23 @@ impl Scratch {
         let tmp = std::env::temp_dir();
         Self::sweep(&tmp);
         let path = tmp.join(format!("{PREFIX}{}", std::process::id()));
-        // Create it for this user only; never reuse a directory of someone else, which may contain
-        // links.
+        // Only this user can access the directory. An existing directory is never used, because
+        // another user may have put symbolic links into it.
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|e| {
             let path = path.display();
-            WorldsError::input(format!("{path}: {e}; name another directory by TMPDIR"))
+            WorldsError::input(format!("{path}: {e}; set TMPDIR to another directory"))
         })?;
         Ok(Scratch(path))
     }
-    /// Whether this is a directory (not a link) that this user created; anybody can use the name.
+    /// Returns whether `path` is a directory, not a symbolic link, that this user created. The name
+    /// alone proves nothing, because any user can create it.
     fn is_ours(path: &Path) -> bool {
         let me = rustix::process::geteuid().as_raw();
         path.symlink_metadata()
             .is_ok_and(|m| m.is_dir() && m.uid() == me)
     }
-    /// Removes directories of killed runs; their disks may still be shutting down.
+    /// Removes directories that killed runs left behind. Their disks may still be shutting down.
     fn sweep(tmp: &Path) {
         for e in std::fs::read_dir(tmp).into_iter().flatten().flatten() {
             let name = e.file_name().to_string_lossy().into_owned();
@@ -149,7 +152,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Never delete inside a file system that is still mounted: remove only known names.
+        // A file system may still be mounted inside, so only files with known names are removed.
         for name in ["account.json", "raw.img"] {
             let _ = std::fs::remove_file(self.0.join(name));
         }
@@ -159,31 +162,31 @@ impl Drop for Scratch {
     }
 }
 
-/// Result of a workload.
+/// Result of one workload.
 pub struct Checked {
     /// The comparison.
     pub verdict: Verdict,
-    /// What it could be judged by.
+    /// The rows by which the run can be judged.
     pub grounds: Grounds,
-    /// The kernel's requests to the disk.
+    /// Requests of the real kernel to the disk.
     pub real: Side,
-    /// The simulation's requests to the disk.
+    /// Requests of the simulation to the disk.
     pub sim: Side,
-    /// The kernel and its machine.
+    /// Properties of the kernel and of its machine.
     pub host: Host,
-    /// Statistics of the served disk.
+    /// Statistics of the served disk; `None` without a modelled disk.
     pub account: Option<Value>,
 }
 
-/// Whether the disk's mean lateness affects the rates of programs that wait for it. The disk's own
-/// check compares single late completions with the median. The median is the time of a write into
-/// the drive's buffer, which is negligible next to a revolution of the disk.
+/// Returns whether the served disk was so late that the rates of waiting programs changed. The
+/// disk's own check compares single late completions with the median latency. That median is the
+/// time of a write into the drive's cache, which is much shorter than a revolution.
 pub fn too_late(account: &Value) -> bool {
     let mean = |which: &str| account[which]["mean_ns"].as_f64().unwrap_or(0.0);
     account["verdict"] == "invalid" && mean("delivered") > mean("model") * (1.0 + LATE)
 }
 
-/// Determines what the run can be judged by.
+/// Decides by which rows the run can be judged.
 fn grounds(raw: bool, host: &Host, account: Option<&Value>) -> Grounds {
     let late = account.is_some_and(too_late);
     match raw {
@@ -204,7 +207,7 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
             let below = Below::File(path.clone());
             made.map_err(|e| {
                 let path = path.display();
-                WorldsError::input(format!("{path}: {e}; name another directory by TMPDIR"))
+                WorldsError::input(format!("{path}: {e}; set TMPDIR to another directory"))
             })?;
             below
         }
@@ -215,7 +218,7 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
     let account = account?;
     let order = |device: &str| Order::new(a, plan, &host, device);
     let sim = order(&a.device).run()?;
-    // A disk with constant latency: every command takes the modelled disk's mean time.
+    // Null model: every command takes the mean time of the modelled disk's commands.
     let mean_us = account
         .as_ref()
         .and_then(|v| v["model"]["mean_ns"].as_f64());
@@ -240,10 +243,10 @@ fn check(a: &Options, plan: &Plan, name: &str, dir: &Path) -> Result<Checked, Wo
     })
 }
 
-/// Checks everything that can be checked before a disk is created.
+/// Checks the options and the machine before a disk is created. Returns the workloads to run.
 ///
 /// # Errors
-/// Invalid options, or missing requirements of this machine.
+/// An option is invalid, or this machine lacks a requirement.
 pub fn prepare(a: &Options) -> Result<Vec<(&str, Plan)>, WorldsError> {
     let names: Vec<&str> = match a.workloads.is_empty() {
         true => WORKLOADS.to_vec(),
@@ -269,14 +272,14 @@ pub fn prepare(a: &Options) -> Result<Vec<(&str, Plan)>, WorldsError> {
     Ok(plans)
 }
 
-/// The environment for comparisons. It catches signals, so that everything created is removed.
+/// The temporary directory and the signal handlers for comparisons. Everything is removed on drop.
 pub struct Place {
     scratch: Scratch,
     _caught: Signals,
 }
 
 impl Place {
-    /// Creates the environment.
+    /// Creates the temporary directory and catches signals.
     ///
     /// # Errors
     /// Signals cannot be caught, or the directory cannot be created.
@@ -284,17 +287,17 @@ impl Place {
         let caught = Signals::catch();
         let caught =
             caught.map_err(|e| WorldsError::input(format!("signals cannot be caught: {e}")))?;
-        // On a busy machine, a script that waits for a CPU would look like a slow disk.
+        // Without a high priority, waiting for a busy CPU would look like a slow disk.
         let _ = rustix::process::setpriority_process(None, -15);
         Ok(Place {
             scratch: Scratch::new()?,
             _caught: caught,
         })
     }
-    /// Compares one workload from [`prepare`].
+    /// Compares one workload that [`prepare`] returned.
     ///
     /// # Errors
-    /// The reason why the real or the simulated run failed.
+    /// The real or the simulated run failed.
     pub fn check(&self, a: &Options, plan: &Plan, name: &str) -> Result<Checked, WorldsError> {
         check(a, plan, name, &self.scratch.0)
     }

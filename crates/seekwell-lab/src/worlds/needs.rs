@@ -1,11 +1,11 @@
-//! Checks the requirements of this machine before changing anything. One message lists everything
-//! that is missing, each with its remedy.
+//! Checks what this machine needs before anything is changed. One message lists all missing
+//! requirements and their remedies.
 
 use super::WorldsError;
 use seekwell_host::watch::has_program;
 use std::path::Path;
 
-/// Required programs and the packages that contain them.
+/// Required programs, and the package that contains each.
 const PROGRAMS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("debugfs", "e2fsprogs"),
@@ -15,7 +15,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("umount", "mount, or util-linux"),
 ];
 
-/// Missing requirements, one line each.
+/// Returns the missing requirements, one line each.
 fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bool) -> Vec<String> {
     let mut m = Vec::new();
     if !there("/dev/loop-control") {
@@ -42,7 +42,7 @@ fn missing(raw: bool, there: impl Fn(&str) -> bool, program: impl Fn(&str) -> bo
     m
 }
 
-/// Checks that all requirements are met.
+/// Checks all requirements of this machine.
 pub fn check(raw: bool) -> Result<(), WorldsError> {
     if !rustix::process::geteuid().is_root() {
         return Err(WorldsError::input(
@@ -60,11 +60,11 @@ pub fn check(raw: bool) -> Result<(), WorldsError> {
     }
 }
 
-/// Creates the directory for traces if necessary, and checks that it is writable.
+/// Creates the directory for traces if it does not exist, and checks that it is writable.
 pub fn directory(dir: &Path) -> Result<(), WorldsError> {
     let failed = |e: std::io::Error| {
         WorldsError::input(format!(
-            "--keep {}: {e}; name a directory that can be made or written",
+            "--keep {}: {e}; choose a directory that can be created or written",
             dir.display()
         ))
     };

@@ -1,5 +1,5 @@
-//! Runs the modelled disk in a separate process. If this process dies, the other one still answers
-//! requests, detaches everything above it, and ends.
+//! Serves the modelled disk from a separate process. If the current process is killed, the server
+//! still completes requests, detaches the loop device and ends.
 
 use super::Options;
 use super::WorldsError;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long it may take to end.
+/// Time that the server may need to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running `seekwell serve`.
@@ -20,16 +20,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it, with its mount point and its statistics in `dir`.
+    /// Starts the server. Its mount point and its statistics are in `dir`.
     pub fn start(a: &Options, dir: &Path) -> Result<Self, WorldsError> {
         let mount = dir.join("fuse");
         std::fs::create_dir_all(&mount).map_err(|e| {
             let path = mount.display();
-            WorldsError::input(format!("{path}: {e}; name another directory by TMPDIR"))
+            WorldsError::input(format!("{path}: {e}; set TMPDIR to another directory"))
         })?;
         let failed = |e: std::io::Error| {
             WorldsError::input(format!(
-                "the modelled disk's process cannot be started: {e}; allow more processes (ulimit -u)"
+                "the server of the modelled disk cannot be started: {e}; allow more processes \
+                 (ulimit -u)"
             ))
         };
         let mut child = Command::new(&a.program)
@@ -43,14 +44,14 @@ impl Server {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Ctrl-C on the terminal must not reach the disk, because the disk has to be removed
-            // last.
+            // The disk must be removed last, so Ctrl-C on the terminal must not stop its server.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
         let mut line = String::new();
         if let Some(out) = child.stdout.take() {
-            // It prints one line once it serves, or it ends.
+            // The server prints a line when the disk is ready. If the server ends, there is no
+            // line.
             let _ = BufReader::new(out).read_line(&mut line);
         }
         if !line.starts_with("serving") {
@@ -61,7 +62,7 @@ impl Server {
             let words = String::from_utf8_lossy(&words);
             let words = words.trim().trim_start_matches("error: ");
             return Err(WorldsError::input(match words {
-                "" => "the modelled disk ended before it served".to_owned(),
+                "" => "the server of the modelled disk ended before the disk was ready".to_owned(),
                 words => words.to_owned(),
             }));
         }
@@ -70,11 +71,11 @@ impl Server {
             dir: dir.to_owned(),
         })
     }
-    /// The file to attach to.
+    /// Returns the path of the file that represents the disk.
     pub fn file(&self) -> PathBuf {
         self.dir.join("fuse").join(seekwell_server::FILE_NAME)
     }
-    /// Ends it and returns its statistics.
+    /// Ends the server and returns its statistics.
     pub fn stop(mut self) -> Result<Value, WorldsError> {
         self.end();
         let path = self.dir.join("account.json");
@@ -89,7 +90,7 @@ impl Server {
         })
     }
     fn end(&mut self) {
-        // It ends when its input ends.
+        // The server ends when its standard input is closed.
         drop(self.child.stdin.take());
         let since = Instant::now();
         while since.elapsed() < PATIENCE {

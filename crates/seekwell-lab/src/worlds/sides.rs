@@ -1,4 +1,4 @@
-//! One side of the comparison, real or simulated: the requests to the disk, and the speed.
+//! One side of the comparison, real or simulated: its requests to the disk, and its speed.
 
 use super::Options;
 use super::WorldsError;
@@ -25,49 +25,49 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Interval at which a running simulation is checked.
+/// Interval between checks for a signal while a simulation runs.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The modelled journal's thread.
+/// Task ID of the simulated journal thread.
 const JOURNAL: TaskId = TaskId(2);
 
 /// Result of one side.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Side {
-    /// Requests by kind while the workload's clock ran.
+    /// Requests by kind during the timed part of the workload.
     pub tally: Tally,
-    /// The workload's own metric.
+    /// Value of the workload's metric.
     pub metric: f64,
     /// Unit of the metric.
     pub unit: String,
-    /// Running time of the workload's clock, in s.
+    /// Duration of the timed part in s.
     pub seconds: f64,
-    /// Calls of fsync and fdatasync, if this side counts them.
+    /// Number of fsync and fdatasync calls; 0 if this side does not count them.
     pub fsyncs: u64,
     /// Notes for the reader.
     pub warnings: Vec<String>,
 }
 
-/// Properties of the real side, which the simulation copies.
+/// Properties of the real machine, which the simulation uses as well.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
     /// Active scheduler of the loop device.
     pub scheduler: String,
-    /// Its `nr_requests`, if the scheduler holds requests.
+    /// `nr_requests` of the scheduler; `None` for a scheduler that does not queue requests.
     pub nr_requests: Option<u32>,
-    /// Largest request, in KiB.
+    /// Largest size of a request in KiB.
     pub max_sectors_kb: Option<u32>,
-    /// Largest number of scatter list entries.
+    /// Largest number of segments of a request.
     pub max_segments: Option<u32>,
-    /// Target of its writeback throttling in us; 0 if there is none.
+    /// Latency target of writeback throttling in us; 0 if throttling is off.
     pub wbt_lat_usec: Option<u32>,
-    /// Percentage of the run in which a task waited for a CPU.
+    /// Percentage of the run in which at least one task waited for a CPU.
     pub pressure: f64,
-    /// The kernel flushes a cache below. Loop devices always report one.
+    /// True if the kernel sends flushes. Loop devices always report a write cache.
     pub write_back: bool,
-    /// Memory, in bytes.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u16,
 }
 
@@ -75,8 +75,8 @@ fn failed(e: impl std::fmt::Display) -> WorldsError {
     WorldsError::input(e.to_string())
 }
 
-/// Start and stop of the workload's clock, in ns since the run began; only this part is compared.
-/// The original program measures neither its preparation nor its clean-up.
+/// Returns the start and end of the timed part, in ns since the run began. Only this part is
+/// compared, because the original program measures neither its preparation nor its clean-up.
 fn clock(r: &Record) -> (u64, u64) {
     let last = |name: &str| {
         let marks = r.marks.iter().filter(|m| m.name == name);
@@ -86,7 +86,8 @@ fn clock(r: &Record) -> (u64, u64) {
     (start, last("clock stop").unwrap_or(r.duration_ns))
 }
 
-/// Total time that tasks have waited for a CPU, in us; 0 if the kernel does not report it.
+/// Returns the total time in which tasks waited for a CPU, in us; 0 if the kernel does not report
+/// it.
 fn waited_us() -> u64 {
     let text = std::fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
     let some = text.lines().next().and_then(|l| l.split("total=").nth(1));
@@ -107,13 +108,13 @@ fn side(r: &Record, tally: Tally) -> Side {
     }
 }
 
-/// Monotonic time, as used by traces.
+/// Returns the monotonic time in ns. Traces use the same clock.
 fn monotonic_ns() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Runs on the real kernel, on ext4 on a loop device over `file`.
+/// Runs the workload on the real kernel, on ext4 on a loop device that uses `file`.
 pub fn real(
     a: &Options,
     plan: &Plan,
@@ -149,11 +150,11 @@ pub fn real(
     let options = seekwell_host::Options::new(mounted.path(), a.seed);
     let (began, waited) = (std::time::Instant::now(), waited_us());
     trace.start().map_err(failed)?;
-    // Offset between the run's clock and the trace's clock.
+    // The run's time and the trace's time at the same instant; their difference converts times.
     let offset = std::sync::OnceLock::new();
     let script = plan.clone();
     let ran = seekwell_host::run_script(plan.name(), &options, |m| {
-        // The directory in which the script creates its own must be on disk, too.
+        // The parent directory of the script's files must be on disk before the script starts.
         rustix::fs::sync();
         let _ = offset.set((monotonic_ns(), m.now().since_start()));
         script.run(m)
@@ -170,7 +171,7 @@ pub fn real(
     }
     let (mono, run) = offset.get().copied().unwrap_or_default();
     let (start, stop) = clock(&ran.record);
-    // A trace's times are in whole microseconds.
+    // The trace has a resolution of 1 us, so the interval is extended by 1 us at both ends.
     let from = mono + start.saturating_sub(run) - 1_000;
     let to = mono + stop.saturating_sub(run) + 1_000;
     let tally = Tally::of_trace(&recorded.events, &fs.journal, (from, to));
@@ -187,8 +188,8 @@ pub fn real(
     Ok((side, host))
 }
 
-/// Commits the effects of mounting before anything is counted. The first file that is opened makes
-/// ext4 write the mount point into the superblock. The first commit changes the journal's
+/// Commits the effects of mounting before the timed part begins. When the first file is opened,
+/// ext4 writes the mount point into the superblock. The first commit writes the journal's
 /// superblock.
 fn settle(mounted: &Path) -> Result<(), WorldsError> {
     let first = mounted.join("first");
@@ -206,7 +207,7 @@ fn memory_bytes() -> u64 {
     kib.unwrap_or(4 << 20) << 10
 }
 
-/// Writes a trace to a file; a name already used by this run gets a number.
+/// Writes a trace to a new file. If this run already used the name, a number is appended.
 fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     static KEPT: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,24 +227,24 @@ fn keep(dir: &Path, name: &str, text: &str) -> Result<(), WorldsError> {
     Ok(())
 }
 
-/// Opens the modelled disk.
+/// Opens the model of the disk.
 pub fn model(a: &Options) -> Result<impl Device + use<>, WorldsError> {
     seekwell_device::open(&a.device, a.seed).map_err(failed)
 }
 
-/// The simulated machine on a device.
+/// Returns the simulated machine with the given device.
 pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, WorldsError> {
     let scheduler = match host.scheduler.as_str() {
         "" => a.scheduler.clone().unwrap_or_else(|| "none".to_owned()),
         name => name.to_owned(),
     };
     let none = scheduler == "none";
-    // The version of the running kernel.
+    // The scheduler's version for the running kernel.
     let scheduler = match seekwell_sim::spec::kernel::version_here(&scheduler) {
         Some(version) => format!("{scheduler}-{version}"),
         None => scheduler,
     };
-    // The single-queue layer has no writeback throttling.
+    // The single-queue block layer has no writeback throttling.
     let has_wbt = seekwell_sched::find(&scheduler).is_some_and(|(.., era)| era.is_mq());
     let wbt = host.wbt_lat_usec.filter(|_| has_wbt);
     let wbt = wbt.map(|us| (WBT_LAT_USEC.name.to_owned(), us.to_string()));
@@ -265,7 +266,7 @@ pub fn world(a: &Options, host: &Host, device: &str) -> Result<WorldSetup, World
     Ok(world)
 }
 
-/// A simulation to run.
+/// A simulation that is ready to run.
 pub struct Order {
     world: Result<WorldSetup, WorldsError>,
     plan: Plan,
@@ -276,7 +277,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// A simulation on the same device model, or on another.
+    /// Prepares a simulation with the modelled device, or with another device for the null model.
     pub fn new(a: &Options, plan: &Plan, host: &Host, device: &str) -> Self {
         Order {
             world: world(a, host, device),
@@ -288,7 +289,8 @@ impl Order {
         }
     }
 
-    /// Runs it on a thread. After a signal the thread is abandoned: it holds nothing but memory.
+    /// Runs the simulation in a thread. After a signal the thread is abandoned; it owns only
+    /// memory.
     pub fn run(self) -> Result<Side, WorldsError> {
         let thread = std::thread::spawn(|| self.simulate());
         while !thread.is_finished() {
@@ -330,8 +332,8 @@ impl Order {
     }
 }
 
-/// A device as seen through a loop device over a file on it: cut to the file's size, with the write
-/// cache that the kernel reported, and without FUA.
+/// The disk as the kernel sees it through a loop device on its file: limited to the size of the
+/// file, with the write cache that the kernel reported, and without FUA.
 struct Cut<D> {
     inner: D,
     facts: DeviceFacts,
@@ -370,23 +372,23 @@ impl<D: Device> Device for Cut<D> {
     }
 }
 
-/// The disk below the real side, or a plain sparse file for `--raw`.
+/// The file below the loop device on the real side.
 pub enum Below {
-    /// A modelled disk.
+    /// A file that a server presents as the modelled disk.
     Model(Server),
-    /// A plain file, as fast as the host.
+    /// A regular sparse file without a model (`--raw`), as fast as the host.
     File(std::path::PathBuf),
 }
 
 impl Below {
-    /// The file to attach to.
+    /// Returns the path of the file.
     pub fn file(&self) -> std::path::PathBuf {
         match self {
             Below::Model(s) => s.file(),
             Below::File(f) => f.clone(),
         }
     }
-    /// Ends it; returns the statistics of a modelled disk.
+    /// Ends the server of a modelled disk and returns its statistics; `None` for a regular file.
     pub fn stop(self) -> Result<Option<Value>, WorldsError> {
         match self {
             Below::Model(s) => s.stop().map(Some),

@@ -1,16 +1,16 @@
-//! Counts requests by kind, in the same way for a kernel's trace and for the model's events.
+//! Counts requests by kind, with the same rules for a kernel's trace and for simulated events.
 
 use seekwell_core::{Action, Event, Flags, Op, TaskId};
 use seekwell_trace::blk::BlkEvent;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 
-/// Requests and bytes of one kind.
+/// Number and size of requests of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Requests issued to the device.
+    /// Number of requests that were issued to the device.
     pub requests: u64,
-    /// Bytes of these requests.
+    /// Size of these requests in bytes.
     pub bytes: u64,
 }
 
@@ -21,22 +21,22 @@ impl Count {
     }
 }
 
-/// All requests that a run issued.
+/// All issued requests, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// Reads, including read-ahead.
     pub read: Count,
     /// Synchronous writes.
     pub data_sync: Count,
-    /// Writes of the flusher.
+    /// Asynchronous writes of the flusher.
     pub data_async: Count,
-    /// Journal blocks, including commit blocks.
+    /// Writes to the journal, including commit blocks.
     pub journal: Count,
     /// Metadata written in place.
     pub metadata: Count,
     /// Flushes.
     pub flush: Count,
-    /// Discards and zeroing.
+    /// Discards and requests that write zeroes.
     pub other: Count,
 }
 
@@ -54,8 +54,8 @@ impl Tally {
         kind.add(sectors);
     }
 
-    /// Counts the requests of a kernel's trace that were issued until `end_ns` on its clock. A
-    /// request belongs to the journal if it starts inside the area that mkfs reserved for it.
+    /// Counts the requests that the kernel issued within `window`, in ns on the trace's clock. A
+    /// write belongs to the journal if it starts in one of the sector ranges `journal`.
     pub fn of_trace(
         events: &[BlkEvent],
         journal: &[RangeInclusive<u64>],
@@ -72,7 +72,7 @@ impl Tally {
         t
     }
 
-    /// Counts an event of the model; writes of the journal's thread are journal writes.
+    /// Counts a simulated event. A write by the thread `journal` is a journal write.
     pub fn event(&mut self, e: &Event, journal: TaskId) {
         if e.action == Action::Issue {
             let meta = e.flags.contains(Flags::META);
@@ -80,7 +80,7 @@ impl Tally {
         }
     }
 
-    /// Counts with their names, in the order of the table.
+    /// Returns the kinds with their counts, in display order.
     pub fn rows(&self) -> [(&'static str, Count); 7] {
         [
             ("sync data", self.data_sync),

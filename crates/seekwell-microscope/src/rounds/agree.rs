@@ -1,4 +1,5 @@
-//! Agreement between a scheduler and the kernel, with two null models for comparison.
+//! Agreement between the dispatch orders of a scheduler and of the kernel, compared with two null
+//! models.
 
 use super::{CLook, Replay, Round, replay};
 use crate::CaseError;
@@ -8,27 +9,27 @@ use seekwell_sched::{Layer, find};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Comparison of a replay with its record.
+/// Comparison of a replay with the recorded round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Positions where both issued the same request.
+    /// Number of positions at which both dispatched the same request.
     pub same: usize,
-    /// Number of positions: the length of the longer order.
+    /// Number of positions: the length of the longer of the two orders.
     pub positions: usize,
-    /// First position that differs.
+    /// First position that differs; `None` if the orders are identical.
     pub first_difference: Option<usize>,
-    /// Whether the changes of the pools are the same, in order.
+    /// True if the token pools changed to the same sizes in the same order.
     pub pools: bool,
 }
 
 impl Verdict {
-    /// Whether the whole order is the same.
+    /// Returns whether the dispatch orders are identical.
     pub fn identical(&self) -> bool {
         self.first_difference.is_none()
     }
 }
 
-/// Compares a replay with its record.
+/// Compares a replay with the recorded round.
 pub fn compare(round: &Round, mine: &Replay) -> Verdict {
     let positions = round.dispatch.len().max(mine.issued.len());
     let equal = |i: &usize| round.dispatch.get(*i) == mine.issued.get(*i);
@@ -44,33 +45,33 @@ pub fn compare(round: &Round, mine: &Replay) -> Verdict {
     }
 }
 
-/// Agreement over the rounds of one class.
+/// Agreement over the rounds of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct ClassAgreement {
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Rounds with the whole order identical.
+    /// Number of rounds with identical dispatch order.
     pub identical: usize,
-    /// Decisions with the same request at the same position.
+    /// Number of positions with the same request.
     pub same: usize,
-    /// Decisions.
+    /// Number of positions.
     pub positions: usize,
-    /// Rounds with identical pools.
+    /// Number of rounds with identical changes of the token pools.
     pub pools: usize,
-    /// Rounds that a FIFO gets identical.
+    /// Number of rounds that a FIFO dispatches in the recorded order.
     pub fifo: usize,
-    /// Rounds that C-LOOK gets identical.
+    /// Number of rounds that C-LOOK dispatches in the recorded order.
     pub clook: usize,
-    /// Names of the rounds that differ, with the first position that differs.
+    /// Names of the rounds that differ, and the first position that differs.
     pub differ: Vec<(String, usize)>,
 }
 
-/// Agreement by class.
+/// Agreement by kind of round.
 #[derive(Clone, Debug, Default)]
 pub struct RoundAgreement(pub BTreeMap<String, ClassAgreement>);
 
 impl RoundAgreement {
-    /// Sum over the classes whose name `which` accepts.
+    /// Sums the agreement over the kinds whose name `which` accepts.
     pub fn over(&self, which: impl Fn(&str) -> bool) -> ClassAgreement {
         let mut sum = ClassAgreement::default();
         for (_, c) in self.0.iter().filter(|c| which(c.0)) {
@@ -109,7 +110,7 @@ impl fmt::Display for RoundAgreement {
     }
 }
 
-/// Replays a round with the scheduler it names. `steps`: keep events and states.
+/// Replays a round with the scheduler in its record. `steps` requests events and states.
 pub fn replay_named(round: &Round, steps: bool) -> Result<Replay, CaseError> {
     let unknown = || round.error(format!("no blk-mq scheduler is called {}", round.elevator));
     let (info, version, _) = find(&round.elevator).ok_or_else(unknown)?;
@@ -133,18 +134,18 @@ pub fn replay_named(round: &Round, steps: bool) -> Result<Replay, CaseError> {
     )
 }
 
-/// Scores of the null models for a round.
+/// Agreement of the null models with a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NullScores {
-    /// First in, first out.
+    /// A FIFO.
     pub fifo: Verdict,
-    /// One-way sweeps over everything that waits (C-LOOK).
+    /// C-LOOK: one-way sweeps over all waiting requests.
     pub clook: Verdict,
 }
 
 /// Replays a round with the null models.
 pub fn null_scores(round: &Round) -> Result<NullScores, CaseError> {
-    // Null models have no tunables and do not merge.
+    // Null models have no tunables and do not merge requests.
     let bare = Round {
         tunables: Vec::new(),
         nomerges: 2,
@@ -160,7 +161,7 @@ pub fn null_scores(round: &Round) -> Result<NullScores, CaseError> {
 }
 
 impl RoundAgreement {
-    /// Adds a round.
+    /// Adds the comparison of a round.
     pub fn add(&mut self, round: &Round, verdict: &Verdict, null: &NullScores) {
         let c = self.0.entry(round.workload.clone()).or_default();
         c.rounds += 1;
@@ -176,7 +177,7 @@ impl RoundAgreement {
     }
 }
 
-/// Replays rounds and sums agreement by class (the rounds' `workload`).
+/// Replays rounds, and sums their agreement by kind ([`Round::workload`]).
 pub fn agreement(rounds: &[Round]) -> Result<RoundAgreement, CaseError> {
     let mut all = RoundAgreement::default();
     for round in rounds {

@@ -1,12 +1,14 @@
-//! Rounds: records of a running kernel's blk-mq queue, replayed against a scheduler of Seekwell.
+//! Rounds: recordings of a running kernel's blk-mq queue, and their replay with a scheduler of
+//! Seekwell.
 //!
-//! A round records insertions (or bios and plug flushes), every run of the hardware queue, every
-//! completion, and the order in which the kernel issued requests. The replay is open loop: the
-//! scheduler gets insertions, run times and completion times, but never a recorded choice. The
-//! replay is compared by the order of issue, and for kyber by the sizes of the token pools.
+//! A round contains insertions (or bios and plug flushes), all runs of the hardware queue, all
+//! completions, and the order in which the kernel dispatched requests. The replay gives the
+//! scheduler the recorded insertions, run times and completion times. The scheduler makes all
+//! dispatch decisions itself. Its order is compared with the recorded order and, for kyber, the
+//! sizes of the token pools are compared as well.
 //!
-//! Not modelled: races between two CPUs that run one hardware queue at the same time (the kernel
-//! may then park two requests), and tag exhaustion at allocation.
+//! Not modelled: two CPUs that run the same hardware queue at the same time, after which the kernel
+//! may park two requests, and waiting for a tag at allocation.
 
 mod agree;
 mod null;
@@ -24,44 +26,44 @@ use seekwell_core::{Class, Flags, IoPrio, Op};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A token pool of kyber changed size: when (us), domain, new size.
+/// A change of a kyber token pool: time in us, domain, new size.
 pub type PoolChange = (u64, usize, u32);
 
 /// One recorded round.
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// Unique name.
+    /// Unique name of the round.
     pub case: String,
-    /// Scheduler and version, as in the registry.
+    /// Name and version of the scheduler, as in the registry.
     pub elevator: String,
-    /// Kind of round: the class that agreement is summed by.
+    /// Kind of round; agreement is summed by kind.
     pub workload: String,
-    /// Ticks per second.
+    /// Clock ticks per second.
     pub hz: u32,
-    /// Driver tags.
+    /// Number of driver tags.
     pub depth: u32,
-    /// queue/rotational.
+    /// Value of queue/rotational.
     pub rotational: bool,
-    /// Merge limit, sectors.
+    /// Largest size of a merged request, in sectors.
     pub max_sectors: u32,
-    /// queue/nomerges.
+    /// Value of queue/nomerges.
     pub nomerges: u8,
-    /// iosched/ files that were written, in order, in sysfs units.
+    /// Written tunables (files in iosched/), in the order of writing, in sysfs units.
     pub tunables: Vec<(String, String)>,
     /// Jiffy at which the scheduler was attached, relative to the first event.
     pub attach_j: i64,
-    /// Kyber: every change of a pool.
+    /// All changes of the token pools; `None` if not recorded. Only kyber has pools.
     pub pools: Option<Vec<PoolChange>>,
-    /// What happened.
+    /// Recorded events in order of time.
     pub events: Vec<Event>,
-    /// Order of issue in the kernel.
+    /// The order in which the kernel dispatched requests to the driver.
     pub dispatch: Vec<Issued>,
 }
 
 /// One event of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Microseconds since the round began.
+    /// Time since the beginning of the round, in us.
     pub t_us: u64,
     /// Jiffies since the first event.
     pub jiffy: i64,
@@ -69,7 +71,7 @@ pub struct Event {
     pub what: What,
 }
 
-/// What happened in a round.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A request is inserted.
@@ -78,47 +80,47 @@ pub enum What {
     Bio(Incoming),
     /// A task's plug is flushed.
     Unplug {
-        /// Whose.
+        /// The task.
         task: u32,
     },
-    /// The hardware queue is run; with a limit, only until that many requests have left the
-    /// scheduler since the round began.
+    /// The hardware queue is run.
     Run {
-        /// Requests, counted from the beginning.
+        /// The run ends when this number of requests have left the scheduler since the round began;
+        /// `None` for no limit.
         limit: Option<usize>,
     },
-    /// The `k`-th issued request completes.
+    /// A request completes.
     Complete {
-        /// From 0.
+        /// Position of the request in the dispatch order, counted from 0.
         k: usize,
-        /// Kyber: its own latencies in us, from allocation and from issue.
+        /// Latencies that kyber measured, in us: from allocation, and from dispatch to the driver.
         latency_us: Option<(u64, u64)>,
     },
-    /// The scheduler's idle timer fired in the kernel.
+    /// The scheduler's idle timer expired in the kernel.
     Timer,
 }
 
 /// A request or bio of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Incoming {
-    /// Its number.
+    /// Number of the request or bio.
     pub id: u64,
-    /// Process that submits.
+    /// Id of the submitting process.
     pub task: u32,
-    /// R, W or S.
+    /// Operation: R (read), W (write) or S (synchronous write).
     pub op: char,
     /// First sector.
     pub sector: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
-    /// Effective priority.
+    /// Effective I/O priority.
     pub prio: IoPrio,
-    /// Software context.
+    /// Software context (CPU).
     pub cpu: u16,
 }
 
 impl Incoming {
-    /// Operation and flags.
+    /// Returns the operation and its flags.
     pub fn op_flags(&self) -> (Op, Flags) {
         match self.op {
             'R' => (Op::Read, Flags::empty()),
@@ -128,17 +130,17 @@ impl Incoming {
     }
 }
 
-/// A request as the driver received it.
+/// A request that the driver received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issued {
-    /// By number (no merging).
+    /// Identified by its number, if requests were not merged.
     Id(u64),
-    /// By operation, first sector and length.
+    /// Identified by operation, first sector and length.
     Span(char, u64, u32),
 }
 
 impl Round {
-    /// Builds a round from a case that has events instead of an input.
+    /// Builds a round from a case that has events and no input.
     pub fn of(case: &Case) -> Result<Round, CaseError> {
         let error = |why: String| CaseError::Case {
             case: case.case.clone(),
@@ -146,7 +148,7 @@ impl Round {
         };
         let text: BTreeMap<String, String> = case.tunable_texts().into_iter().collect();
         let tunables = if case.attach.is_some() {
-            // Only written tunables had an effect of their own; the others are values read back.
+            // Only written tunables had an effect. The others are values that were read.
             let value = |name: &String| {
                 let v = text.get(name).ok_or_else(|| {
                     error(format!(
@@ -167,7 +169,8 @@ impl Round {
             let event = Event::parse(e).map_err(|why| error(format!("event {i}: {why}")))?;
             if events.last().is_some_and(|last| last.t_us > event.t_us) {
                 return Err(error(format!(
-                    "event {i}: time goes back; list events in order"
+                    "event {i}: the time is before that of the previous event; list events in \
+                     order"
                 )));
             }
             events.push(event);
@@ -214,7 +217,7 @@ impl Round {
         }
     }
 
-    /// Number of software contexts in use.
+    /// Returns the number of software contexts in use.
     pub fn cpus(&self) -> u16 {
         let highest = self.events.iter().map(|e| match e.what {
             What::Insert(i) | What::Bio(i) => i.cpu,
@@ -222,14 +225,15 @@ impl Round {
         });
         highest.max().unwrap_or(0) + 1
     }
-    /// Whether requests are compared by their sectors, not by number.
+    /// Returns whether requests are identified by their sectors and not by number.
     pub fn by_span(&self) -> bool {
         matches!(self.dispatch.first(), Some(Issued::Span(..)))
     }
 }
 
-/// Adds completions that the record lacks. Requests complete in order of issue (one server), so a
-/// missing completion happened one service time after the one before it.
+/// Adds completions that were not recorded. The device has one server, so requests complete in
+/// dispatch order. A missing completion is therefore placed one service time after the previous
+/// one.
 fn add_lost_completions(events: &mut Vec<Event>, service_us: u64) {
     let (mut due, mut last_us, mut i) = (0, 0, 0);
     while i < events.len() {

@@ -1,10 +1,9 @@
-//! Null models: the agreement of a policy that is independent of the scheduler.
+//! Null models for rounds: policies that ignore the rules of the scheduler.
 
 use seekwell_core::{Nodes, RqId, Sector, Tree};
 use seekwell_sched::{Cx, Emit, Insert, Scheduler};
 
-/// C-LOOK: one-way sweeps over everything that waits. The other null model is noop (first in, first
-/// out).
+/// C-LOOK: one-way sweeps over all waiting requests. The other null model is noop, a FIFO.
 #[derive(Debug, Default)]
 pub struct CLook {
     sorted: Tree,

@@ -1,4 +1,4 @@
-//! The replay: a hardware queue with driver tags and a parked request, driven by the record.
+//! Replays the events of a round on a hardware queue with driver tags and parked requests.
 
 use super::{Event, Incoming, Issued, PoolChange, Round, What};
 use crate::steps::Keeper;
@@ -11,29 +11,29 @@ use seekwell_core::{
 use seekwell_sched::{Cx, Insert, IocEvent, QueueFacts, Scheduler};
 use std::collections::{BTreeMap, VecDeque};
 
-/// nr_requests of the recorded queues.
+/// Value of nr_requests in the recorded queues.
 const NR_REQUESTS: u32 = 256;
-/// A recorded timer matches a modelled timer that is due at most this much later ...
+/// Largest time by which a recorded timer expiry may precede the modelled expiry.
 const TIMER_EARLY: Nanos = Nanos::from_us(100);
-/// ... or this much earlier.
+/// Largest time by which a recorded timer expiry may follow the modelled expiry.
 const TIMER_LATE: Nanos = Nanos::from_ms(3);
-/// A recorded run belongs to a timer if it follows within this time.
+/// Largest time between a timer expiry and the run of the queue that it causes.
 const RUN_FOLLOWS: Nanos = Nanos::from_ms(1);
 
 /// Result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    /// Order of issue.
+    /// Requests in dispatch order.
     pub issued: Vec<Issued>,
-    /// Changes of the watched numbers (kyber: pool sizes).
+    /// Changes of the token pools (kyber).
     pub pools: Vec<PoolChange>,
-    /// Number of requests that never left.
+    /// Number of requests that were not dispatched.
     pub left: usize,
-    /// Bios of each request in order of issue, with times that the record does not have.
+    /// Bios of each request in dispatch order, with the times of the replay.
     pub dispatch: Vec<Dispatched>,
-    /// When the scheduler's timers fired.
+    /// Times at which timers of the scheduler expired.
     pub timers: Vec<Instant>,
-    /// Every event with the scheduler's reasons, on request.
+    /// All events with the scheduler's reasons; empty unless requested.
     pub steps: Vec<Step>,
 }
 
@@ -43,16 +43,17 @@ struct Queue<'a, S: ?Sized> {
     sched: &'a mut S,
     hash: bool,
     acct: Account,
-    /// Left the scheduler, not accepted by the driver.
+    /// Requests that left the scheduler but have no driver tag.
     parked: VecDeque<RqId>,
-    /// In the driver, oldest first.
+    /// Requests in the driver, oldest first.
     in_flight: Vec<RqId>,
-    /// All issued, in order; `None` once completed.
+    /// All dispatched requests in order; `None` for a completed request.
     order: Vec<Option<RqId>>,
     plugs: BTreeMap<u32, Vec<RqId>>,
-    /// Without a scheduler: bios whose submitters sleep for a driver tag.
+    /// Bios whose submitters wait for a request. This happens only without a scheduler, when no
+    /// driver tag is free.
     asleep: VecDeque<Incoming>,
-    /// Requests on plugs, each with the bio it was made for, in order of allocation.
+    /// Requests in plugs with the bio for which they were allocated, in order of allocation.
     granted: Vec<(RqId, Incoming)>,
     attached: Side<bool>,
     pulled: usize,
@@ -60,7 +61,7 @@ struct Queue<'a, S: ?Sized> {
     keeper: Keeper,
 }
 
-/// The tick phase that fits the recorded jiffies best.
+/// Returns the offset of the clock tick that fits the recorded jiffies best.
 fn phase(round: &Round) -> Nanos {
     let tick = 1_000_000_000 / i64::from(round.hz);
     let at = |e: &Event| e.jiffy * tick - (e.t_us * NSEC_PER_USEC) as i64;
@@ -68,9 +69,10 @@ fn phase(round: &Round) -> Nanos {
     Nanos(low.clamp(0, tick - 1) as u64)
 }
 
-/// Replays a round. `make` builds the scheduler for a queue. `watch` reads numbers from it whose
-/// changes are recorded (kyber's pools; an empty list for others). `hash`: the scheduler uses the
-/// end-sector hash. `steps`: keep events and states.
+/// Replays a round. `make` builds the scheduler for a queue. `watch` returns the sizes of kyber's
+/// token pools, or an empty list for other schedulers; their changes are recorded. `hash` is true
+/// if the scheduler finds merge candidates in a hash of end sectors. `steps` requests events and
+/// states.
 pub fn replay<S: Scheduler + ?Sized>(
     round: &Round,
     (hash, steps): (bool, bool),
@@ -144,7 +146,7 @@ pub fn replay<S: Scheduler + ?Sized>(
 }
 
 impl<S: Scheduler + ?Sized> Queue<'_, S> {
-    /// Fires the timers due before event `i`, unless the record has their expiry.
+    /// Fires the timers that are due before event `i`, except those whose expiry is recorded.
     fn timers_before(&mut self, i: usize) {
         let events = &self.round.events;
         let next = at(&events[i]);
@@ -165,7 +167,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// Fires a timer. The run that it asks for is the recorded one, if one follows soon.
+    /// Fires a timer. If a run of the queue is recorded soon afterwards, the timer caused it;
+    /// otherwise runs the queue.
     fn fire(&mut self, slot: u8, i: usize) {
         self.cx.fired(slot);
         self.out.timers.push(self.cx.now());
@@ -214,7 +217,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
                 }
             }
         }
-        // The record has the runs that callbacks ask for.
+        // The runs of the queue that the scheduler requests are in the record.
         self.cx.take_run();
         self.cx.take_kick();
     }
@@ -300,8 +303,8 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         self.allocate();
     }
 
-    /// Allocates requests for the waiting bios, in order. With a scheduler, tags never run out.
-    /// Without one, a request holds a driver tag from this point on.
+    /// Allocates requests for waiting bios, in order. Without a scheduler, an allocated request has
+    /// a driver tag. With a scheduler, there is always a free request.
     fn allocate(&mut self) {
         let tags = if self.sched.bypass() {
             self.round.depth as usize
@@ -317,8 +320,9 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// Corrects the order of allocation. If all bios of a flushing task are still asleep here, its
-    /// bio got a tag in the kernel before the sleeper woken last. That sleeper gives its tag back.
+    /// Corrects the order of allocation if it differs from the record. A recorded plug flush of a
+    /// task shows that a bio of this task had a tag in the kernel. If all bios of the task still
+    /// wait here, the task gets the tag of the bio that was woken last.
     fn grant_as_recorded(&mut self, task: u32) {
         if self.plugs.get(&task).is_some_and(|p| !p.is_empty()) {
             return;
@@ -361,14 +365,14 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         }
     }
 
-    /// A run of the hardware queue: first the parked requests, then the scheduler, until a
-    /// dispatched request finds no tag.
+    /// Runs the hardware queue: dispatches the parked requests, then requests of the scheduler,
+    /// until a request finds no tag.
     fn run(&mut self, limit: Option<usize>) {
         self.issue_parked();
         if !self.parked.is_empty() {
             return;
         }
-        // Without a scheduler all waiting requests leave at once.
+        // Without a scheduler, all waiting requests leave in one call.
         let all = self.sched.bypass();
         while limit.is_none_or(|l| self.pulled < l) && self.sched.has_work(&self.cx, 0) {
             if self.sched.dispatch(&mut self.cx, 0, all) == 0 {
@@ -412,7 +416,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
         self.cx.event(Action::Issue, rq);
     }
 
-    /// Writes an event that has no request.
+    /// Logs an event that does not belong to a request.
     fn tell(&mut self, action: Action, r: Option<&Incoming>) {
         let at = self.cx.now();
         let (op, flags) = r.map_or((Op::Read, Flags::empty()), Incoming::op_flags);
@@ -426,7 +430,7 @@ impl<S: Scheduler + ?Sized> Queue<'_, S> {
             ..Logged::new(at, action)
         });
     }
-    /// Keeps the collected events and the state after them.
+    /// Stores the logged events, and the state of the scheduler after them.
     fn take_steps(&mut self) {
         let taken = self.cx.log.take();
         let state = |s: &mut String| self.sched.state(&self.cx, s);

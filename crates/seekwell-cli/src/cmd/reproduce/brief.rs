@@ -1,5 +1,5 @@
-//! The first screen of reproductions: the deciding figures, in the lines of a terminal. `--details`
-//! shows the rest.
+//! The first screen of a reproduction: the results that decide, limited to the height of the
+//! terminal. `--details` shows everything.
 
 use super::Shown;
 use super::own::{cut_off, noisy};
@@ -10,9 +10,9 @@ use crate::out::{columns, width};
 use seekwell_lab::reproduce::Target;
 use seekwell_report::table::{Align, Cell, Table, wrap};
 
-const MORE: &str = "--details shows every figure and all evidence, docs/reproduction.md, too.";
+const MORE: &str = "--details shows all figures and all evidence; so does docs/reproduction.md.";
 
-/// One publication, or one line each for several.
+/// Returns the text for one publication, or one line per publication for several.
 pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
     match all {
         [one] => of_one(one, asked, lines),
@@ -20,7 +20,7 @@ pub fn screen(all: &[Shown], asked: &[Target], lines: usize) -> String {
     }
 }
 
-/// The first text that fits into `lines`, else the last.
+/// Returns the first text that fits into `lines`, otherwise the last text.
 fn richest(mut all: impl Iterator<Item = String>, lines: usize) -> String {
     let mut last = String::new();
     all.find(|text| {
@@ -56,7 +56,7 @@ fn of_one(s: &Shown, asked: &[Target], lines: usize) -> String {
     richest(texts, lines)
 }
 
-/// Agreement of the figures, compared with a model without knowledge of schedulers.
+/// Describes the agreement of the results, compared with the model without schedulers.
 fn levels(s: &Shown) -> String {
     let mut t = Table::new(&[
         ("LEVEL", Align::Left),
@@ -81,7 +81,7 @@ fn levels(s: &Shown) -> String {
     t.render_within(2, columns())
 }
 
-/// The most important differences in at most `rows` rows, and the total.
+/// Returns the largest groups of differences in at most `rows` rows, and the total.
 fn differences(s: &Shown, rows: usize) -> String {
     let Some((all, groups)) = s.ours.skill.split_last() else {
         return String::new();
@@ -96,11 +96,11 @@ fn differences(s: &Shown, rows: usize) -> String {
         0 => String::new(),
         n => format!(" {n} more groups."),
     };
-    let key = format!("1: as published; 0: as one who knows no scheduler (BLIND).{rest}");
+    let key = format!("1: differences as published; 0: no differences predicted (BLIND).{rest}");
     t.without(&SPARE, 2, columns()).render(2) + &indented(&key)
 }
 
-/// Every figure, if there are few; a test by its metric alone if its name is too long.
+/// Returns all results if there are few. A test with a long name is listed by its metric.
 fn own_figures(s: &Shown) -> String {
     let whole = table(s, |c| title(&s.ours, c));
     match whole.fits(2, columns()) {
@@ -150,15 +150,15 @@ fn sentences(s: &Shown, asked: &[Target]) -> String {
     if let Some(line) = scaled(s) {
         said.push(line);
     } else if r.quick {
-        said.push("What the quick form loses is told once the full one was run, too.".to_owned());
+        said.push("The deviation of the quick form is shown after a full run.".to_owned());
     }
     said.extend(cut_off(s));
     let missed = asked.iter().filter(|t| !t.met).count();
     match (asked.len(), missed) {
         (0, _) => {}
-        (n, 0) => said.push(format!("Asked beforehand: all {n} targets are met.")),
-        (n, 1) => said.push(format!("Asked beforehand: 1 of {n} targets is missed.")),
-        (n, m) => said.push(format!("Asked beforehand: {m} of {n} targets are missed.")),
+        (n, 0) => said.push(format!("Targets set in advance: all {n} are met.")),
+        (n, 1) => said.push(format!("Targets set in advance: 1 of {n} is missed.")),
+        (n, m) => said.push(format!("Targets set in advance: {m} of {n} are missed.")),
     }
     let said: String = said.iter().map(|line| indented(line)).collect();
     said + &wrap(MORE, 0, width())
@@ -171,8 +171,8 @@ fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
         ("|LN RATIO|", Align::Right),
         ("BLIND", Align::Right),
         ("SKILL", Align::Right),
-        ("LEVEL, TOO", Align::Right),
-        ("ITS DOING", Align::Right),
+        ("BOTH EQUAL", Align::Right),
+        ("CAUSED", Align::Right),
     ]);
     for s in all {
         let r = &s.ours;
@@ -202,14 +202,15 @@ fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
         false => "",
     };
     let top = wrap(
-        &format!("{} published comparisons, run again{form}", all.len()),
+        &format!("Reproduction of {} published comparisons{form}", all.len()),
         0,
         width(),
     ) + &t.render_within(2, columns())
         + &indented(
             "|LN RATIO|: median of |ln (ours / published)| of disk tests. Skill 1: differences as \
-             published; 0: as one who knows no scheduler (BLIND). LEVEL, TOO: where no difference was \
-             published. ITS DOING: published differences that are the scheduler's.",
+             published; 0: no differences predicted (BLIND). BOTH EQUAL: pairs without a published \
+             difference that are equal in our results. CAUSED: published differences that the \
+             scheduler caused.",
         );
     let targets = |ours: bool| -> String {
         let line = |t: &Target| {
@@ -225,11 +226,7 @@ fn of_several(all: &[Shown], asked: &[Target], lines: usize) -> String {
     let heads = if asked.is_empty() {
         String::new()
     } else {
-        wrap(
-            "What was asked beforehand, and what came of it:",
-            0,
-            width(),
-        )
+        wrap("Targets set in advance, with their results:", 0, width())
     };
     let whole = |ours| format!("{top}{heads}{}{}", targets(ours), wrap(MORE, 0, width()));
     richest([true, false].into_iter().map(whole), lines)

@@ -1,4 +1,4 @@
-//! `seekwell reproduce NAME --guard GUARD`: checks how robust a score is.
+//! `seekwell reproduce NAME --guard GUARD`: measures the robustness of the scores.
 
 use super::page::prose;
 use super::section::{Section, page, show};
@@ -24,23 +24,23 @@ use seekwell_report::table::Align;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Measured on a machine with two cores and other load, with an optimised build.
-const COST: &str = "What guards run is kept and carried (`make guards`), and counts only while the runs are \
-    those of today. Running them again takes a processor 20 minutes for the fifty draws, 15 for each \
-    constant alone, two for the order of the columns and one for the causes.";
+/// Measured with an optimised build on a machine with two cores that also had other work.
+const COST: &str = "Results of the robustness checks are stored (`make guards`) and used while the \
+    runs stay the same. Repeating them takes 20 minutes of processor time for the fifty draws, 15 \
+    for the single constants, two for the order of the columns and one for the causes.";
 
-/// The result of a robustness check: as text and as data.
+/// The result of a robustness check, as text and as JSON.
 struct Given {
     sections: Vec<Section>,
     json: Value,
 }
 
-/// The file where a robustness check stores its results.
+/// Returns the file in which a robustness check stores its results.
 fn path(a: &Reproduce, of: &str, guard: Guard) -> PathBuf {
     a.results.join(format!("{of}-guard-{}.jsonl", guard.name()))
 }
 
-/// Runs robustness checks, and prints them.
+/// Runs robustness checks and prints their results.
 pub fn run(
     a: &Reproduce,
     name: &str,
@@ -51,7 +51,7 @@ pub fn run(
     let mut all = Vec::new();
     for &guard in &guards {
         match guard {
-            // One table, because there are few causes.
+            // All publications are in one table, because there are few causes.
             Guard::Ablations => {
                 let names: Vec<&str> = publications.iter().map(|p| p.name).collect();
                 let file = path(a, &a.name, guard);
@@ -73,7 +73,7 @@ pub fn run(
         out.prose(&format!(
             "{}: the check {name} does not apply: {}.",
             names.join(", "),
-            "no published difference there that could be more than chance, or no cause is claimed"
+            "it has no significant published difference, or no cause is claimed"
         ))?;
         return out.done();
     }
@@ -90,7 +90,7 @@ pub fn run(
              docs/reproduction-guards.md`.",
             a.name
         );
-        out.text("# What the reproductions' scores are worth\n\n")?;
+        out.text("# Robustness of the reproductions' scores\n\n")?;
         out.text(&prose(&made))?;
         if guards.len() == Guard::ALL.len() {
             out.text(&prose(COST))?;
@@ -105,7 +105,7 @@ pub fn run(
     out.done()
 }
 
-/// Runs one robustness check on one publication; `None` if it does not apply.
+/// Runs one robustness check for one publication. Returns `None` if it does not apply.
 fn one(
     a: &Reproduce,
     guard: Guard,
@@ -139,14 +139,14 @@ fn one(
     }
 }
 
-/// Runs a robustness check with its inputs and a progress bar.
+/// Runs a robustness check with its stored results and a progress bar.
 fn within<T>(
     a: &Reproduce,
     file: &std::path::Path,
     quiet: bool,
     act: impl FnOnce(&Bench<'_>, &mut Kept) -> Result<T, GuardError>,
 ) -> Result<T, Failure> {
-    note(quiet, &format!("kept in {}", file.display()));
+    note(quiet, &format!("results are stored in {}", file.display()));
     let mut kept = Kept::open(file).map_err(bad)?;
     let progress = Progress::new(quiet, "runs", 0, 1);
     let told = Collect::new(&progress, 1, 0);
@@ -221,26 +221,28 @@ fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
         .collect();
     let failed = match m.failed {
         0 => String::new(),
-        n => format!(" {n} more failed and do not count."),
+        n => format!(" {n} more draws failed and are not counted."),
     };
     let overtuned = m.clouds.iter().filter(|c| c.overtuned).count();
     let said = match overtuned {
-        0 => "No score is better than nine in ten of its cloud.".to_owned(),
+        0 => "No nominal score is better than nine in ten of its draws.".to_owned(),
         n => format!(
-            "{n} of {} scores are better than nine in ten of their cloud: OVERTUNED, they hang on \
-             constants that nobody knows so well. The cloud's median is what may be believed.",
+            "{n} of {} nominal scores are better than nine in ten of their draws (OVERTUNED): they \
+             depend on constants that are not known with this precision. The median of the draws \
+             is a better estimate.",
             m.clouds.len()
         ),
     };
     let cloud = Section {
         title: format!("{}: all estimated constants together, +-{by}", p.name),
         before: vec![format!(
-            "{} constants that are estimated or fitted, each drawn evenly within {by} of its \
-             value, {} draws.{failed} Runs: those of the quick form that a scored difference hangs \
-             on, {} tests, {runs} runs a draw, smaller still ({}), so that NOMINAL, which is made \
-             of the same runs, is not the score of the quick form: two trees of compilebench stay in memory, which \
-             moves its level. LEVEL is of these tests. Left out: group {}. A \
-             blind model has skill 0 in every draw.",
+            "{} constants that are estimated or fitted, each drawn uniformly within {by} of its \
+             value, in {} draws.{failed} Each draw repeats the tests of the quick form with a \
+             scored difference: {} tests, {runs} runs per draw. These tests are smaller than in \
+             the quick form ({}). NOMINAL uses the same smaller tests and therefore differs from \
+             the score of the quick form. For example, two trees of compilebench stay in memory, \
+             which changes the level. LEVEL refers to these tests. Left out: group {}. The blind \
+             model has skill 0 in every draw.",
             m.constants,
             m.draws,
             m.tests,
@@ -253,8 +255,9 @@ fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
         after: vec![
             said,
             format!(
-                "Not moved one by one: processor times of calls, which move with the machine's cpu. \
-                 Not moved: {} of the kernel's model, estimated as well.",
+                "Processor times of system calls are not changed one by one, because they change \
+                 with the speed of the machine's cores. These estimated constants of the kernel's \
+                 model are not changed: {}.",
                 m.unmoved.join(", ")
             ),
         ],
@@ -303,10 +306,10 @@ fn constants(p: &Publication, m: &Moved, runs: usize) -> Given {
     }
 }
 
-/// Number of constants named: those that change the skill most.
+/// Number of constants in the text: those that change the skill most.
 const NAMED: usize = 4;
 
-/// The constants that the skill is most sensitive to, each changed alone.
+/// Describes the constants to which the skill is most sensitive, if one is changed alone.
 fn most(m: &Moved) -> Option<String> {
     let nominal = m.nominal.skill?;
     let by = |s: &Single| {
@@ -322,7 +325,8 @@ fn most(m: &Moved) -> Option<String> {
         .collect();
     let least = rest.first().map_or(0.0, |r| r.0);
     Some(format!(
-        "Skill moves most with {}; with none of the other {} by more than {least:.2}.",
+        "The skill depends most on {}. None of the other {} constants changes it by more than \
+         {least:.2}.",
         first.join(", "),
         rest.len()
     ))
@@ -363,8 +367,8 @@ fn labels(p: &Publication, all: &[Permuted]) -> Given {
         spare: &["LEAST", "MOST", "BLIND", "10 %"],
         title: format!("{}: schedulers' labels permuted within each test", p.name),
         before: vec![format!(
-            "Skill of ours with the labels exchanged, {draws} draws; about 0 or below is what a \
-             model gives whose figures do not know their scheduler."
+            "Skill of our results with permuted scheduler labels, {draws} draws. It should be 0 or \
+             less, because the results then belong to the wrong schedulers."
         )],
         head: HEAD,
         rows: rows.collect(),
@@ -391,7 +395,7 @@ fn taken(all: &Ablated) -> Given {
         ("PUBLISHED", Align::Right),
         ("OURS", Align::Right),
         ("WITHOUT", Align::Right),
-        ("TAKEN OUT", Align::Left),
+        ("REMOVED CAUSE", Align::Left),
         ("THE DIFFERENCE", Align::Left),
     ];
     let mut demos = Vec::new();
@@ -430,10 +434,10 @@ fn taken(all: &Ablated) -> Given {
         ]
     });
     let by_demo = Section {
-        title: "Claimed causes, each in its demo".to_owned(),
+        title: "Demos of the claimed causes".to_owned(),
         before: vec![
-            "One row for each check of the demo of each claimed cause: with it the difference is \
-             there, and without it it is not."
+            "One row per check. A demo must show the difference with the cause, and no difference \
+             without the cause."
                 .to_owned(),
         ],
         spare: &["DEMO"],
@@ -442,10 +446,11 @@ fn taken(all: &Ablated) -> Given {
         after: Vec::new(),
     };
     let by_test = Section {
-        title: "Claimed causes taken out of the published tests".to_owned(),
+        title: "Claimed causes removed from the published tests".to_owned(),
         before: vec![
-            "The quick form of the test with the cause and without: first scheduler over second. \
-             Removed: what is left is below 5 %, or a quarter of the difference."
+            "The quick form of each test with the cause and without it: first scheduler divided by \
+             second. Removed: the remaining difference is below 5 %, or below a quarter of the \
+             difference with the cause."
                 .to_owned(),
         ],
         spare: &[],
@@ -492,20 +497,25 @@ fn order(p: &Publication, o: &Orders) -> Given {
     let could = o.pairs.iter().filter(|x| x.state_could()).count();
     let section = Section {
         spare: &["NEW/USED"],
-        title: format!("{}: the order of the columns on one ageing drive", p.name),
+        title: format!(
+            "{}: tests in the order of the columns on one ageing drive",
+            p.name
+        ),
         before: vec![format!(
-            "Every published difference (p below 0.05) of a system with a flash drive. APART: each \
-             run on a drive of its own, as our figures are. IN ORDER: all tests under the first \
-             scheduler of the table, then the second, then the third, on one drive that is never \
-             trimmed (written: {}). NEW/USED, NEW/WORN: the first scheduler alone, on a drive as new \
-             over one in use, and over one long written at random. STATE ALONE could: that is at \
-             least half of the published difference, in its direction.",
+            "All published differences with p < 0.05 on systems with a flash drive. APART: each \
+             run uses its own new drive, as our other results do. IN ORDER: all tests run under \
+             the first scheduler of the published table, then under the second, then under the \
+             third, on one drive that is never trimmed (written: {}). NEW/USED, NEW/WORN: the \
+             first scheduler on a new drive, divided by the same scheduler on a used drive, and on \
+             a worn drive, which was written at random for a long time. STATE ALONE: could, if one \
+             of these ratios has the direction and at least half of the size of the published \
+             difference.",
             written.join(", ")
         )],
         head: HEAD,
         rows: rows.collect(),
         after: vec![format!(
-            "{could} of {} published differences could be the drive's state alone. The order of \
+            "The drive's state alone could cause {could} of {} published differences. The order of \
              passes and the state of the drives were not published.",
             o.pairs.len()
         )],

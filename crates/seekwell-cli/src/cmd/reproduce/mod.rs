@@ -29,19 +29,20 @@ use seekwell_report::compare::first::LINES;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// A reproduced publication, and the loss of a quick run, if the full run exists.
+/// A reproduced publication. For a quick run, also its comparison with the full run, if that
+/// exists.
 pub struct Shown {
     /// The publication.
     pub publication: &'static Publication,
-    /// The series of seconds, if the original showed one.
+    /// Values per second of a run; empty unless the publication shows them.
     pub seconds: Vec<Seconds>,
-    /// The simulated and the published figures.
+    /// The simulated and the published results.
     pub ours: Reproduction,
     /// The quick form compared with the full one.
     pub scaling: Option<Scaling>,
-    /// Skill of the full form, as far as it was run.
+    /// Skill of the full form; empty if there are no results.
     pub full: Vec<Skill>,
-    /// Scatter of the figures, published and simulated, from the full form.
+    /// Scatter of the published and simulated results, from the full form.
     pub scatter: Vec<Scatter>,
 }
 
@@ -122,14 +123,14 @@ pub fn run(a: &Reproduce, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// The targets set in advance for these publications.
+/// Returns the targets for these publications.
 fn asked(all: &[Shown]) -> Vec<Target> {
     let all: Vec<&Reproduction> = all.iter().map(|s| &s.ours).collect();
     targets(&all)
 }
 
-/// The targets' results in the latest full runs, for comparison with quick ones; `None` unless all
-/// of these are quick and all publications have a full run.
+/// Returns the results of the targets in the latest full runs. Returns `None` unless all shown runs
+/// are quick and all publications have a full run.
 fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
     let quick = all.iter().all(|s| s.ours.quick);
     let full = all.iter().map(|s| s.publication.in_full());
@@ -137,7 +138,7 @@ fn asked_in_full(all: &[Shown]) -> Option<Vec<Target>> {
     Some(targets(&full.iter().collect::<Vec<_>>()))
 }
 
-/// The series of seconds, if the original showed one and all runs exist.
+/// Returns the values per second of a run, if the publication shows them and all runs exist.
 fn by_second(a: &Reproduce, p: &Publication) -> Result<Vec<Seconds>, Failure> {
     let Some(kind) = p.by_second.filter(|_| a.from.is_empty()) else {
         return Ok(Vec::new());
@@ -157,7 +158,8 @@ fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// A publication's results, after running what is missing, and the reasons for failed runs.
+/// Executes the missing runs. Returns the results of a publication, and the reasons for failed
+/// runs.
 fn made(
     a: &Reproduce,
     p: &Publication,
@@ -194,7 +196,7 @@ fn made(
     Ok((p.reproduction(&results, quick), failures(&results)))
 }
 
-/// Why runs failed.
+/// Returns the reasons why runs failed.
 fn failures(results: &Results) -> Vec<String> {
     let why = |r: &Run| match &r.outcome {
         Outcome::Failed(why) => Some(why.clone()),
@@ -203,7 +205,7 @@ fn failures(results: &Results) -> Vec<String> {
     results.runs.iter().filter_map(why).collect()
 }
 
-/// Joins the results of several folders: cells in sequence, schedulers by name.
+/// Joins the results of several directories. Cells are appended; schedulers are matched by name.
 fn joined(folders: &[PathBuf]) -> Result<Results, Failure> {
     let mut all = Results::default();
     for dir in folders {
@@ -232,7 +234,7 @@ fn joined(folders: &[PathBuf]) -> Result<Results, Failure> {
     Ok(all)
 }
 
-/// Runs what is missing.
+/// Executes the missing runs.
 fn conducted(
     a: &Reproduce,
     e: &Experiment,
@@ -266,7 +268,7 @@ fn conducted(
     Ok(results)
 }
 
-/// The full form of a quick run, if it exists.
+/// Returns the full form for the comparison with a quick run, if it exists.
 fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
     let e = p.runs(false, a.repeats).ok()?;
     let dir = a.results.join(&e.about.name);
@@ -276,10 +278,10 @@ fn full(a: &Reproduce, p: &Publication) -> Option<Vec<Cell>> {
     Some(p.reproduction(&results, false).cells)
 }
 
-/// Stores the full form's figures where the project keeps them.
+/// Stores the results of the full form in the project's directory.
 fn keep(a: &Reproduce, p: &Publication, r: &Reproduction) -> Result<(), Failure> {
     let path = a.results.join(format!("{}-full.jsonl", p.name));
-    // Equal runs give other figures after a model has changed.
+    // A changed model gives other results for the same runs, so the old file is removed.
     match std::fs::remove_file(&path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             return Err(bad(format!("{}: {e}", path.display())));

@@ -1,5 +1,6 @@
-//! The original forms: the table of systems, one table of all metrics of a test, figures marked as
-//! noisy, and the seconds of a run with their standard deviation.
+//! Tables in the form of the publications: the systems, all metrics of a test, and the seconds of a
+//! run with their standard deviation. Results are marked as noisy where the publication would mark
+//! them.
 
 use super::Shown;
 use super::show::like;
@@ -9,24 +10,24 @@ use seekwell_lab::reproduce::{Cell, Reproduction, Second, systems};
 use seekwell_lab::stats::{Better, delta_median, sd_cutoff};
 use seekwell_report::table::Align;
 
-/// Maximum number of rows in a table of seconds; longer runs have several seconds per row.
+/// Maximum number of rows in a table of seconds. In longer runs, a row covers several seconds.
 const ROWS: usize = 30;
 
-/// Text after a percentage of the median.
+/// Text that follows a percentage of the median.
 pub const OF_MEDIAN: &str = " of the median";
 
-/// A table with title, heads and rows.
+/// A table with a title.
 pub struct Form {
     /// Title.
     pub title: String,
-    /// Heads.
+    /// Column titles and alignments.
     pub head: Vec<(String, Align)>,
     /// Rows.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Each value as a percentage of the median of all; larger is better. Comparisons of many
-/// schedulers were published in this form.
+/// Returns the deviation of each value from the median of all values as a text in per cent.
+/// Positive means better. Comparisons of many schedulers were published in this form.
 pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     let n = c.published.sides.len();
     let values: Option<Vec<f64>> = (0..n).map(of).collect();
@@ -36,14 +37,15 @@ pub fn from_median(c: &Cell, of: impl Fn(usize) -> Option<f64>) -> Vec<String> {
     };
     let delta = values.filter(|_| n > 4);
     let delta = delta.and_then(|v| delta_median(&v, better));
-    // No sign for a value that rounds to zero.
+    // A value that rounds to zero must not have a sign.
     let said = |d: &f64| format!(", {} %{OF_MEDIAN}", signed(*d, 1));
     delta.map_or(vec![String::new(); n], |d| {
         d.delta.iter().map(said).collect()
     })
 }
 
-/// Whether the published and the simulated figure are above the cut-off.
+/// Returns whether the published and the simulated standard deviation exceed the publication's
+/// limit.
 pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
     let Some(limit) = s.publication.sd_cutoff else {
         return (false, false);
@@ -55,7 +57,7 @@ pub fn noisy(s: &Shown, c: &Cell, side: usize) -> (bool, bool) {
     (above(theirs), above(ours))
 }
 
-/// Text about the cut-off.
+/// Describes the publication's limit for noisy results, and how many results exceed it.
 pub fn cut_off(s: &Shown) -> Option<String> {
     let limit = s.publication.sd_cutoff?;
     let sides = |c: &'_ Cell| c.published.sides.len();
@@ -67,20 +69,20 @@ pub fn cut_off(s: &Shown) -> Option<String> {
         .collect();
     let unit = s.ours.cells.first().map_or("", |c| &c.published.unit);
     let ours = match s.ours.repeats {
-        0 | 1 => "ours are single runs and have none".to_owned(),
-        _ => format!("ours {}", all.iter().filter(|a| a.1).count()),
+        0 | 1 => "our results are single runs without a standard deviation".to_owned(),
+        _ => format!("{} of our figures", all.iter().filter(|a| a.1).count()),
     };
     Some(format!(
-        "Noisy by the original's own cut-off, a standard deviation above {limit} {unit} (it printed \
-         them in red; (!) here): {} of {} published figures; {ours}.",
+        "Noisy by the publication's limit, a standard deviation above {limit} {unit} (red in the \
+         publication, (!) here): {} of {} published figures; {ours}.",
         all.iter().filter(|a| a.0).count(),
         all.len()
     ))
 }
 
-/// The table of systems.
+/// Returns the table of systems.
 pub fn system_table(s: &Shown) -> Form {
-    let head = ["SYSTEM", "PUBLISHED", "DEVICE OF OURS", "MODELLED"];
+    let head = ["SYSTEM", "PUBLISHED", "OUR DEVICE", "MODELLED"];
     let row = |s: seekwell_lab::reproduce::System| vec![s.name, s.published, s.device, s.modelled];
     Form {
         title: "Systems".to_owned(),
@@ -89,7 +91,7 @@ pub fn system_table(s: &Shown) -> Form {
     }
 }
 
-/// All metrics of a system in one table, as published: one row per scheduler.
+/// Returns all metrics of a system in one table with one row per scheduler, as published.
 pub fn one_table(r: &Reproduction) -> Option<Form> {
     let first = r.cells.first()?;
     let names = |c: &Cell| -> Vec<String> {
@@ -105,7 +107,7 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
         return None;
     }
     let mut head = vec![("SCHEDULER".to_owned(), Align::Left)];
-    // A common unit is in the title: with it in each head the table would be wider than 100
+    // A common unit is in the title. In each column title, it would make the table wider than 100
     // columns.
     let unit = &first.published.unit;
     let one_unit = r.cells.iter().all(|c| c.published.unit == *unit);
@@ -130,15 +132,15 @@ pub fn one_table(r: &Reproduction) -> Option<Form> {
     };
     Some(Form {
         title: match one_unit {
-            true => format!("As it was published, {unit}"),
-            false => "As it was published".to_owned(),
+            true => format!("As published, {unit}"),
+            false => "As published".to_owned(),
         },
         head,
         rows: (0..own.len()).map(row).collect(),
     })
 }
 
-/// The seconds of the runs, merged so that the table stays readable.
+/// Returns the table of seconds. Successive seconds are merged to limit the number of rows.
 pub fn by_second(s: &Shown) -> Option<Form> {
     let kind = s.publication.by_second?;
     let last = s
@@ -177,10 +179,10 @@ pub fn by_second(s: &Shown) -> Option<Form> {
     }
     let each = match step {
         1 => "every second".to_owned(),
-        n => format!("{n} seconds a row"),
+        n => format!("{n} seconds per row"),
     };
     Some(Form {
-        title: format!("Latency of a {kind}, {each}: mean and standard deviation of ours"),
+        title: format!("Latency of a {kind} in our runs, {each}: mean and standard deviation"),
         head,
         rows,
     })
@@ -190,7 +192,7 @@ fn heads(all: &[(&str, Align)]) -> Vec<(String, Align)> {
     all.iter().map(|h| (h.0.to_owned(), h.1)).collect()
 }
 
-/// Error of the quick form, test by test.
+/// Returns the deviation of the quick form from the full form, by test.
 pub fn lost(s: &Shown) -> Option<Form> {
     let x = s.scaling.as_ref().filter(|x| x.tests.len() > 1)?;
     let two = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
@@ -204,7 +206,7 @@ pub fn lost(s: &Shown) -> Option<Form> {
         ]
     };
     Some(Form {
-        title: "What the quick form is off by: |ln (quick / full)|".to_owned(),
+        title: "Deviation of the quick form: |ln (quick / full)|".to_owned(),
         head: heads(&[
             ("TEST", Align::Left),
             ("FIGURES", Align::Right),
@@ -216,7 +218,7 @@ pub fn lost(s: &Shown) -> Option<Form> {
     })
 }
 
-/// Scatter of the runs, published and simulated.
+/// Returns the scatter of the published and the simulated runs.
 pub fn scattered(s: &Shown) -> Option<Form> {
     let runs = s.scatter.iter().map(|x| x.runs).max()?;
     let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.2} %", 100.0 * x));
@@ -231,21 +233,21 @@ pub fn scattered(s: &Shown) -> Option<Form> {
     };
     Some(Form {
         title: format!(
-            "What runs scatter by: standard error over the mean, in the median; ours of {runs} runs \
-             of the full form"
+            "Scatter: median standard error divided by the mean; ours of {runs} runs of the full \
+             form"
         ),
         head: heads(&[
             ("SYSTEM", Align::Left),
             ("FIGURES", Align::Right),
             ("PUBLISHED", Align::Right),
             ("OURS", Align::Right),
-            ("THE SAME IN EVERY RUN", Align::Right),
+            ("EQUAL IN ALL RUNS", Align::Right),
         ]),
         rows: s.scatter.iter().map(row).collect(),
     })
 }
 
-/// All tables of a publication, with the limits of the simulated figures.
+/// Returns all tables of a publication.
 pub fn forms(s: &Shown) -> Vec<Form> {
     let mut all = vec![system_table(s)];
     all.extend(one_table(&s.ours));

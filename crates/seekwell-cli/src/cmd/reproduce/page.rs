@@ -1,4 +1,4 @@
-//! The reproduction as a document: docs/reproduction.md.
+//! Writes the reproduction as a document: docs/reproduction.md.
 
 use super::own::{cut_off, forms, from_median, noisy};
 use super::show::{
@@ -9,51 +9,54 @@ use super::{Shown, asked, asked_in_full, missed};
 use seekwell_lab::reproduce::{Doing, Effect, GROUPS, Judgement, Reproduction};
 use seekwell_report::table::{Align, wrap};
 
-const HEADER: &str = "# Published comparisons, run again\n\n";
+const HEADER: &str = "# Reproduction of published comparisons\n\n";
 
-const ABOUT: &str = "Five published comparisons of I/O schedulers, simulated with the machine, the drive, \
-    the kernel and the settings they tell of. Nothing was tuned to a difference between schedulers: \
-    constants of drives come from data sheets and other measurements, and those that were fitted to \
-    one of these publications are fitted to a level, marked so, and scored apart. One of them is \
-    not the same in both forms: what a file of blogbench costs a processor, fitted to one figure (noop, \
-    Sandy Bridge), is 0.15 ms in the full form and 0.85 ms in the quick one. Every figure is \
-    here, good or bad. The scores of null models stand beside ours.";
+const ABOUT: &str = "Five published comparisons of I/O schedulers are simulated with the machine, \
+    the drive, the kernel and the settings that the publications state. No constant was fitted to \
+    a difference between schedulers. Constants of drives come from data sheets and other \
+    measurements. Some constants were fitted to the level of published results; these tests are \
+    marked as fitted and scored separately. One constant differs between the two forms: the \
+    processor time per file in blogbench, fitted to one result (noop, Sandy Bridge), is 0.15 ms in \
+    the full form and 0.85 ms in the quick form. All results are listed, good or bad, with the \
+    scores of null models for comparison.";
 
-const PLACED: &str = "Nobody published where files lay or when programs began. Files lie where first fit \
-    puts them on a fresh file system, in the first group behind the root's, in every run \
-    (placement=first): mke2fs draws that place once for a file system, and drawn by six seeds it moved \
-    iozone's reads of the disk from 34 to 62 MB/s; first fit gives 66, published were 62 to 65. When a \
-    program begins between two looks of the flusher, and how late each of its tasks wakes up, is drawn \
-    by the seed (phase=drawn), as it differs from run to run on a real machine.";
+const PLACED: &str = "The publications do not state where files lay or when programs began. In \
+    every run, files are placed by first fit on a new file system, in the first block group after \
+    that of the root directory (placement=first). mke2fs would choose this group at random, once \
+    per file system. With six random groups, iozone's reads of the disk ranged from 34 to 62 MB/s; \
+    first fit gives 66, and 62 to 65 were published. The seed determines when a program begins \
+    between two wakeups of the flusher, and how late each of its tasks wakes up (phase=drawn), \
+    because both vary between runs on a real machine.";
 
-/// Measured on an idle machine with two cores, two runs at a time.
-const COST: &str = "Processor seconds of an optimised build: the quick form 54. A repeat of the full \
-    form, of which three were run of everything, is 372 for phoronix-2012, 181 for three times half an \
-    hour of pgbench on the S3700, and 9 for the phone, the laptop and the scan: some 560 in all with \
-    nothing else on the machine, where 600 were asked for; beside other work on the other halves of the \
-    cores, and where the kernel gives nobody large pages of memory, more. Nine runs of blogbench are \
-    most of it: a hundred readers that find their files in the cache read some fifty million a run. What \
-    the full form gives for blogbench is not what the quick one gives (see the targets).";
+/// Measured on an idle machine with two cores and two runs at a time.
+const COST: &str = "Processor time of an optimised build: the quick form needs 54 s. One repeat of \
+    the full form needs about 560 s (target: 600 s), namely 372 s for phoronix-2012, 181 s for \
+    three half-hour runs of pgbench on the S3700, and 9 s for the phone, the laptop and the scan. \
+    All tests of the full form were run three times. The machine was otherwise idle; other \
+    programs on the same cores, or a kernel without large memory pages, increase these times. Nine \
+    runs of blogbench take most of the time, because a hundred readers that find their files in \
+    the cache make about fifty million reads per run. The full form of blogbench gives other \
+    results than the quick form (see the targets).";
 
-/// Wrapped for a page.
+/// Wraps a text for a document.
 pub fn prose(text: &str) -> String {
     let wrapped = wrap(text, 0, 98);
     let lines: Vec<&str> = wrapped.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n\n"
 }
 
-/// Escapes the separator of table cells.
+/// Escapes the column separator in a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// A row of a table.
+/// Returns a row of a Markdown table.
 pub fn row(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|c| cell(c)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// The page of all publications.
+/// Returns the document for these publications.
 pub fn page(all: &[Shown]) -> String {
     let quick = all.iter().any(|s| s.ours.quick);
     let names: Vec<&str> = all.iter().map(|s| s.ours.name).collect();
@@ -69,16 +72,18 @@ pub fn page(all: &[Shown]) -> String {
     out += &prose(ABOUT);
     out += &prose(PLACED);
     out += &prose(
-        "What these scores are worth when constants move, labels are exchanged, causes are taken out \
-         or runs follow each other on one drive: [guards](reproduction-guards.md).",
+        "The [robustness checks](reproduction-guards.md) show how these scores change with other \
+         constants, with permuted labels, without the claimed causes, or with all runs on one \
+         drive.",
     );
     if quick {
         out += &prose(
-            "This is the quick form: one run of each, smaller than published (see *smaller* at each \
-             figure). It is made to be run often, not to be believed: what memory, caches and long \
-             times decide (blogbench, pgbench, mysql-scan) is not in it as it is in the full form. What \
-             it is off by stands at each publication, from the full form as it was run last; a test \
-             that is missing there was not run in full.",
+            "This page shows the quick form: one run of each test, and smaller tests than \
+             published (see *smaller* at each figure). The quick form runs often and is less \
+             accurate than the full form. In particular, the effects of memory, caches and long \
+             durations (blogbench, pgbench, mysql-scan) differ. Each publication lists how far the \
+             quick form deviates from the latest full form. A test that is missing in this list \
+             was not run in the full form.",
         );
         out += &prose(COST);
     }
@@ -87,7 +92,7 @@ pub fn page(all: &[Shown]) -> String {
     }
     out += &targets(all);
     out += "## Groups of differences\n\n";
-    out += "| group | differences | the scheduler's doing? | why | with the cause taken out |\n";
+    out += "| group | differences | caused by the scheduler? | reason | with the cause removed |\n";
     out += "|---|---|---|---|---|\n";
     for g in GROUPS {
         let own = |t: &str| t.to_owned();
@@ -102,7 +107,7 @@ pub fn page(all: &[Shown]) -> String {
     out
 }
 
-/// Results for the differences of a group: `yes 4, cannot be known 1`.
+/// Counts the judgements for the differences of a group, such as `yes 4, unknown 1`.
 fn told(g: &Effect, all: &[Shown]) -> String {
     let own = |r: &Reproduction, j: &Judgement| r.cells[j.cell].published.group == g.letter;
     let judged = all.iter().map(|s| &s.ours);
@@ -120,13 +125,13 @@ fn told(g: &Effect, all: &[Shown]) -> String {
     }
 }
 
-/// The targets, their results, and the reasons for misses.
+/// Returns the targets with their results, and the reasons for missed targets.
 fn targets(all: &[Shown]) -> String {
     let asked = asked(all);
     if asked.is_empty() {
         return String::new();
     }
-    let mut out = "## Targets, and why they are missed\n\n".to_owned();
+    let mut out = "## Targets, and reasons for missed targets\n\n".to_owned();
     let full = asked_in_full(all);
     for (i, cells) in missed::table(&asked, full.as_deref()).iter().enumerate() {
         out += &row(cells);
@@ -197,7 +202,7 @@ fn one(s: &Shown) -> String {
         }
         out += "\n";
     }
-    out += "### Every figure\n\n";
+    out += "### All figures\n\n";
     out += &figures(s);
     out += &judged(r);
     out
@@ -245,7 +250,7 @@ fn judged(r: &Reproduction) -> String {
         return String::new();
     }
     let mut out = prose(&doing(r));
-    out += "| system | test | pair | published | ours | the scheduler's doing? | evidence |\n";
+    out += "| system | test | pair | published | ours | caused by the scheduler? | evidence |\n";
     out += "|---|---|---|---:|---:|---|---|\n";
     for j in &r.judgements {
         let c = &r.cells[j.cell];

@@ -1,4 +1,4 @@
-//! A table of a robustness check with text before and after it, on a terminal and as a document.
+//! A table of a robustness check, with text before and after it, for the terminal or a document.
 
 use crate::fail::Failure;
 use crate::out::{Out, columns, width};
@@ -10,17 +10,17 @@ pub struct Section {
     pub title: String,
     /// Text before the table.
     pub before: Vec<String>,
-    /// Heads.
+    /// Column titles and alignments.
     pub head: &'static [(&'static str, Align)],
     /// Rows.
     pub rows: Vec<Vec<String>>,
     /// Text after the table.
     pub after: Vec<String>,
-    /// Columns that a narrow terminal drops, the last first.
+    /// Columns that are omitted on a narrow terminal; the last is omitted first.
     pub spare: &'static [&'static str],
 }
 
-/// A row that is too wide for a table, as numbers with the names of their columns.
+/// Formats a row that is too wide for a table as a list of column titles and values.
 fn sentence(head: &[(&str, Align)], row: &[String]) -> String {
     let told = |((name, align), cell): (&(&str, Align), &String)| match align {
         _ if cell.is_empty() => None,
@@ -31,7 +31,7 @@ fn sentence(head: &[(&str, Align)], row: &[String]) -> String {
     told.join("; ") + "."
 }
 
-/// Shows it on a terminal.
+/// Prints the section on the terminal.
 pub fn show(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.prose(&s.title)?;
     for text in &s.before {
@@ -57,7 +57,7 @@ pub fn show(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.line("")
 }
 
-/// Writes it as part of a document.
+/// Writes the section as part of a document.
 pub fn page(out: &mut Out, s: &Section) -> Result<(), Failure> {
     out.text(&format!("## {}\n\n", s.title))?;
     for text in &s.before {

@@ -1,4 +1,4 @@
-//! A published and a simulated comparison, on a terminal.
+//! Prints a published comparison and its simulation on the terminal.
 
 use super::own::{OF_MEDIAN, cut_off, forms, from_median, noisy};
 use super::{Shown, asked_in_full, missed};
@@ -11,23 +11,23 @@ use seekwell_lab::reproduce::{
 };
 use seekwell_report::table::{Align, Table, wrap};
 
-/// `+0.45`, or a dash.
+/// Formats a number with its sign and two decimals, such as `+0.45`; a dash for `None`.
 pub fn signed(x: Option<f64>) -> String {
     x.map_or("-".to_owned(), |x| numbers::signed(x, 2))
 }
 
-/// A share in per cent.
+/// Formats a fraction in per cent.
 pub fn percent(x: f64) -> String {
     format!("{:.0} %", 100.0 * x)
 }
 
-/// A simulated figure with the decimals of the published one.
+/// Formats a simulated value with the decimals of the published value.
 pub fn like(digits: &str, x: f64) -> String {
     let decimals = digits.split_once('.').map_or(0, |(_, d)| d.len());
     format!("{x:.decimals$}")
 }
 
-/// A published figure: `107.71 (SE +/- 0.62, N = 3)`.
+/// Formats a published result: `107.71 (SE +/- 0.62, N = 3)`.
 pub fn published(s: &PublishedSide) -> String {
     let n = s.n.map(|n| format!("N = {n}"));
     let error = s.error.map(|e| format!("{} +/- {e:.2}", s.kind_of_error));
@@ -38,7 +38,7 @@ pub fn published(s: &PublishedSide) -> String {
     }
 }
 
-/// A simulated figure in the same form.
+/// Formats a simulated result in the same form.
 pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
     let Some(o) = o else { return "-".to_owned() };
     let mean = like(&s.digits, o.mean);
@@ -52,12 +52,12 @@ pub fn ours(s: &PublishedSide, o: Option<&Ours>) -> String {
     }
 }
 
-/// The agreement of absolute figures, in words.
+/// Describes how close the values of a set of tests are.
 pub fn level(l: &Level) -> String {
     let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
     format!(
-        "{}: median |ln (ours / published)| {}, {} within 35 % ({} figures); a model that is blind \
-         to schedulers and has the right level: {}, {}",
+        "{}: median |ln (ours / published)| {}, {} within 35 % ({} figures); blind model, which \
+         predicts the published mean for every scheduler: {}, {}",
         l.what,
         of(l.median),
         percent(l.near),
@@ -67,7 +67,7 @@ pub fn level(l: &Level) -> String {
     )
 }
 
-/// The name of a group of effects.
+/// Returns the title of a group of effects.
 pub fn group(letter: &str) -> &'static str {
     GROUPS
         .iter()
@@ -75,7 +75,7 @@ pub fn group(letter: &str) -> &'static str {
         .map_or("", |g| g.title)
 }
 
-/// A row of skills.
+/// Returns a row of the table of skills.
 pub fn skill(s: &Skill) -> Vec<String> {
     let what = match (s.group.as_str(), group(&s.group)) {
         ("", _) => "all".to_owned(),
@@ -94,7 +94,7 @@ pub fn skill(s: &Skill) -> Vec<String> {
     ]
 }
 
-/// The heads of these columns.
+/// Column titles of the table of skills.
 pub const SKILL: [(&str, Align); 9] = [
     ("DIFFERENCES", Align::Left),
     ("PAIRS", Align::Right),
@@ -107,33 +107,35 @@ pub const SKILL: [(&str, Align); 9] = [
     ("AS GOOD", Align::Right),
 ];
 
-/// Columns that a narrow terminal drops, in this order.
+/// Columns that are omitted on a narrow terminal, in this order.
 pub const SPARE: [&str; 4] = ["AS GOOD", "WEIGHT", "PAIRS", "BLIND"];
 
-/// Definition of skill.
-pub const SKILL_IS: &str = "Skill over the pairs that hold after Holm within their test and differ by \
-    5 % and more: 1 - sum |ln ours - ln published| / sum |ln published|. BLIND knows no scheduler; \
-    FIXED ranks the schedulers of a system as all its other disk tests do; PERMUTED is ours with the \
-    schedulers' labels exchanged, AS GOOD the share of 2,000 such draws that do as well. WEIGHT: how \
-    much of the whole hangs on it.";
+/// Definition of the skill.
+pub const SKILL_IS: &str = "Skill: 1 - sum |ln ours - ln published| / sum |ln published|, over the \
+    ratios of all scored pairs. A pair is scored if its difference is at least 5 % and significant \
+    after Holm's correction within the test. BLIND: no differences predicted. FIXED: the mean \
+    ratio of the two schedulers in all other disk tests of the system. PERMUTED: our results with \
+    permuted scheduler labels. AS GOOD: the fraction of 2,000 permutations with at least our \
+    skill. WEIGHT: the fraction of the total that a group contributes.";
 
-/// Agreement where no difference was published.
+/// Describes the agreement of the pairs without a published difference.
 pub fn agreement(r: &Reproduction) -> Option<String> {
     let a = r.agreement;
     (a.pairs > 0).then(|| {
         format!(
-            "No difference published (p 0.05 and more) in {} pairs: ours within 5 %, too, in {} of \
-             {}; a model that knows no scheduler: all.",
+            "Pairs without a published difference (p >= 0.05): {}. Our results are within 5 % in \
+             {} of {}, those of the blind model in all.",
             a.pairs, a.right, a.compared
         )
     })
 }
 
-/// Number of differences by cause.
+/// Counts the published differences by judgement.
 pub fn doing(r: &Reproduction) -> String {
     let count = |d: Doing| r.judgements.iter().filter(|j| j.doing == d).count();
     format!(
-        "Was it the scheduler's doing? Of {} published differences: yes {}, no {}, cannot be known {}.",
+        "Did the scheduler cause the difference? Of {} published differences: yes {}, no {}, \
+         unknown {}.",
         r.judgements.len(),
         count(Doing::Yes),
         count(Doing::No),
@@ -141,13 +143,13 @@ pub fn doing(r: &Reproduction) -> String {
     )
 }
 
-/// `cfq : noop`.
+/// Formats a pair of schedulers: `cfq : noop`.
 pub fn names(c: &Cell, p: &Pair) -> String {
     let of = |i: usize| c.published.sides[i].scheduler.as_str();
     format!("{} : {}", of(p.one), of(p.other))
 }
 
-/// The name of a test, with its metric if the publication has several figures of it.
+/// Returns the name of a test, with its metric if the publication has several metrics for the test.
 pub fn title(r: &Reproduction, c: &Cell) -> String {
     let same = |o: &&Cell| {
         (&o.published.workload, &o.published.system) == (&c.published.workload, &c.published.system)
@@ -155,13 +157,14 @@ pub fn title(r: &Reproduction, c: &Cell) -> String {
     c.published.title(r.cells.iter().filter(same).count() > 1)
 }
 
-/// The loss of a quick run.
+/// Describes how the quick form differs from the full form.
 pub fn scaled(s: &Shown) -> Option<String> {
     let x = s.scaling.as_ref()?;
     let runs = if x.runs == 1 { "run" } else { "runs" };
     Some(format!(
-        "Quick against full ({} {runs} of each): |ln (quick / full)| median {:.2}, largest {:.2} ({}), \
-         {} within 35 % ({} figures), pairs apart by {:.2} in the median.",
+        "Quick form compared with the full form ({} {runs} of each): |ln (quick / full)| median \
+         {:.2}, largest {:.2} ({}), {} within 35 % ({} figures). The ratios of pairs differ by \
+         {:.2} in the median.",
         x.runs,
         x.all.median.unwrap_or(0.0),
         x.all.largest.unwrap_or(0.0),
@@ -172,7 +175,7 @@ pub fn scaled(s: &Shown) -> Option<String> {
     ))
 }
 
-/// Scatter of the runs, simulated and published.
+/// Describes the scatter of the simulated and the published runs.
 pub fn scattered(s: &Shown) -> Option<String> {
     let middle = |of: &dyn Fn(&Scatter) -> Option<f64>| {
         seekwell_stats::median(&s.scatter.iter().filter_map(of).collect::<Vec<_>>())
@@ -180,16 +183,16 @@ pub fn scattered(s: &Shown) -> Option<String> {
     let (published, ours) = middle(&|x| x.published).zip(middle(&|x| x.ours))?;
     let runs = s.scatter.iter().map(|x| x.runs).max()?;
     Some(format!(
-        "Standard errors, over the mean, in the median: published {:.2} %, of {runs} runs of ours {:.2} \
-         %. What differs between runs of a model (where the clocks stand, who wakes up first, where \
-         data lie in the flash) is little of what differs between those of a machine: an error of ours \
-         says how far chance in the model goes, and nothing of a repetition of the original.",
+        "Median standard error divided by the mean: published {:.2} %, {runs} of our runs {:.2} %. \
+         Runs of the model differ less than runs of a machine, because only clock phases, the \
+         order of wakeups and the position of data in the flash vary. Our standard error shows the \
+         random variation of the model, not that of a repeated measurement.",
         100.0 * published,
         100.0 * ours
     ))
 }
 
-/// The publication, and how it was run.
+/// Returns a heading: the publication, and the number of runs.
 pub fn heading(r: &Reproduction) -> String {
     let runs = match r.repeats {
         1 => "one run of each".to_owned(),
@@ -199,7 +202,7 @@ pub fn heading(r: &Reproduction) -> String {
     format!("{}: {} ({runs}{form})", r.name, r.title)
 }
 
-/// Prints the whole reproduction.
+/// Prints all results of a reproduction.
 pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     let r = &s.ours;
     out.prose(&heading(r))?;
@@ -226,8 +229,8 @@ pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     if let Some(line) = scaled(s) {
         out.text(&wrap(&line, 2, width()))?;
     } else if r.quick {
-        let line =
-            "What the quick form loses is told once the full one was run into the same folder.";
+        let line = "The deviation of the quick form is shown after a full run with the same \
+                    results directory.";
         out.text(&wrap(line, 2, width()))?;
     }
     if let Some(line) = cut_off(s) {
@@ -243,7 +246,7 @@ pub fn show(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     out.line("")
 }
 
-/// Prints the tables in the original forms.
+/// Prints the tables in the form of the publication.
 fn own_forms(out: &mut Out, s: &Shown) -> Result<(), Failure> {
     for form in forms(s) {
         out.line("")?;
@@ -263,7 +266,7 @@ pub fn targets(out: &mut Out, all: &[Target], shown: &[Shown]) -> Result<(), Fai
     if all.is_empty() {
         return Ok(());
     }
-    out.prose("What was asked beforehand, and what came of it:")?;
+    out.prose("Targets set in advance, with their results:")?;
     let full = asked_in_full(shown);
     for t in all {
         let met = if t.met { "met" } else { "MISSED" };
@@ -297,14 +300,15 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
         if r.quick && !p.quick.is_empty() {
             head += &format!(" ({})", p.quick);
         }
-        // The text appears only once: in each cell it would make the table wider than 100 columns.
+        // The text "of the median" would make the table wider than 100 columns, so it is only in
+        // the title.
         let short = |all: Vec<String>| all.into_iter().map(|d| d.replace(OF_MEDIAN, ""));
         let theirs = from_median(c, |i| Some(p.sides[i].value));
         let theirs: Vec<String> = short(theirs).collect();
         let delta = from_median(c, |i| c.ours[i].map(|o| o.mean));
         let delta: Vec<String> = short(delta).collect();
         if theirs.iter().any(|d| !d.is_empty()) {
-            head += "; per cent: from the median of all";
+            head += "; per cent: deviation from the median";
         }
         out.text(&wrap(&head, 2, width()))?;
         let mut t = Table::new(&[
@@ -331,7 +335,7 @@ fn figures(out: &mut Out, shown: &Shown) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The evidence of a judgement in one line.
+/// Joins the evidence of a judgement in one line.
 pub fn evidence(j: &Judgement) -> String {
     j.evidence.join("; ")
 }

@@ -1,7 +1,7 @@
-//! Robustness check c: removing a claimed cause must remove its effect. It first runs the demo of
-//! each cause, which shows nothing else. Then it runs the published test: our prediction of the
-//! difference, and the difference that remains without the cause. If the prediction shows no
-//! difference, there is nothing to remove, and the result says so.
+//! Robustness check c: the removal of a claimed cause must remove its effect. The check first runs
+//! the demo of each cause, which is made to show this cause alone. It then predicts the published
+//! difference, with the cause and without it. If the prediction shows no difference with the cause,
+//! nothing can be removed, and the result says so.
 
 use super::{Bench, GuardError, Kept, Line, hash, made};
 use crate::demo;
@@ -11,9 +11,9 @@ use seekwell::{RunSpec, WorkloadSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// A smaller difference counts as none.
+/// Relative difference below which the two schedulers count as equal.
 const NONE: f64 = 0.05;
-/// Largest fraction of the difference that may remain.
+/// Largest fraction of the difference that may remain after the removal.
 const LEFT: f64 = 0.25;
 
 /// A cause that can be removed from a published test.
@@ -21,21 +21,21 @@ struct Cause {
     group: &'static str,
     publication: &'static str,
     system: &'static str,
-    /// Start of the published test's name.
+    /// Beginning of the name of the published test.
     test: &'static str,
     metric: &'static str,
-    /// The two schedulers that the cause separates.
+    /// The two schedulers whose difference the cause explains.
     pair: (&'static str, &'static str),
-    /// The addition to the quick form that represents the cause.
+    /// What the test adds to the quick form to include the cause; empty if it adds nothing.
     with: &'static str,
     on: fn(&mut RunSpec),
-    /// How the cause is removed.
+    /// Describes how the cause is removed.
     without: &'static str,
     off: fn(&mut RunSpec),
 }
 
 impl Cause {
-    /// The published test for which the cause is claimed.
+    /// Finds the published test for which the cause is claimed.
     fn found(&self) -> Option<(&'static Publication, Published)> {
         let p = PUBLICATIONS.iter().find(|p| p.name == self.publication)?;
         let own = |o: &Published| {
@@ -160,15 +160,15 @@ const CAUSES: &[Cause] = &[
 /// Result of removing a cause from a published test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Taken {
-    /// Group of effects.
+    /// Letter of the group of effects.
     pub group: &'static str,
-    /// System and test.
+    /// Name of the system and of the test.
     pub test: String,
-    /// The pair of schedulers.
+    /// Names of the two schedulers.
     pub pair: String,
-    /// Published ratio, first divided by second.
+    /// Published ratio: first value divided by second value.
     pub published: f64,
-    /// The addition to the quick form; empty if there is none.
+    /// What the test adds to the quick form; empty if it adds nothing.
     pub with: &'static str,
     /// How the cause is removed.
     pub without: &'static str,
@@ -186,14 +186,14 @@ pub enum Left {
     Removed,
     /// Part of the difference remains.
     Stays,
-    /// The prediction shows no difference even with the cause.
+    /// The prediction shows no difference even with the cause, so nothing can be removed.
     NothingToRemove,
     /// A run failed.
     NotRun,
 }
 
 impl Left {
-    /// The outcome in words.
+    /// Returns the outcome in words.
     pub fn said(self) -> &'static str {
         match self {
             Left::Removed => "removed",
@@ -205,7 +205,7 @@ impl Left {
 }
 
 impl Taken {
-    /// How much of the difference remains.
+    /// Returns whether the removal of the cause removed the difference.
     pub fn left(&self) -> Left {
         let Some((on, off)) = self.on.zip(self.off) else {
             return Left::NotRun;
@@ -220,29 +220,29 @@ impl Taken {
     }
 }
 
-/// A demo of a cause.
+/// Results of the demo of one cause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Demonstrated {
-    /// Group of effects.
+    /// Letter of the group of effects.
     pub group: &'static str,
     /// The claimed cause.
     pub why: &'static str,
     /// Name of the demo.
     pub demo: String,
-    /// Its checks with numbers, and whether each holds.
+    /// One entry per check of the demo: a text with its numbers, and whether the check passed.
     pub checks: Vec<(String, bool)>,
 }
 
-/// Result of the check.
+/// Result of this robustness check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ablated {
-    /// Results of the demos.
+    /// One entry per demo.
     pub demos: Vec<Demonstrated>,
-    /// Results of the published tests.
+    /// One entry per cause that can be removed from a published test.
     pub tests: Vec<Taken>,
 }
 
-/// The demo's name in `... (demo NAME)`.
+/// Extracts the demo's name from a text that ends in `(demo NAME)`.
 fn demo_of(ablation: &str) -> Option<&str> {
     let (_, rest) = ablation.split_once("(demo ")?;
     rest.strip_suffix(')')
@@ -273,7 +273,7 @@ fn demos(names: &[&str], bench: &Bench<'_>) -> Result<Vec<Demonstrated>, GuardEr
     Ok(all)
 }
 
-/// The runs of a cause: two schedulers in one cell.
+/// Builds the runs for a cause: two schedulers in one cell.
 fn changed(
     p: &Publication,
     own: &Published,
@@ -303,7 +303,7 @@ fn changed(
     Ok(e)
 }
 
-/// Our ratio, first divided by second.
+/// Returns our ratio: first value divided by second value.
 fn ratio(own: &Published, line: &Line, pair: (&str, &str)) -> Option<f64> {
     let sides = line.figures.first()?;
     let of = |name: &str| {
@@ -314,7 +314,7 @@ fn ratio(own: &Published, line: &Line, pair: (&str, &str)) -> Option<f64> {
     Some(ratio).filter(|r| r.is_finite() && *r > 0.0)
 }
 
-/// Removes causes, or reads earlier results.
+/// Runs the tests with and without each cause, or reads stored results of the same runs.
 ///
 /// # Errors
 /// The check was stopped, a run failed, or a result cannot be stored.
@@ -341,7 +341,7 @@ pub fn ablated(names: &[&str], bench: &Bench<'_>, kept: &mut Kept) -> Result<Abl
     Ok(Ablated { demos, tests })
 }
 
-/// Earlier results of the same runs for a publication's tests.
+/// Returns the stored results for a publication's tests, if the same runs produced them.
 pub fn known(p: &Publication, kept: &Kept) -> Vec<Taken> {
     let own = CAUSES.iter().filter(|c| c.publication == p.name);
     own.filter_map(|cause| {
@@ -355,12 +355,12 @@ pub fn known(p: &Publication, kept: &Kept) -> Vec<Taken> {
     .collect()
 }
 
-/// Number of causes that can be removed from a publication's tests.
+/// Counts the causes that can be removed from a publication's tests.
 pub fn causes(p: &Publication) -> usize {
     CAUSES.iter().filter(|c| c.publication == p.name).count()
 }
 
-/// The runs of a test, with or without a cause.
+/// A test with or without the cause.
 struct Variant<'a> {
     own: &'a Published,
     runs: Experiment,
@@ -368,7 +368,7 @@ struct Variant<'a> {
     what: String,
 }
 
-/// Runs one cause, with and without.
+/// Runs the test of one cause, with and without the cause.
 fn taken(
     cause: &Cause,
     take: &mut dyn FnMut(&Variant<'_>) -> Result<Line, GuardError>,

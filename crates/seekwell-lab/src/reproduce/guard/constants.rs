@@ -1,15 +1,16 @@
-//! Robustness check a: every estimated constant is reduced and raised by a quarter, one at a time
-//! and all together. The scores become distributions. A score above the 90th percentile of its own
-//! distribution is overtuned: it depends on constants that are not known so precisely.
+//! Robustness check a: every estimated constant is reduced and increased by a quarter. This is done
+//! for each constant alone and for all constants together. The result is a distribution of each
+//! score. A score above the 90th percentile of its own distribution is overtuned, because it
+//! depends on constants that are not known with this precision.
 //!
-//! Constants are found automatically: all that a preset or machine marks as estimated or fitted,
-//! the processor times of programs, and the memory that a machine has in use. A constant changes
-//! only the runs that it can affect; the others keep their figures. The runs are those of the quick
-//! form that scored differences depend on, reduced further ([`SMALLER`]), for the nominal constants
-//! as well.
+//! The check finds the constants automatically. They are all constants that a preset or machine
+//! marks as estimated or fitted, the processor times of programs, and the memory that a machine has
+//! in use. If a constant cannot affect a run, the stored result of that run is used. The check runs
+//! a part of the quick form: only the tests with scored differences, made smaller by [`SMALLER`].
+//! The nominal constants run in the same reduced form.
 //!
-//! Constants of the kernel's model are not varied one by one. Those that are processor times change
-//! with the machine's factor. Other estimated ones (`seekwell-stack`, constants.rs) do not change.
+//! Processor times in the kernel's model change together with the speed of the machine's cores.
+//! Other estimated constants of the kernel's model (`seekwell-stack`, constants.rs) do not change.
 
 use super::{Bench, Figures, GuardError, Kept, Line, Score, hash, made, over};
 use crate::experiment::{CellPlan, Experiment};
@@ -23,44 +24,45 @@ use seekwell_device::{Source, Value, describe};
 use seekwell_stack::CONSTANTS;
 use serde::Serialize;
 
-/// Relative change of the constants.
+/// Relative change of a constant that is changed alone; the largest change in a joint draw.
 pub const BY: f64 = 0.25;
-/// Default number of joint draws.
+/// Default number of joint draws. A joint draw changes all constants at random.
 pub const DRAWS: u32 = 50;
-/// Parameters that are smaller than in the quick form, because about a hundred such forms are run.
-/// Script, parameter and value; the figures are rates.
+/// Parameters that are smaller than in the quick form, because the check runs about a hundred such
+/// forms. An entry has a script, a parameter and its value. The affected results are rates.
 pub const SMALLER: [(&str, &str, &str); 4] = [
     ("compilebench", "trees", "2"),
     ("pgbench", "transactions", "600"),
     ("fs-mark", "files", "80"),
     ("tiobench", "random", "125"),
 ];
-/// Groups of effects that are left out. H takes a quarter of the time and has no skill to lose.
+/// Groups of effects that are left out. Group H would need a quarter of the time, and it has no
+/// skill that it could lose.
 pub const LEFT_OUT: [&str; 1] = ["H"];
-/// How often an impossible joint draw is repeated.
+/// Largest number of attempts to draw constants that give a possible device.
 const AGAIN: u64 = 100;
 
-/// What a constant belongs to.
+/// The part of the model that a constant belongs to.
 #[derive(Clone, Debug, PartialEq)]
 enum On {
-    /// A parameter of a device.
+    /// A parameter of the device `spec`.
     Device { spec: String, key: String },
-    /// The speed of a machine's cores.
+    /// The speed of the cores of the machine with this name.
     Cpu(String),
-    /// Memory that a machine has in use besides its page cache, in bytes.
+    /// Memory in use outside the page cache, for the machine with this name, in bytes.
     Used(String, u64),
-    /// A processor time of a program.
+    /// A processor time of the program that a script models.
     Program { script: String, key: String },
 }
 
 /// An estimated constant.
 #[derive(Clone, Debug, Serialize)]
 pub struct Constant {
-    /// Its name: `hdd:hitachi-7k200 guard`.
+    /// Name of the device, machine or script, and of the constant: `hdd:hitachi-7k200 guard`.
     pub name: String,
-    /// Its value, as one would type it.
+    /// Nominal value, in the form that a user would type.
     pub nominal: String,
-    /// Its source.
+    /// Source of the value.
     pub source: String,
     #[serde(skip)]
     on: On,
@@ -86,7 +88,7 @@ fn time_ns(text: &str) -> Option<f64> {
     Some(number.trim().parse::<f64>().ok()? * unit)
 }
 
-/// Memory in use besides the cache, on machines with this kernel, in bytes.
+/// Returns the memory in use outside the page cache for machines with this kernel, in bytes.
 fn used_bytes(kernel: &str) -> Option<u64> {
     let at = match kernel {
         "3.4" => 1,
@@ -98,7 +100,7 @@ fn used_bytes(kernel: &str) -> Option<u64> {
     Some(mib.by_kernel[at] << 20)
 }
 
-/// All estimated or fitted constants of the machines, devices and programs of an experiment.
+/// Returns all estimated or fitted constants of an experiment's machines, devices and programs.
 pub fn constants(e: &Experiment) -> Vec<Constant> {
     let mut all: Vec<Constant> = Vec::new();
     let mut push = |c: Constant| {
@@ -170,7 +172,7 @@ pub fn constants(e: &Experiment) -> Vec<Constant> {
 }
 
 impl Constant {
-    /// Whether the constant can affect the runs of this cell.
+    /// Returns whether the constant can affect the runs of this cell.
     fn touches(&self, plan: &CellPlan) -> bool {
         let first = plan.specs.first();
         match &self.on {
@@ -181,7 +183,7 @@ impl Constant {
                 .is_some_and(|(name, _)| name == script),
         }
     }
-    /// Changes the constant in a run; `device` is the original device.
+    /// Changes the constant in a run by `factor`. `device` is the device before any change.
     fn set(&self, spec: &mut RunSpec, device: &str, factor: f64) {
         match &self.on {
             On::Device { key, .. } => {
@@ -227,7 +229,7 @@ impl Constant {
     }
 }
 
-/// The experiment with changed constants; cells that no constant affects are left out.
+/// Returns the experiment with changed constants. Leaves out cells that no constant affects.
 fn moved(e: &Experiment, all: &[Constant], factors: &[f64]) -> Experiment {
     let mut e = e.clone();
     let touched = |plan: &CellPlan| {
@@ -250,7 +252,7 @@ fn moved(e: &Experiment, all: &[Constant], factors: &[f64]) -> Experiment {
     e
 }
 
-/// The reason why an experiment's runs are impossible.
+/// Returns why the runs of an experiment are impossible; `None` if they are possible.
 fn impossible(e: &Experiment) -> Option<String> {
     let specs = e.cells.iter().filter_map(|c| c.specs.first());
     specs.into_iter().find_map(|s| {
@@ -260,7 +262,7 @@ fn impossible(e: &Experiment) -> Option<String> {
     })
 }
 
-/// A distribution.
+/// Distribution of a value over several draws.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Number of draws.
@@ -278,7 +280,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The distribution of values, with interpolated percentiles; `None` without values.
+    /// Computes the distribution, with interpolated percentiles. Returns `None` without values.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let mut all = values.to_vec();
         all.sort_by(f64::total_cmp);
@@ -299,50 +301,51 @@ impl Spread {
 pub struct Single {
     /// The constant.
     pub constant: Constant,
-    /// Scores with a quarter less and a quarter more; `None` if impossible (`why`).
+    /// Scores with the constant reduced and increased by a quarter. `None` if the runs failed or
+    /// are impossible; `why` has the reason.
     pub scores: [Option<Score>; 2],
-    /// Why runs failed or are impossible.
+    /// Reasons why runs failed or are impossible.
     pub why: Vec<String>,
 }
 
-/// A score and its distribution.
+/// A score and its distribution over the joint draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cloud {
-    /// `skill`, `skill A`, `level`.
+    /// Name of the score: `skill`, `skill A`, `level`.
     pub what: String,
     /// Score with the nominal constants.
     pub nominal: f64,
-    /// Scores with all constants changed.
+    /// Distribution of the score over the joint draws.
     pub spread: Spread,
-    /// The nominal score is better than nine in ten of the others.
+    /// True if the nominal score is better than the scores of nine in ten joint draws.
     pub overtuned: bool,
 }
 
-/// Result of the check.
+/// Result of this robustness check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
     /// Number of constants that change.
     pub constants: usize,
-    /// Results of single constants; empty if only joint draws were requested.
+    /// One entry per constant; empty if only joint draws were requested.
     pub singles: Vec<Single>,
     /// Score with the nominal constants.
     pub nominal: Score,
-    /// Scores with all constants changed together.
+    /// Scores with all constants changed together, one entry per score.
     pub clouds: Vec<Cloud>,
-    /// Number of joint draws that count.
+    /// Number of joint draws without failed runs.
     pub draws: usize,
-    /// Number of draws in which runs failed; these do not count.
+    /// Number of joint draws with failed runs. They are not part of the distributions.
     pub failed: usize,
-    /// Number of tests whose runs were made.
+    /// Number of published tests that the check runs.
     pub tests: usize,
-    /// Estimated constants of the kernel's model that do not change.
+    /// Names of the estimated constants of the kernel's model, which do not change.
     pub unmoved: Vec<&'static str>,
 }
 
-/// The runs of the quick form that scored differences depend on, reduced further.
+/// Returns the reduced form: only the tests with scored differences, made smaller by [`SMALLER`].
 ///
 /// # Errors
-/// None in practice: the files are the project's own, and a test checks them.
+/// A built-in file is invalid, which a test excludes.
 pub fn form(p: &Publication) -> Result<(Experiment, Vec<Published>), GuardError> {
     let mut e = p
         .experiment(true)
@@ -373,7 +376,7 @@ pub fn form(p: &Publication) -> Result<(Experiment, Vec<Published>), GuardError>
     Ok((e, published))
 }
 
-/// The factors of a joint draw, one per constant.
+/// Draws the factors of a joint draw at random, one per constant.
 fn drawn(all: &[Constant], e: &Experiment, draw: u32) -> Result<Vec<f64>, GuardError> {
     for again in 0..AGAIN {
         let seed = u64::from(draw) << 8 | again;
@@ -391,8 +394,8 @@ fn drawn(all: &[Constant], e: &Experiment, draw: u32) -> Result<Vec<f64>, GuardE
     )))
 }
 
-/// Changes the constants: `draws` times all together, then each alone unless `joint` is set.
-/// Earlier results are reused.
+/// Changes all constants together `draws` times, then each constant alone unless `joint` is set.
+/// Uses stored results of the same runs.
 ///
 /// # Errors
 /// The check was stopped, or a result cannot be stored.
@@ -423,7 +426,7 @@ pub fn constants_moved(
     };
     let base: Figures = of(&e, "nominal")?.figures;
     let nominal = Score::of(&published, &base);
-    // The joint draws come first, because they are the most informative for their time.
+    // The joint draws come first, because they give most information for their time.
     let (mut scores, mut lost) = (Vec::new(), 0);
     for draw in 0..draws {
         let factors = drawn(&all, &e, draw)?;
@@ -478,7 +481,7 @@ pub fn constants_moved(
     })
 }
 
-/// Scores with their distributions.
+/// Returns the scores with their distributions.
 fn clouds(nominal: &Score, scores: &[Score]) -> Vec<Cloud> {
     let cloud = |what: String, own: Option<f64>, of: &dyn Fn(&Score) -> Option<f64>, less: bool| {
         let values: Vec<f64> = scores.iter().filter_map(of).collect();
@@ -561,7 +564,7 @@ mod tests {
                 assert!(!changed.cells.is_empty(), "{} touches nothing", c.name);
                 for plan in &changed.cells {
                     let first = &plan.specs[0];
-                    // The change is the same for all schedulers.
+                    // The change must be the same for all schedulers.
                     assert!(plan.specs.iter().all(|s| s.device == first.device
                         && s.machine == first.machine
                         && s.workload == first.workload));

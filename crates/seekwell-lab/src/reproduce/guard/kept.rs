@@ -1,5 +1,5 @@
-//! Stored results of the checks, one line of JSON each. Lines are appended as results arrive, and
-//! read when an interrupted check continues.
+//! Stored results of the robustness checks, one line of JSON per result. Each result is appended
+//! when it is complete, so that an interrupted check can continue.
 
 use super::{Figures, GuardError};
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Result of one variant.
+/// Stored result of one variant of the runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// Hash of the runs.
+    /// Hash of the runs that gave the result.
     pub of: String,
     /// Name of the variant.
     pub what: String,
-    /// Figures.
+    /// The values, by published test and scheduler.
     pub figures: Figures,
     /// Additional numbers by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub more: BTreeMap<String, f64>,
-    /// Why runs failed.
+    /// Reasons why runs failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
@@ -29,12 +29,12 @@ pub struct Line {
 pub struct Kept {
     path: PathBuf,
     lines: Vec<Line>,
-    /// The open file; `None` until a line is added.
+    /// The open file; `None` until the first line is added.
     file: Option<File>,
 }
 
 impl Kept {
-    /// Reads the existing lines; an incomplete line is skipped.
+    /// Reads the stored lines. Skips an incomplete line.
     ///
     /// # Errors
     /// The file exists but cannot be read.
@@ -49,7 +49,7 @@ impl Kept {
             ..Kept::read(&text)
         })
     }
-    /// Parses the contents of such a file, for reading only.
+    /// Parses the text of a file of stored results. The returned object cannot add lines.
     pub fn read(text: &str) -> Kept {
         let lines = text.lines().filter_map(|l| serde_json::from_str(l).ok());
         Kept {
@@ -58,11 +58,11 @@ impl Kept {
             file: None,
         }
     }
-    /// The stored result of a variant, if the same runs produced it.
+    /// Returns the stored result of the variant `what`, if runs with the hash `of` produced it.
     pub fn get(&self, of: &str, what: &str) -> Option<&Line> {
         self.lines.iter().find(|l| l.of == of && l.what == what)
     }
-    /// Adds a line.
+    /// Appends a line to the file.
     ///
     /// # Errors
     /// The line cannot be written.
@@ -84,7 +84,7 @@ impl Kept {
                     .create(true)
                     .open(&self.path)
                     .map_err(failed)?;
-                // An incomplete line must not corrupt the next one.
+                // An incomplete last line must not corrupt the new line.
                 if file.metadata().map_err(failed)?.len() > 0 {
                     file.write_all(b"\n").map_err(failed)?;
                 }

@@ -1,11 +1,11 @@
 //! Robustness checks of the predictions. Each check measures the scores under one change:
 //!
-//! - [`constants`]: other constants;
-//! - [`permuted`]: permuted scheduler labels;
+//! - [`constants`]: the estimated constants have other values;
+//! - [`permuted`]: the scheduler labels are permuted;
 //! - [`ablations`]: a claimed cause is removed;
-//! - [`order`]: all runs on one drive, in the order that the original may have used.
+//! - [`order`]: all runs use one drive, in the order that the publication may have used.
 //!
-//! Results are stored line by line, so that an interrupted check can continue.
+//! Each result is stored as one line, so that an interrupted check can continue.
 //!
 //! A separate test checks that no constant depends on a scheduler.
 
@@ -33,25 +33,25 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
-    /// Every estimated constant a quarter less and more, one at a time and all together.
+    /// Every estimated constant is reduced and increased by a quarter, alone and together.
     Constants,
-    /// Scheduler labels permuted within each test.
+    /// The scheduler labels are permuted within each test.
     Permuted,
-    /// Claimed causes removed.
+    /// Claimed causes are removed.
     Ablations,
-    /// Runs in the order of the columns on one drive.
+    /// All runs use one drive, in the order of the columns of the published table.
     Order,
 }
 
 impl Guard {
-    /// All checks, in the order in which they are shown.
+    /// All checks, in display order.
     pub const ALL: [Guard; 4] = [
         Guard::Permuted,
         Guard::Constants,
         Guard::Ablations,
         Guard::Order,
     ];
-    /// Name on the command line.
+    /// Returns the name of the check on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Guard::Constants => "constants",
@@ -60,7 +60,7 @@ impl Guard {
             Guard::Order => "order",
         }
     }
-    /// The check with this name, or all.
+    /// Returns the check with this name, or all checks if the name is `all`.
     ///
     /// # Errors
     /// There is no such check; the error lists the names.
@@ -78,20 +78,20 @@ impl Guard {
     }
 }
 
-/// Why a check has no result.
+/// The reason why a check has no result.
 #[derive(Error, Debug)]
 pub enum GuardError {
-    /// A signal arrived; the results so far are stored.
+    /// A signal stopped the check. The results until then are stored.
     #[error("stopped: the results so far are stored, and the same command continues")]
     Stopped,
-    /// Something could not be run or stored.
+    /// A run failed, or a result cannot be stored; the text says why.
     #[error("{0}")]
     Text(String),
 }
 
 /// Settings for the runs of the checks.
 pub struct Bench<'a> {
-    /// Number of parallel runs; `None` means one per core.
+    /// Number of runs at the same time; `None` for one per core.
     pub threads: Option<usize>,
     /// Token that stops the checks.
     pub cancel: &'a Cancel,
@@ -99,24 +99,24 @@ pub struct Bench<'a> {
     pub told: &'a dyn Told,
 }
 
-/// Our figures, by published test and its sides; `None` if not run or failed.
+/// Our values by published test and scheduler; `None` if not run or failed.
 pub type Figures = Vec<Vec<Option<f64>>>;
 
-/// Score of a set of figures.
+/// Scores of a set of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
-    /// Skill over all scored pairs; `None` if there are none.
+    /// Skill over all scored pairs; `None` if no pair is scored.
     pub skill: Option<f64>,
-    /// Skill by group of effects.
+    /// Skill by letter of the group of effects.
     pub groups: BTreeMap<String, f64>,
-    /// Median |ln (ours / published)| over disk tests to which nothing was fitted.
+    /// Median |ln (ours / published)| over the disk tests without fitted constants.
     pub level: Option<f64>,
-    /// Fraction of these tests within 35 %.
+    /// Fraction (0 to 1) of these tests within 35 %.
     pub near: f64,
 }
 
 impl Score {
-    /// Computes the score of figures.
+    /// Computes the scores of a set of values.
     pub fn of(published: &[Published], figures: &Figures) -> Score {
         let cells = cells(published, figures);
         let levels = level(&cells);
@@ -136,7 +136,7 @@ impl Score {
     }
 }
 
-/// Pairs our figures with the published ones.
+/// Combines our values with the published results.
 pub(super) fn cells(published: &[Published], figures: &Figures) -> Vec<Cell> {
     let ours = |f: &Option<f64>| {
         f.map(|mean| Ours {
@@ -155,7 +155,7 @@ pub(super) fn cells(published: &[Published], figures: &Figures) -> Vec<Cell> {
         .collect()
 }
 
-/// The figures of a quick form's runs.
+/// Extracts the values of each published test from the results of a quick form.
 fn figures(published: &[Published], results: &results::Results) -> Figures {
     let ours = |p: &Published| {
         let cell = beside(p.clone(), results, true);
@@ -164,7 +164,7 @@ fn figures(published: &[Published], results: &results::Results) -> Figures {
     published.iter().map(ours).collect()
 }
 
-/// Runs an experiment; returns its figures and failures.
+/// Runs an experiment. Returns its values, and the reasons why runs failed.
 fn made(
     bench: &Bench<'_>,
     published: &[Published],
@@ -190,7 +190,8 @@ fn made(
     Ok((figures(published, &results), failed))
 }
 
-/// A short hash of an experiment's runs; it changes with everything that can change the runs.
+/// Returns a short hash of an experiment's runs. Every change that can affect a run changes the
+/// hash.
 pub(super) fn hash(e: &Experiment) -> String {
     let all: String = e
         .cells
@@ -200,7 +201,7 @@ pub(super) fn hash(e: &Experiment) -> String {
     format!("{:08x}", crc32fast::hash(all.as_bytes()))
 }
 
-/// New figures, completed with figures of an earlier run.
+/// Returns the values of `now`, completed with those of `base` where `now` has none.
 fn over(base: &Figures, now: &Figures) -> Figures {
     let side = |(b, n): (&Option<f64>, &Option<f64>)| n.or(*b);
     base.iter()

@@ -1,11 +1,14 @@
-//! The original's order of runs. All tests of a system run under the first scheduler of its table,
-//! then under the second, then under the third, on one drive. The drive keeps everything that was
-//! written to it and is never trimmed. For comparison, the same runs are made with a fresh drive
-//! each, and one scheduler runs on a new, a used and a worn drive. Only flash drives are tested:
-//! writing does not age a disk, and its file system is made again for each run.
+//! Robustness check d: the order of runs that the publication may have used. All tests of a system
+//! run on one drive, first under the first scheduler of the published table, then under the second,
+//! then under the third. The drive keeps all written data and is never trimmed.
+//!
+//! Two comparisons show the effect of the drive's state. First, the same runs are repeated with a
+//! fresh drive per run. Second, one scheduler runs on a new, a used and a worn drive. Only flash
+//! drives are tested: writing does not age a hard disk, and its file system is created again for
+//! each run.
 //!
 //! Not modelled: the drive's history before the first pass, pauses, and other writes between
-//! passes. The runs are those of the quick form, so less is written than in the original.
+//! passes. The quick form is used, so less is written than in the publication.
 
 use super::{Bench, Figures, GuardError, Kept, Line, figures, made};
 use crate::conduct::Measured;
@@ -16,34 +19,34 @@ use seekwell::{Between, Cancel, Hooks, Sequence};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// States of a drive, from new to worn.
+/// States of a flash drive, from new to worn.
 pub const STATES: [&str; 3] = ["fresh", "used", "steady"];
 
-/// A published difference of a system whose drive ages.
+/// The effect of the order of runs on one published difference, for a system with a flash drive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ordered {
     /// System.
     pub system: String,
     /// Test.
     pub test: String,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// The pair of schedulers.
+    /// Names of the two schedulers.
     pub pair: String,
-    /// Published ratio.
+    /// Published ratio: first value divided by second value.
     pub published: f64,
-    /// Our ratio with a fresh drive for each run.
+    /// Our ratio, with a fresh drive per run.
     pub apart: Option<f64>,
-    /// Our ratio in the order of the columns on one drive.
+    /// Our ratio, with all runs on one drive in the order of the columns.
     pub in_order: Option<f64>,
-    /// The first scheduler alone: new drive divided by used drive, and by worn drive, in the
-    /// direction of the published pair.
+    /// Ratios of the first scheduler to itself: new drive divided by used drive, and new drive
+    /// divided by worn drive. The ratios are in the direction of the published pair.
     pub states: [Option<f64>; 2],
 }
 
 impl Ordered {
-    /// Whether the drive's state alone could cause the published difference: one scheduler loses at
-    /// least half of that difference on a worn drive.
+    /// Returns whether the drive's state alone could cause the published difference. This is the
+    /// case if one scheduler loses at least half of that difference on a used or worn drive.
     pub fn state_could(&self) -> bool {
         let p = libm::log(self.published);
         let state = self.states.iter().flatten().map(|s| libm::log(*s));
@@ -51,7 +54,7 @@ impl Ordered {
             .into_iter()
             .any(|s| s * p > 0.0 && s.abs() >= p.abs() / 2.0)
     }
-    /// Text for the evidence column.
+    /// Returns the ratios as text for the list of evidence.
     pub fn said(&self) -> String {
         let of = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.2}"));
         format!(
@@ -65,7 +68,7 @@ impl Ordered {
     }
 }
 
-/// Whether the device is a flash drive.
+/// Returns whether the device is a flash drive.
 fn ages(plan: &CellPlan) -> bool {
     let device = plan.specs.first().map(|s| s.device.spec.as_str());
     device.is_some_and(|d| d.starts_with("ssd:"))
@@ -75,7 +78,7 @@ fn system(plan: &CellPlan) -> &str {
     plan.cell.machine.split(", ").next().unwrap_or_default()
 }
 
-/// Makes all runs of a system in the order of its columns, on one drive.
+/// Executes all runs of a system on one drive, in the order of the columns.
 fn in_order(
     e: &Experiment,
     name: &str,
@@ -116,22 +119,22 @@ fn in_order(
     Ok((figures(published, &results), written))
 }
 
-/// Result of the check.
+/// Result of this robustness check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Orders {
     /// One entry per published difference.
     pub pairs: Vec<Ordered>,
-    /// Amount that all passes wrote to a system's drive, in GB.
+    /// Data written to the drive of each system by all passes, in GB.
     pub written_gb: BTreeMap<String, f64>,
 }
 
-/// A part of the required runs.
+/// One of the three sets of runs.
 enum Part<'a> {
-    /// Every run on a fresh drive.
+    /// All runs, with a fresh drive per run.
     Apart,
     /// All runs of a system on one drive.
     InOrder(&'a str),
-    /// The first scheduler alone, on a drive in this state.
+    /// The first scheduler alone, on a drive in the state with this name.
     State(&'a str),
 }
 
@@ -145,7 +148,8 @@ impl Part<'_> {
     }
 }
 
-/// Makes the runs, or reads earlier results. `None` if no drive of the publication ages.
+/// Executes the runs, or reads stored results of the same runs. Returns `None` if the publication
+/// has no flash drive.
 ///
 /// # Errors
 /// The check was stopped, a run failed, or a result cannot be stored.
@@ -170,7 +174,8 @@ pub fn ordered(
     })
 }
 
-/// Earlier results of the same runs; `None` if they are incomplete, or if no drive ages.
+/// Returns stored results of the same runs. Returns `None` if they are incomplete, or if the
+/// publication has no flash drive.
 pub fn known(p: &Publication, kept: &Kept) -> Option<Orders> {
     let found = gathered(p, &mut |_, name, part| {
         let line = kept.get(name, &part.name());
@@ -217,7 +222,7 @@ fn carried_out(
     }
 }
 
-/// Combines all parts.
+/// Combines the three sets of runs.
 fn gathered(
     p: &Publication,
     take: &mut dyn FnMut(&Experiment, &str, &Part<'_>) -> Result<Line, GuardError>,

@@ -1,25 +1,25 @@
-//! Robustness check b: the scheduler labels are permuted within each test. A model that has all our
-//! figures, but assigns them to the wrong schedulers, should score 0 or less.
+//! Robustness check b: the scheduler labels are permuted within each test. Our values then belong
+//! to the wrong schedulers, and the skill should be 0 or less.
 
 use super::super::ours::Cell;
 use super::super::score::{permutations, skill};
 use super::constants::Spread;
 use serde::Serialize;
 
-/// Scores of a group under permuted labels.
+/// Skill of a group of effects under permuted labels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Permuted {
-    /// Group of effects; empty for all.
+    /// Letter of the group of effects; empty for all groups.
     pub group: String,
-    /// Our skill.
+    /// Our skill with the right labels.
     pub ours: f64,
-    /// Skill of the permutations.
+    /// Distribution of the skill over the permutations.
     pub spread: Spread,
-    /// Fraction of permutations that are at least as good.
+    /// Fraction (0 to 1) of permutations with at least our skill.
     pub as_good: f64,
 }
 
-/// Results by group, and over all.
+/// Returns one entry per group, and one over all groups.
 pub fn permuted(cells: &[Cell]) -> Vec<Permuted> {
     let one = |s: super::super::score::Skill| {
         let draws = permutations(cells, &s.group);

@@ -1,12 +1,12 @@
-//! The measurements behind the rows. Each sets up a fresh drive and accesses it as the published
-//! measurement did.
+//! The measurements of hard disks. Each uses a new drive and the access pattern of the published
+//! measurement.
 
 use crate::validation::figure::{Bench, Measured, Opened, SEED};
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Device, Nanos, Op};
 use seekwell_device::probe::{Client, Run, below, command};
 
-/// Number of random requests of a measurement.
+/// Number of random requests per measurement.
 const RANDOM: usize = 25_000;
 const MIB: u64 = 2048;
 
@@ -24,7 +24,8 @@ fn stream(client: &mut Client<Opened>, from: u64, mib: u64, block: u32) -> Run {
     client.run(n, 1, Nanos::ZERO, |i| command(Op::Read, at(i), block))
 }
 
-/// MB/s of a sequential reader of 64 KiB records, one at a time, at this fraction of the addresses.
+/// Returns the rate in MB/s of sequential 64 KiB reads, one at a time. The first read is at the
+/// fraction `share` (0 to 1) of the drive's addresses.
 pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
     let (mut c, _, capacity) = client(b, "")?;
     let room = capacity - 129 * MIB;
@@ -33,8 +34,8 @@ pub(super) fn sequential_at(b: &Bench, share: f64) -> Measured<f64> {
     Ok(stream(&mut c, from + MIB, 127, 128).mb())
 }
 
-/// MB/s of a sequential writer of aligned 1 MiB records on the outer tracks, one at a time, after
-/// the write cache is full.
+/// Returns the rate in MB/s of sequential, aligned 1 MiB writes on the outer tracks, one at a time.
+/// The write cache is full before the measurement begins.
 pub(super) fn sequential_write(b: &Bench) -> Measured<f64> {
     let (mut c, ..) = client(b, "")?;
     let at = |i: usize| command(Op::Write, i as u64 * MIB, MIB as u32);
@@ -42,7 +43,7 @@ pub(super) fn sequential_write(b: &Bench) -> Measured<f64> {
     Ok(c.run(512, 1, Nanos::ZERO, |i| at(256 + i)).mb())
 }
 
-/// Random 4 KiB writes per second, one at a time, after the write cache is full.
+/// Returns random 4 KiB writes per second, one at a time, after the write cache is full.
 pub(super) fn random_writes(b: &Bench) -> Measured<f64> {
     let (mut c, mut rng, capacity) = client(b, "")?;
     let mut next = |_| command(Op::Write, below(&mut rng, capacity / 8) * 8, 8);
@@ -50,7 +51,7 @@ pub(super) fn random_writes(b: &Bench) -> Measured<f64> {
     Ok(c.run(5000, 1, Nanos::ZERO, next).iops())
 }
 
-/// Mean of the rates at 64 positions, in MB/s.
+/// Returns the mean of the sequential rates at 64 positions, in MB/s.
 pub(super) fn sequential_mean(b: &Bench) -> Measured<f64> {
     let mut sum = 0.0;
     for i in 0..64 {
@@ -65,7 +66,7 @@ fn random_reads(b: &Bench, depth: usize) -> Measured<Run> {
     Ok(c.run(RANDOM, depth, Nanos::ZERO, next))
 }
 
-/// MB/s of random reads of 1 MiB, eight at a time.
+/// Returns the rate in MB/s of random 1 MiB reads at depth 8.
 pub(super) fn random_large(b: &Bench) -> Measured<f64> {
     let (mut c, mut rng, capacity) = client(b, "")?;
     let next = |_| {
@@ -78,28 +79,28 @@ pub(super) fn random_large(b: &Bench) -> Measured<f64> {
     Ok(c.run(500, 8, Nanos::ZERO, next).mb())
 }
 
-/// Mean latency of random 4 KiB reads, one at a time, ms.
+/// Returns the mean latency of random 4 KiB reads, one at a time, in ms.
 pub(super) fn random_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.mean_ms())
 }
-/// 99th percentile of the latency of random 4 KiB reads, in ms.
+/// Returns the 99th percentile of the latency of random 4 KiB reads, one at a time, in ms.
 pub(super) fn random_p99_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.quantile_ms(0.99))
 }
-/// 99.9th percentile of the latency of random 4 KiB reads, in ms.
+/// Returns the 99.9th percentile of the latency of random 4 KiB reads, one at a time, in ms.
 pub(super) fn random_p999_ms(b: &Bench) -> Measured<f64> {
     Ok(random_reads(b, 1)?.quantile_ms(0.999))
 }
-/// Random 4 KiB reads per second at this depth.
+/// Returns random 4 KiB reads per second at this depth.
 pub(super) fn random_iops(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random_reads(b, depth)?.iops())
 }
-/// Throughput at this depth divided by that at depth 1.
+/// Returns the rate at this depth divided by the rate at depth 1.
 pub(super) fn gain(b: &Bench, depth: usize) -> Measured<f64> {
     Ok(random_iops(b, depth)? / random_iops(b, 1)?)
 }
 
-/// Mean time of a FLUSH after `n` scattered 4 KiB writes, ms.
+/// Returns the mean time of a FLUSH after `n` scattered 4 KiB writes, in ms.
 pub(super) fn flush_ms(b: &Bench, n: usize) -> Measured<f64> {
     let (mut c, mut rng, capacity) = client(b, ",wc_idle=1000")?;
     let rounds = 2000 / n.max(20);
@@ -113,7 +114,7 @@ pub(super) fn flush_ms(b: &Bench, n: usize) -> Measured<f64> {
     Ok(sum / rounds as f64)
 }
 
-/// Commits per second: write a block, FLUSH, think for 0.5 ms; always to the same 8 KiB.
+/// Returns commits per second. A commit writes the same 8 KiB, flushes and waits 0.5 ms.
 pub(super) fn commits(b: &Bench) -> Measured<f64> {
     let (mut c, ..) = client(b, "")?;
     let start = c.now;
@@ -125,7 +126,8 @@ pub(super) fn commits(b: &Bench) -> Measured<f64> {
     Ok(500.0 / c.now.since(start).as_secs_f64())
 }
 
-/// MB/s of 4000 ascending 4 KiB writes scattered over 1 GiB, until they are on the medium.
+/// Returns the rate in MB/s of 4000 ascending 4 KiB writes scattered over 1 GiB. The time includes
+/// the FLUSH that moves them to the medium.
 pub(super) fn sorted_writes(b: &Bench) -> Measured<f64> {
     let (mut c, mut rng, capacity) = client(b, "")?;
     let base = capacity / 4;

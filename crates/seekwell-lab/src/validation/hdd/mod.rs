@@ -1,5 +1,5 @@
-//! Hard disks: figures of data sheets, of reviews, of another emulator, and of the benchmark series
-//! whose drive the laptop preset models.
+//! Hard disks, compared with data sheets, reviews and another emulator. The preset for a laptop
+//! drive is also compared with the benchmark series that used this drive.
 
 mod measure;
 
@@ -8,13 +8,14 @@ use super::figure::Relation::{Circular, Fitted, HeldOut, Indicative, Prediction}
 use super::figure::{Figure, Group, row};
 use measure as m;
 
-/// The table.
+/// The published results of this family and their measurements.
 pub static GROUP: Group = Group {
     title: "Hard disks",
-    note: "Rates in MB/s are of 10^6 bytes. The enterprise drive's outer rate comes out 10 % low \
-           and its queue gain about 14 % low, as is that of the nearline drive, which uses the \
-           same arm model. All are held out and are not adjusted.",
-    rule: "rates and means at depth 1 3 %, at depth 10 %",
+    note: "Rates in MB/s are of 10^6 bytes. The model of the enterprise drive is 10 % low in the \
+           outer rate and about 14 % low in the gain from the queue. The nearline drive uses the \
+           same arm model, and its gain is also low. All these results are held out, so the model \
+           is not adjusted.",
+    rule: "rates and means at depth 1: 3 %; at larger depths: 10 %",
     figures: FIGURES,
 };
 
@@ -83,7 +84,7 @@ static FIGURES: &[Figure] = &[
         "Phoronix 2012, tiobench random write (not the same workload)", Indicative, Any,
         m::sorted_writes),
     row("hdd:hitachi-7k200,bus=10MB/s", "random 1 MiB read, depth 8", "MB/s", (10.0, 10.0),
-        "the rate of the link; 30.8 before medium reads occupied the link", Circular, Rule(0.03),
+        "the rate of the link", Circular, Rule(0.03),
         m::random_large),
     row("hdd:hitachi-7k200", "random 4 KiB read, depth 1", "IOPS", (69.3, 69.3),
         "another implementation", Prediction, Rule(0.03), |b| m::random_iops(b, 1)),
