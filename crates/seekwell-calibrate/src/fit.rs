@@ -1,15 +1,16 @@
-//! The result of a calibration: parameters with their quality, curves to plot, and remarks.
+//! The result of a calibration: parameters with their quality, curves to plot, and notes.
 
 use std::fmt;
 
-/// How well the value of a parameter is known.
+/// How reliable the value of a parameter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// Measured by a probe that identifies it.
+    /// A probe measured the value.
     Measured,
-    /// Read from the host (sysfs), not timed.
+    /// The host (sysfs) reports the value. It was not measured.
     Stated,
-    /// The probes cannot determine it. The value is a default or a guess, and the preset says so.
+    /// The probes cannot determine the value. It is a default or an estimate, and the preset says
+    /// so.
     Unknown,
 }
 
@@ -18,35 +19,35 @@ pub enum Known {
 pub enum Val {
     /// A number.
     Num(f64),
-    /// A yes or no.
+    /// A value of yes or no.
     Flag(bool),
-    /// A word.
+    /// A keyword.
     Word(&'static str),
-    /// A list of pairs.
+    /// A list of pairs of numbers.
     Pairs(Vec<(f64, f64)>),
 }
 
-/// One parameter of a preset with its fit quality.
+/// The estimate of one parameter of a preset, with its quality.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// Key of the preset parameter.
     pub key: &'static str,
-    /// Value.
+    /// Value of the parameter.
     pub value: Val,
-    /// Unit, as in the preset; empty for flags and words.
+    /// Unit, as in the preset. It is empty for flags and words.
     pub unit: &'static str,
-    /// The probe that found it, in a few words.
+    /// Short description of the probe that found the value.
     pub method: String,
-    /// 95 % interval, where one can be given.
+    /// 95 % confidence interval, or `None` if it cannot be computed.
     pub interval: Option<(f64, f64)>,
     /// Number of samples.
     pub samples: usize,
-    /// How well the value is known.
+    /// How reliable the value is.
     pub known: Known,
 }
 
 impl Estimate {
-    /// A measured number.
+    /// Returns an estimate of a measured number.
     pub fn num(key: &'static str, value: f64, unit: &'static str, method: &str) -> Estimate {
         Estimate {
             key,
@@ -58,24 +59,24 @@ impl Estimate {
             known: Known::Measured,
         }
     }
-    /// An estimate of any other shape.
+    /// Returns an estimate of any other type.
     pub fn of(key: &'static str, value: Val, unit: &'static str, method: &str) -> Estimate {
         Estimate {
             value,
             ..Estimate::num(key, 0.0, unit, method)
         }
     }
-    /// With samples.
+    /// Sets the number of samples.
     pub fn n(mut self, samples: usize) -> Estimate {
         self.samples = samples;
         self
     }
-    /// With a 95 % interval.
+    /// Sets the 95 % confidence interval.
     pub fn between(mut self, lo: f64, hi: f64) -> Estimate {
         self.interval = Some((lo.min(hi), lo.max(hi)));
         self
     }
-    /// With a symmetric 95 % interval.
+    /// Sets a symmetric 95 % confidence interval with the half-width `half`.
     pub fn pm(self, half: f64) -> Estimate {
         let Val::Num(x) = self.value else { return self };
         if half.is_finite() {
@@ -84,17 +85,17 @@ impl Estimate {
             self
         }
     }
-    /// Marks the value as unknown.
+    /// Marks the value as not determined by the probes.
     pub fn unknown(mut self) -> Estimate {
         self.known = Known::Unknown;
         self
     }
-    /// Marks the value as read from the host.
+    /// Marks the value as reported by the host.
     pub fn stated(mut self) -> Estimate {
         self.known = Known::Stated;
         self
     }
-    /// The number, if it is one.
+    /// Returns the value if it is a number.
     pub fn number(&self) -> Option<f64> {
         match self.value {
             Val::Num(x) => Some(x),
@@ -114,7 +115,7 @@ impl fmt::Display for Val {
     }
 }
 
-/// A number with about six digits and no trailing zeros.
+/// Formats a number with about six digits and without trailing zeros.
 pub fn short(x: f64) -> String {
     if x == 0.0 {
         return "0".to_owned();
@@ -134,14 +135,14 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// Kind of device that the probes found.
+/// Kind of device, as found by the probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Completions repeat with the period of a spindle.
+    /// A hard disk: completion times have a common period, the revolution of the spindle.
     Hdd,
-    /// Fast, with the same latency everywhere: flash, or memory.
+    /// Flash or memory: reads are fast, with the same latency at all addresses.
     Flash,
-    /// Neither.
+    /// Neither of the two.
     Unknown,
 }
 
@@ -155,30 +156,31 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A measured quantity and what the fitted preset predicts for it.
+/// A measured quantity and the prediction of the fitted preset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// The quantity.
+    /// Name of the quantity.
     pub title: String,
-    /// The horizontal axis.
+    /// Label of the horizontal axis.
     pub x: String,
-    /// The vertical axis.
+    /// Label of the vertical axis.
     pub y: String,
-    /// (x, measured, fitted).
+    /// Points: (x, measured value, value of the fitted preset).
     pub points: Vec<(f64, f64, f64)>,
     /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
 }
 
-/// Distances from the measured latency distribution to others, as shares of its mean.
+/// Differences between latency distributions: the demerit figure of Ruemmler and Wilkes (1994).
+/// Each is a fraction of the measured mean latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demerit {
-    /// To the fitted model.
+    /// Difference between the device and the fitted model.
     pub fitted: f64,
-    /// To a generic disk of this capacity, the null model.
+    /// Difference between the device and the null model, a generic disk of the same capacity.
     pub generic: f64,
-    /// Mean distance between runs of the fitted model: what chance alone causes with this number of
-    /// reads.
+    /// Mean difference between two runs of the fitted model. It shows how much difference chance
+    /// alone causes with this number of reads.
     pub chance: f64,
 }
 
@@ -187,32 +189,33 @@ pub struct Demerit {
 pub struct Fit {
     /// Kind of device.
     pub kind: Kind,
-    /// Evidence for this kind.
+    /// Why the device is of this kind.
     pub because: String,
     /// Name and provenance of the device.
     pub facts: crate::probe::Facts,
-    /// Parameters in the order they were found; the last estimate of a key counts.
+    /// Estimates in the order in which they were found. If a key occurs twice, the last estimate is
+    /// valid.
     pub estimates: Vec<Estimate>,
-    /// Measured and fitted quantities.
+    /// Measured quantities with the predictions of the fitted preset.
     pub curves: Vec<Curve>,
-    /// Things a reader of the preset should know.
+    /// Notes for the reader of the preset.
     pub notes: Vec<String>,
-    /// How far the fitted model's latencies are from the measured ones.
+    /// Differences between the latencies of the device and of the fitted model.
     pub demerit: Option<Demerit>,
-    /// Number of I/Os sent.
+    /// Number of I/Os that were sent.
     pub ios: u64,
-    /// Time taken on the probe's clock, s.
+    /// Duration of the calibration on the probe's clock, s.
     pub seconds: f64,
-    /// Why the calibration ended early, if it did.
+    /// Reason why the calibration ended early, if it did.
     pub cut: Option<crate::probe::Stop>,
 }
 
 impl Fit {
-    /// The estimate of a parameter.
+    /// Returns the valid estimate of a parameter.
     pub fn get(&self, key: &str) -> Option<&Estimate> {
         self.estimates.iter().rev().find(|e| e.key == key)
     }
-    /// The number of a parameter.
+    /// Returns the value of a parameter if it is a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.get(key)?.number()
     }

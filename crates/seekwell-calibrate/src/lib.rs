@@ -1,12 +1,15 @@
-//! Floor 2: fits a device preset to a device by probing it from outside.
+//! Fits the parameters of a device preset to a real device. It sends I/Os to the device and
+//! measures their completion times.
 //!
-//! The estimators are pure: they use a [`Probe`], which sends reads and returns completion times,
-//! and they have no clock of their own. [`SimProbe`] is a probe over a device model, so that tests
-//! can recover known parameters from times alone.
+//! The estimators use a [`Probe`], which sends I/Os and returns completion times. They have no
+//! clock of their own. [`SimProbe`] is a probe for a device model, so that tests can check whether
+//! the estimators find its known parameters.
 //!
-//! The module of each estimator describes what it fits and how. The written preset names method,
-//! interval and samples of each value. Not covered: probes that need commands below the block layer
-//! (cache control, VERIFY, mode pages), shingled and two-actuator drives, and the tail of rare
+//! The module of each estimator describes what it fits and how. The written preset contains the
+//! method, the confidence interval and the number of samples of each value.
+//!
+//! These are not covered: probes that need commands below the block layer (cache control, VERIFY,
+//! mode pages), shingled drives, drives with two actuators, and the latency tail from rare error
 //! recoveries.
 
 mod fit;
@@ -29,11 +32,12 @@ pub use sim::SimProbe;
 use session::{SMALL, Session};
 use stats::{median, quantile};
 
-/// Smallest device that can be probed, sectors: 16 MiB.
+/// Size of the smallest device that can be calibrated, sectors: 16 MiB.
 pub const SMALLEST: u64 = 32_768;
 
-/// Probes the device and fits as many parameters as possible. Keeps the findings on an
-/// interruption, a failure or the end of the budget; [`Fit::cut`] then holds the reason.
+/// Probes the device and fits as many parameters as possible. If the calibration is interrupted,
+/// fails or uses up its budget, the parameters found so far are returned, and [`Fit::cut`] contains
+/// the reason.
 pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(Progress)) -> Fit {
     let mut s = Session::new(probe, options, tell);
     let (mut kind, mut because) = (Kind::Unknown, String::from("stopped before it was known"));
@@ -44,13 +48,13 @@ pub fn calibrate(probe: &mut dyn Probe, options: Options, tell: &mut dyn FnMut(P
 fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<(), Stop> {
     if s.capacity() < SMALLEST {
         *because = format!(
-            "{} sectors are too few: it takes at least {SMALLEST} (16 MiB)",
+            "{} sectors are too few: the device must have at least {SMALLEST} (16 MiB)",
             s.capacity()
         );
         return Ok(());
     }
     s.stage("first look");
-    // The first reads may wake up the device; they are not measured.
+    // The first reads are not measured, because they may have to wake up the device.
     for _ in 0..8 {
         let lba = s.anywhere();
         s.read(lba)?;
@@ -63,7 +67,7 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
     if usual < hdd::SLOW {
         *kind = Kind::Flash;
         *because = format!(
-            "random reads take {} us: no platter turns that fast",
+            "random reads take {} us: a hard disk cannot be that fast",
             short(libm::round(usual * 1e4) / 10.0)
         );
         if let Err(why) = ssd::run(s)? {
@@ -76,8 +80,8 @@ fn look(s: &mut Session<'_>, kind: &mut Kind, because: &mut String) -> Result<()
     if p.agreement < p.needed {
         *because = format!(
             "random reads take {:.1} ms (90 %: {:.1} ms), but their completions have no common \
-             period (agreement {:.2}, {} needed): not a single disk, or too noisy: an array, a \
-             network volume, or other I/O going on",
+             period (agreement {:.2}, {} needed): the device is an array or a \
+             network volume, or other I/O disturbs the measurement",
             usual,
             quantile(&ms, 0.9),
             p.agreement,

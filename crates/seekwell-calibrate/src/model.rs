@@ -1,4 +1,4 @@
-//! Runs of the fitted preset: predictions to compare with the device.
+//! Runs the fitted preset, to compare its predictions with the device.
 
 use crate::probe::{Io, Probe};
 use crate::sim::SimProbe;
@@ -13,11 +13,11 @@ fn hdd_params(text: &str) -> Result<HddParams, String> {
     HddParams::from_preset(&preset).map_err(|e| preset.locate(e, "fitted preset").to_string())
 }
 
-/// How many times the same reads run on a model.
+/// Number of runs of the same reads on a model.
 const ROUNDS: u64 = 8;
 
-/// Latencies of these reads on a device, one at a time, ms. A random wait of up to `turn_ns`
-/// precedes each read.
+/// Simulates the reads on a device one at a time and returns their latencies, ms. Before each read
+/// it waits for a random time between 0 and `turn_ns`.
 fn latencies<D: Device>(device: D, ios: &[Io], turn_ns: u64, seed: u64) -> Vec<f64> {
     let mut rng = rng::stream(seed, "angles");
     let mut probe = SimProbe::new(device, seed, 0.0);
@@ -35,15 +35,15 @@ fn latencies<D: Device>(device: D, ios: &[Io], turn_ns: u64, seed: u64) -> Vec<f
     all
 }
 
-/// Latencies of these reads on the fitted disk, in several rounds.
+/// Returns the latencies of the reads on the fitted disk, ms, for several rounds.
 pub(crate) fn hdd_latencies(text: &str, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, String> {
     rounds(&hdd_params(text)?, ios, seed).map_err(|e| e.what)
 }
 
-/// The places are those that the device was asked for, so that seek lengths do not vary by chance.
-/// The angle of the platter at each read does vary. With back-to-back reads the true parameters
-/// would reproduce the device to the microsecond, and all others would be compared with one random
-/// outcome.
+/// Simulates the reads several times. The addresses are those of the reads on the device, so that
+/// seek distances do not differ by chance. The angle of the platter at the start of each read is
+/// random. With back-to-back reads, a model with the true parameters would reproduce the device to
+/// the microsecond. All other models would be compared with a single random outcome.
 fn rounds(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, ParamError> {
     let turn_ns = (60e9 / p.rpm) as u64;
     let round = |i: u64| {
@@ -53,15 +53,16 @@ fn rounds(p: &HddParams, ios: &[Io], seed: u64) -> Result<Vec<Vec<f64>>, ParamEr
     (1..=ROUNDS).map(round).collect()
 }
 
-/// The same reads on a null model: usual parameters, this capacity.
+/// Returns the latencies of the reads on the null model, ms: a disk of this capacity with typical
+/// parameters.
 pub(crate) fn generic_hdd_latencies(capacity: u64, ios: &[Io], seed: u64) -> Vec<f64> {
     let all = generic_hdd(capacity).and_then(|p| rounds(&p, ios, seed).ok());
     all.unwrap_or_default().concat()
 }
 
-/// A disk that is not a preset, so that no preset is compared with itself: round figures from the
-/// middle of the range of desktop disks from 2005 to 2020. Other parameters have the model's
-/// defaults.
+/// Typical parameters of desktop disks from 2005 to 2020, in round numbers. They are not from a
+/// preset, so that no preset is compared with itself. All other parameters have the defaults of the
+/// model.
 const USUAL: &str = r#"
 kind = "hdd"
 name = "usual"
@@ -80,7 +81,7 @@ head_switch = { value = 1, unit = "ms", source = "estimate" }
 overhead = { value = 0.2, unit = "ms", source = "estimate" }
 "#;
 
-/// Usual parameters of a disk, and this capacity.
+/// Returns the parameters of a typical disk with this capacity, in sectors.
 pub fn generic_hdd(capacity: u64) -> Option<HddParams> {
     let size = format!(
         "capacity = {{ value = {capacity}, unit = \"sectors\", source = \"estimate: of the device at hand\" }}\n"
@@ -89,14 +90,15 @@ pub fn generic_hdd(capacity: u64) -> Option<HddParams> {
     hdd_params(&text).ok()
 }
 
-/// Sustained rates at places, MB/s.
+/// Returns the sustained rates of the fitted disk at the given addresses, MB/s.
 pub(crate) fn hdd_rates(text: &str, at: &[(u64, f64)]) -> Result<Vec<f64>, String> {
     let forms = ClosedForms::new(&hdd_params(text)?).map_err(|e| e.what)?;
     Ok(at.iter().map(|r| forms.sustained_mb(r.0)).collect())
 }
 
-/// The measured seek table, and the usual form through its track, settle, average and full-stroke
-/// times.
+/// Returns (distance in cylinders, measured seek time in ms, seek time of the standard curve in
+/// ms). The standard curve is given by the track, settle, average and full-stroke times of the
+/// preset.
 pub(crate) fn hdd_seek(text: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let p = hdd_params(text)?;
     let preset =

@@ -1,10 +1,10 @@
-//! Writes a fit as a preset file: every parameter with its unit and source.
+//! Writes the result of a calibration as a preset file. Each parameter has a unit and a source.
 
 use crate::fit::{Estimate, Fit, Kind, Known, Val, short};
 use crate::probe::Facts;
 use std::fmt::Write;
 
-/// Kind of the preset for a fit; `None` if the fit gives no preset.
+/// Returns the kind of preset that a fit results in, or `None` if it does not result in a preset.
 pub fn kind_of(fit: &Fit) -> Option<&'static str> {
     match fit.kind {
         Kind::Hdd if fit.get("rpm").is_some() => Some("hdd"),
@@ -13,7 +13,8 @@ pub fn kind_of(fit: &Fit) -> Option<&'static str> {
     }
 }
 
-/// The whole preset file of a fit, with this name; `None` if too little was found.
+/// Returns the complete preset file of a fit, with the given name. Returns `None` if too few
+/// parameters were found.
 pub fn preset(fit: &Fit, name: &str) -> Option<String> {
     let mut about = vec![format!("{} ({})", fit.kind, fit.because)];
     about.extend(fit.facts.identity.iter().cloned());
@@ -44,7 +45,7 @@ pub fn preset(fit: &Fit, name: &str) -> Option<String> {
     ))
 }
 
-/// Quotes a text for TOML.
+/// Returns a text as a quoted TOML string.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -76,11 +77,11 @@ fn value(v: &Val) -> String {
     }
 }
 
-/// The source of an estimate, in the words of preset files.
+/// Returns the source of an estimate, in the form that preset files use.
 fn source(e: &Estimate) -> String {
     let mut s = match e.known {
         Known::Measured => format!("fitted: {}", e.method),
-        Known::Stated => format!("estimate: as the host states it: {}", e.method),
+        Known::Stated => format!("estimate: as the host reports it: {}", e.method),
         Known::Unknown => format!("estimate: not measured: {}", e.method),
     };
     if let Some((lo, hi)) = e.interval {
@@ -92,7 +93,7 @@ fn source(e: &Estimate) -> String {
     s
 }
 
-/// Parameters that the host states about the device.
+/// Returns the parameters that the host reports about the device.
 fn stated(facts: &Facts, kind: &str) -> Vec<Estimate> {
     let mut out = vec![
         Estimate::num(
@@ -122,12 +123,13 @@ fn stated(facts: &Facts, kind: &str) -> Vec<Estimate> {
     out
 }
 
-/// Parameters that a preset needs and an unfinished calibration of a disk did not find.
+/// Returns typical values for parameters that a preset needs and that an unfinished calibration of
+/// a disk did not find.
 fn missing(have: &[Estimate], kind: &str) -> Vec<Estimate> {
     let lacks = |key: &str| have.iter().all(|e| e.key != key);
     let mut out = vec![];
     if kind == "hdd" {
-        let how = "the calibration ended before it; a usual value";
+        let how = "the calibration ended before this measurement; a typical value";
         if lacks("surfaces") {
             out.push(Estimate::num("surfaces", 4.0, "surfaces", how).unknown());
         }
@@ -138,7 +140,7 @@ fn missing(have: &[Estimate], kind: &str) -> Vec<Estimate> {
     out
 }
 
-/// The text of a preset.
+/// Returns the text of a preset file.
 pub(crate) fn text(
     facts: &Facts,
     kind: &str,
@@ -160,7 +162,7 @@ pub(crate) fn text(
     let _ = writeln!(out, "name = {}", quoted(name));
     let _ = writeln!(out, "summary = {}\n\n[params]", quoted(&title));
     for (i, e) in all.iter().enumerate() {
-        // The last estimate of a parameter counts.
+        // If a key occurs twice, the last estimate is used.
         if all[i + 1..].iter().any(|l| l.key == e.key) {
             continue;
         }

@@ -1,17 +1,19 @@
-//! The estimators' view of a device: they send reads, writes and flushes and get times back.
+//! The interface between the estimators and a device. Estimators send reads, writes and flushes,
+//! and get completion times.
 //!
-//! There are two implementations: [`crate::SimProbe`] runs a device model on virtual time and hides
-//! the model's state; the other one uses a file or block device. An estimator cannot distinguish
-//! them.
+//! There are two implementations. [`crate::SimProbe`] runs a device model on virtual time and hides
+//! the state of the model. The other implementation uses a file or a block device. An estimator
+//! cannot distinguish them.
 
-/// What a single I/O does.
+/// The operation of an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// Read.
+    /// Reads sectors.
     Read,
-    /// Write the data already there (only with permission, see [`Facts::may_write`]).
+    /// Writes the data that the sectors already contain. This needs permission, see
+    /// [`Facts::may_write`].
     Write,
-    /// Flush the device's write cache; carries no sectors.
+    /// Flushes the write cache of the device. It has no sectors.
     Flush,
 }
 
@@ -22,12 +24,12 @@ pub struct Io {
     pub what: What,
     /// First sector (512 bytes).
     pub lba: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
 }
 
 impl Io {
-    /// A read.
+    /// Returns a read.
     pub const fn read(lba: u64, sectors: u32) -> Io {
         Io {
             what: What::Read,
@@ -35,7 +37,7 @@ impl Io {
             sectors,
         }
     }
-    /// A write.
+    /// Returns a write.
     pub const fn write(lba: u64, sectors: u32) -> Io {
         Io {
             what: What::Write,
@@ -43,7 +45,7 @@ impl Io {
             sectors,
         }
     }
-    /// A flush.
+    /// Returns a flush.
     pub const fn flush() -> Io {
         Io {
             what: What::Flush,
@@ -53,7 +55,7 @@ impl Io {
     }
 }
 
-/// When an I/O was sent and when it completed, ns on the probe's clock.
+/// Send time and completion time of an I/O, in ns on the probe's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timed {
     /// Send time.
@@ -63,65 +65,67 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// Latency, ms.
+    /// Returns the latency, ms.
     pub fn ms(self) -> f64 {
         self.done.saturating_sub(self.sent) as f64 / 1e6
     }
 }
 
-/// What a host can know about a device without timing it. `None` means unknown.
+/// Facts that a host reports about a device without measuring it. `None` means unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// Name for the report (`/dev/sdb`, a model name).
+    /// Name of the device for the report, for example `/dev/sdb` or the name of a model.
     pub name: String,
     /// Size in sectors of 512 bytes.
     pub capacity: u64,
-    /// Smallest I/O and its alignment, sectors.
+    /// Size and alignment of the smallest I/O, sectors.
     pub block: u32,
-    /// Physical block, bytes.
+    /// Size of a physical block, bytes.
     pub physical_block_bytes: Option<u32>,
-    /// Commands the host sends at a time (`queue_depth`).
+    /// Maximum number of commands that the host sends at a time (`queue_depth`).
     pub depth: Option<u32>,
-    /// Whether the system reports a rotational medium. Only a hint: the probes decide.
+    /// Whether the system reports a rotational medium. This is only a hint. The result of the
+    /// probes counts.
     pub rotational: Option<bool>,
-    /// Has a volatile write cache.
+    /// Whether the device has a volatile write cache.
     pub write_cache: Option<bool>,
-    /// Supports FUA.
+    /// Whether the device supports FUA.
     pub fua: Option<bool>,
-    /// Whether writes may be sent.
+    /// Whether the probes may send writes.
     pub may_write: bool,
-    /// Lines that identify host, kernel and device, for the provenance.
+    /// Lines that identify the host, the kernel and the device. They become the provenance of the
+    /// preset.
     pub identity: Vec<String>,
 }
 
-/// Why probing stopped.
+/// Reason why the calibration stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// The user asked for it.
+    /// The user interrupted the calibration.
     #[error("interrupted")]
     Interrupted,
     /// The time budget is used up.
     #[error("the time budget is used up")]
     Budget,
-    /// The device failed or went away.
+    /// The device failed or was removed.
     #[error("{0}")]
     Device(String),
 }
 
 /// A device under test.
 pub trait Probe {
-    /// Facts about the device; they do not change.
+    /// Returns facts about the device. They do not change.
     fn facts(&self) -> &Facts;
-    /// Now, ns on the clock of [`Timed`].
+    /// Returns the current time, in ns on the clock of [`Timed`].
     fn now(&self) -> u64;
-    /// Activity of others on the device during the measurement, in a few words. `None` if it is
-    /// negligible or unknown.
+    /// Returns a short description of other activity on the device during the measurement. Returns
+    /// `None` if it is negligible or unknown.
     fn disturbed(&self) -> Option<String> {
         None
     }
-    /// Lets time pass.
+    /// Waits for `ns` nanoseconds.
     fn sleep(&mut self, ns: u64) -> Result<(), Stop>;
-    /// Sends `ios` in order with up to `depth` outstanding, until all complete. `out` is cleared
-    /// and then holds their times in the order of `ios`.
+    /// Sends `ios` in order, with at most `depth` outstanding, and waits until all have completed.
+    /// Replaces the contents of `out` by their times, in the order of `ios`.
     fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop>;
 }

@@ -1,16 +1,16 @@
-//! A calibration in progress: the probe, the remaining budget, and the findings so far.
+//! A calibration in progress: the probe, the remaining budget, and the results so far.
 
 use crate::fit::{Curve, Estimate, Fit, Kind};
 use crate::probe::{Io, Probe, Stop, Timed};
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 
-/// Limits and options set by the user.
+/// Options of a calibration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
     /// Time budget for the whole calibration, s.
     pub budget_s: f64,
-    /// Seed of the probed places.
+    /// Seed of the random addresses that are probed.
     pub seed: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Options {
 /// Progress of the calibration, for a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// What is being measured.
+    /// Name of the current measurement.
     pub stage: &'static str,
     /// Time used, s.
     pub used_s: f64,
@@ -34,7 +34,7 @@ pub struct Progress {
     pub budget_s: f64,
 }
 
-/// Sectors of the small reads that most probes use: 4 KiB.
+/// Size of the small reads that most probes use, sectors: 4 KiB.
 pub(crate) const SMALL: u32 = 8;
 
 /// A calibration in progress.
@@ -51,7 +51,7 @@ pub struct Session<'a> {
     estimates: Vec<Estimate>,
     curves: Vec<Curve>,
     notes: Vec<String>,
-    /// See [`Fit::demerit`].
+    /// Result of the comparison with the fitted model, see [`Fit::demerit`].
     pub(crate) demerit: Option<crate::fit::Demerit>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
             demerit: None,
         }
     }
-    /// Sectors of the device.
+    /// Returns the size of the device, sectors.
     pub(crate) fn capacity(&self) -> u64 {
         self.probe.facts().capacity
     }
@@ -88,29 +88,30 @@ impl<'a> Session<'a> {
     pub(crate) fn seed(&self) -> u64 {
         self.options.seed
     }
-    /// Scale of the sample counts, within limits: 1 at a budget of three minutes, which allows a
-    /// full calibration of a disk.
+    /// Returns the factor for the number of samples, from 0.1 to 4. It is 1 with a budget of three
+    /// minutes, which is enough for a full calibration of a disk.
     pub(crate) fn scale(&self) -> f64 {
         (self.options.budget_s / 180.0).clamp(0.1, 4.0)
     }
-    /// `n` samples at a scale of 1, at least `least`.
+    /// Returns `n` times the factor of [`Session::scale`], but at least `least`.
     pub(crate) fn count(&self, n: usize, least: usize) -> usize {
         ((n as f64 * self.scale()) as usize).max(least)
     }
-    /// Seconds used so far.
+    /// Returns the time used so far, s.
     pub(crate) fn used_s(&self) -> f64 {
         self.probe.now().saturating_sub(self.start) as f64 / 1e9
     }
-    /// Seconds left.
+    /// Returns the time left, s.
     pub(crate) fn left_s(&self) -> f64 {
         (self.options.budget_s - self.used_s()).max(0.0)
     }
-    /// `n` I/Os of about `each_ms`, or as many as fit into this share of the remaining budget.
+    /// Returns how many I/Os of about `each_ms` fit into a fraction `share` of the remaining
+    /// budget, but at most `n` and at least 8.
     pub(crate) fn within(&self, n: usize, each_ms: f64, share: f64) -> usize {
         let most = self.left_s() * share * 1e3 / each_ms.max(1e-4);
         n.min(most as usize).max(8)
     }
-    /// Starts the next stage.
+    /// Starts the next stage and reports its name.
     pub(crate) fn stage(&mut self, name: &'static str) {
         self.stage = name;
         self.report();
@@ -133,31 +134,31 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-    /// Runs I/O at a depth.
+    /// Runs I/Os with at most `depth` outstanding.
     pub(crate) fn run(&mut self, ios: &[Io], depth: usize) -> Result<&[Timed], Stop> {
         self.check()?;
         self.probe.run(ios, depth, &mut self.times)?;
         self.ios += ios.len() as u64;
         Ok(&self.times)
     }
-    /// Sends one I/O and waits for it.
+    /// Sends one I/O and waits for its completion.
     pub(crate) fn one(&mut self, io: Io) -> Result<Timed, Stop> {
         Ok(self.run(&[io], 1)?[0])
     }
-    /// One small read, waited for.
+    /// Reads 4 KiB and waits for the completion.
     pub(crate) fn read(&mut self, lba: u64) -> Result<Timed, Stop> {
         self.one(Io::read(lba, SMALL))
     }
-    /// Lets time pass.
+    /// Waits for `ms` milliseconds.
     pub(crate) fn sleep_ms(&mut self, ms: f64) -> Result<(), Stop> {
         self.check()?;
         self.probe.sleep((ms * 1e6) as u64)
     }
-    /// Uniform over [0, n).
+    /// Returns a uniform random number in [0, n).
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.rng.next_u64()) * u128::from(n.max(1))) >> 64) as u64
     }
-    /// A random aligned place for a small read.
+    /// Returns a random aligned address for a small read.
     pub(crate) fn anywhere(&mut self) -> u64 {
         let n = self.capacity() / u64::from(SMALL);
         self.below(n) * u64::from(SMALL)
@@ -170,18 +171,18 @@ impl<'a> Session<'a> {
     pub(crate) fn curve(&mut self, c: Curve) {
         self.curves.push(c);
     }
-    /// Records a remark.
+    /// Records a note.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         let text = text.into();
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
-    /// The estimates so far.
+    /// Returns the estimates so far.
     pub(crate) fn estimates(&self) -> &[Estimate] {
         &self.estimates
     }
-    /// Ends the calibration.
+    /// Ends the calibration and returns its result.
     pub(crate) fn finish(self, kind: Kind, because: String, cut: Option<Stop>) -> Fit {
         Fit {
             kind,

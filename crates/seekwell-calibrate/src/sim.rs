@@ -1,11 +1,12 @@
-//! A probe over a device model, on virtual time: it tests the estimators on known parameters.
+//! A probe for device models on virtual time. With it, tests check the estimators against known
+//! parameters.
 
 use crate::probe::{Facts, Io, Probe, Stop, Timed, What};
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Accept, Command, Device, Done, Instant, Op, Sector, Sectors};
 
-/// A probe over any device model.
+/// A probe for any device model.
 #[derive(Debug)]
 pub struct SimProbe<D> {
     device: D,
@@ -17,9 +18,10 @@ pub struct SimProbe<D> {
 }
 
 impl<D: Device> SimProbe<D> {
-    /// A probe over `device`. Only size and block are taken from the device's facts; the probes
-    /// must find depth, caches and medium. Each completion reaches the host after an exponential
-    /// delay of mean `noise_ns`. The next command waits for that delay too.
+    /// Returns a probe for `device`. Only the size and the block size are taken from the device's
+    /// facts. The estimators must find the depth, the caches and the medium. Each completion
+    /// reaches the host after an exponential delay with mean `noise_ns`, and the next command waits
+    /// for that delay.
     pub fn new(device: D, seed: u64, noise_ns: f64) -> Self {
         let f = device.facts();
         let facts = Facts {
@@ -43,7 +45,7 @@ impl<D: Device> SimProbe<D> {
         self.facts.may_write = true;
         self
     }
-    /// Changes the facts, as a host would know them.
+    /// Changes the facts that the host reports about the device.
     pub fn with_facts(mut self, change: impl FnOnce(&mut Facts)) -> Self {
         change(&mut self.facts);
         self
@@ -84,7 +86,8 @@ impl<D: Device> Probe for SimProbe<D> {
     fn run(&mut self, ios: &[Io], depth: usize, out: &mut Vec<Timed>) -> Result<(), Stop> {
         out.clear();
         out.resize(ios.len(), Timed::default());
-        // `sent`: I/Os the program has sent; the host holds those that the device has not taken.
+        // `sent` counts the I/Os that the program has sent. Those that the device has not accepted
+        // wait in the host.
         let (mut sent, mut taken, mut back) = (0, 0, 0);
         while back < ios.len() {
             while sent < ios.len() && sent - back < depth {
@@ -99,7 +102,7 @@ impl<D: Device> Probe for SimProbe<D> {
                 taken += 1;
             }
             let Some(t) = self.device.next_event() else {
-                return Err(Stop::Device("the model rests with I/O outstanding".into()));
+                return Err(Stop::Device("the model has I/O but no next event".into()));
             };
             self.now = self.now.max(t);
             self.device.advance(self.now, &mut self.done);
@@ -111,8 +114,8 @@ impl<D: Device> Probe for SimProbe<D> {
                 let at = d.at.0 + self.noise();
                 out[d.id as usize].done = at;
                 back += 1;
-                // With one outstanding I/O the device waits for the program. With more, the delay
-                // of one overlaps the others.
+                // With one outstanding I/O the device waits for the program. With more, the device
+                // works on the others during the delay.
                 if depth == 1 {
                     self.now = self.now.max(Instant(at));
                 }

@@ -1,35 +1,36 @@
-//! Statistics that fitting needs beyond the common ones: circular fractions, straight lines, the
-//! distance between two distributions.
+//! Statistics for the estimators: fractions of a circle, straight lines, the distance between two
+//! distributions.
 
 use seekwell_stats::{mean, t_quantile};
 
-/// The median; NaN for an empty list, so that every comparison is false.
+/// Returns the median, or NaN for an empty list. With NaN every comparison is false.
 pub fn median(v: &[f64]) -> f64 {
     seekwell_stats::median(v).unwrap_or(f64::NAN)
 }
 
-/// The quantile `q`; NaN for an empty list.
+/// Returns the quantile `q`, from 0 to 1, or NaN for an empty list.
 pub fn quantile(v: &[f64], q: f64) -> f64 {
     seekwell_stats::quantile(v, q).unwrap_or(f64::NAN)
 }
 
-/// The quantile of values that are already sorted.
+/// Returns the quantile `q` of sorted values, or NaN for an empty list.
 pub fn quantile_sorted(s: &[f64], q: f64) -> f64 {
     seekwell_stats::quantile_sorted(s, q).unwrap_or(f64::NAN)
 }
 
-/// Half of the 95 % interval of the mean, by Student's t; infinite below two values.
+/// Returns the half-width of the 95 % confidence interval of the mean, by Student's t. It is
+/// infinite with fewer than two values.
 pub fn half_width(v: &[f64]) -> f64 {
     seekwell_stats::half_width(v).unwrap_or(f64::INFINITY)
 }
 
-/// The fraction part in [0, 1).
+/// Returns the fractional part, in [0, 1).
 pub fn frac(x: f64) -> f64 {
     let f = x - libm::floor(x);
     if f < 1.0 { f } else { 0.0 }
 }
 
-/// A straight line by least squares: intercept, slope and half the 95 % interval of each, by
+/// A straight line by least squares. The half-widths are those of 95 % confidence intervals by
 /// Student's t with n - 2 degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
@@ -37,13 +38,13 @@ pub struct Line {
     pub intercept: f64,
     /// Slope.
     pub slope: f64,
-    /// Half of the interval of the intercept.
+    /// Half-width of the confidence interval of the intercept.
     pub intercept_pm: f64,
-    /// Half of the interval of the slope.
+    /// Half-width of the confidence interval of the slope.
     pub slope_pm: f64,
 }
 
-/// Fits a line; `None` with fewer than three points or all at one place.
+/// Fits a line. Returns `None` with fewer than three points, or if all points have the same x.
 pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     let n = points.len() as f64;
     if points.len() < 3 {
@@ -77,8 +78,8 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     })
 }
 
-/// Root mean square of the horizontal distance between two latency distributions, as a share of
-/// the mean of the first: the demerit figure of Ruemmler and Wilkes (1994).
+/// Returns the root mean square of the horizontal distance between two latency distributions, as a
+/// fraction of the mean of the first. This is the demerit figure of Ruemmler and Wilkes (1994).
 pub fn demerit(measured: &[f64], model: &[f64]) -> f64 {
     let (mut a, mut b) = (measured.to_vec(), model.to_vec());
     a.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Calls third-party parsers on malicious data.
+//! Runs parsers of other projects on files that may be malformed.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -10,12 +10,13 @@ thread_local! {
 }
 static QUIET: Once = Once::new();
 
-/// Runs library code that may panic on an inconsistent file; returns `None` if it panicked.
+/// Runs library code that may panic on an inconsistent file. Returns `None` if the code panicked.
 ///
-/// The panic message is not printed, because the caller reports the fault. For this a panic hook is
-/// installed once per process in front of the existing one; it passes on all other panics.
+/// The panic message is not printed, because the caller reports the error. To suppress the message,
+/// a panic hook is installed once per process. It passes all other panics to the hook that was
+/// there before.
 pub fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
-    // A panicking thread cannot set a hook, and does not need to.
+    // A panicking thread cannot install a hook. It does not need one.
     if !std::thread::panicking() {
         QUIET.call_once(|| {
             let before = take_hook();

@@ -1,4 +1,4 @@
-//! Reading: the type of a path is checked before it is opened, and the size is limited.
+//! Reads input files. The type of a file is checked before it is opened, and its size is limited.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Read};
@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use thiserror::Error;
 
-/// Type of the object at a path, after following links.
+/// Type of the object at a path, after symbolic links were followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type according to stat(2).
+    /// Returns the type of the object that stat(2) described.
     pub fn of(m: &Metadata) -> Kind {
         let t = m.file_type();
         match () {
@@ -52,30 +52,31 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// Why a file is not read. The message has no path, because the caller knows it.
+/// Reasons for not reading a file. The message does not contain the path: the caller adds it.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Not a regular file.
+    /// The path is not a regular file.
     #[error("is {0}, not a file")]
     Kind(Kind),
-    /// Larger than any valid file of its type; the limit in bytes.
+    /// The file is larger than any valid file of its type. The value is the limit, in bytes.
     #[error("is larger than {} KiB: it is probably another kind of file", .0 / 1024)]
     Long(u64),
-    /// Not UTF-8; the number of the first invalid line, from 1.
+    /// The file is not valid UTF-8. The value is the number of the first invalid line, from 1.
     #[error("line {0} is not text")]
     NotText(usize),
 }
 
-/// The text of a regular file of at most `max` bytes. Nothing else is opened: no devices, no pipes.
+/// Returns the text of a regular file of at most `max` bytes. It does not open devices, pipes or
+/// other special files.
 pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
     let kind = Kind::of(&std::fs::metadata(path)?);
     if kind != Kind::File {
         return Err(ReadError::Kind(kind));
     }
-    // If a pipe has replaced the file meanwhile, opening it must not block.
+    // If a pipe has replaced the file since the check, opening it must not block.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new()
         .read(true)
@@ -96,8 +97,9 @@ pub fn read_text(path: &Path, max: u64) -> Result<String, ReadError> {
     })
 }
 
-/// Opens data that is read from start to end: a file, a pipe, or the terminal on standard input.
-/// Disks and other devices are rejected, because they are endless or not text.
+/// Opens data that is read from start to end. Accepts a regular file, a pipe, or the terminal if
+/// that is the standard input. Rejects disks and other devices, because they are endless or do not
+/// contain text.
 pub fn open_stream(path: &Path) -> Result<File, ReadError> {
     let meta = std::fs::metadata(path)?;
     match Kind::of(&meta) {
@@ -139,7 +141,7 @@ mod tests {
         assert!(words(&at("none"), 99).starts_with("No such file"));
         let made = rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), 0o600.into());
         made.expect("a pipe");
-        // It has no writer: opening it would block forever.
+        // The pipe has no writer, so opening it would block forever.
         assert_eq!(words(&at("pipe"), 99), "is a pipe, not a file");
     }
 

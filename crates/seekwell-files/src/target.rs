@@ -1,4 +1,4 @@
-//! Determines where a write to a path would go, without opening anything.
+//! Finds out where a write to a path would go, without opening the path.
 
 use crate::read::Kind;
 use rustix::fs::{Access, AtFlags, CWD, PROC_SUPER_MAGIC};
@@ -8,17 +8,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Number of links after which a chain counts as a loop, as in the kernel.
+/// Number of symbolic links after which a chain is treated as a loop. The kernel's limit is the
+/// same.
 const LINKS_MAX: usize = 40;
 
 /// How to write to a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A descriptor of this process (`/dev/stdout`, `/dev/fd/3`).
+    /// A descriptor of this process, such as `/dev/stdout` or `/dev/fd/3`.
     Own(RawFd),
-    /// Write to the existing object: a pipe, a terminal, another process's descriptor.
+    /// An existing object that is written directly: a pipe, a terminal, or a descriptor of another
+    /// process.
     Direct,
-    /// A regular file, by its real path.
+    /// An existing regular file. The path contains no symbolic links.
     Existing(PathBuf),
     /// A path that does not exist yet.
     New(PathBuf),
@@ -28,10 +30,10 @@ fn refused(kind: io::ErrorKind, words: &str) -> io::Error {
     io::Error::new(kind, words)
 }
 
-/// Follows links like open(2).
+/// Follows symbolic links in the same way as open(2), and returns how to write to the object.
 pub(crate) fn target(path: &Path) -> io::Result<Target> {
-    // Let the kernel follow the links first: it rejects links that others created in world-writable
-    // directories (fs.protected_symlinks).
+    // The kernel follows the links first, because it rejects links that other users created in
+    // world-writable directories (fs.protected_symlinks).
     match std::fs::metadata(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         Ok(m) if m.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -50,7 +52,8 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
         let dir = parent.unwrap_or(Path::new(".")).canonicalize()?;
         let here = dir.join(name);
         let meta = match std::fs::symlink_metadata(&here) {
-            // Not even root can create a file there; the path names a descriptor that is not open.
+            // Even root cannot create a file in procfs. The path names a descriptor that is not
+            // open.
             Err(e) if on_procfs(&dir) => return Err(e),
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Target::New(here)),
             other => other?,
@@ -62,16 +65,16 @@ pub(crate) fn target(path: &Path) -> io::Result<Target> {
                 Kind::Directory => Err(io::ErrorKind::IsADirectory.into()),
                 Kind::BlockDevice => Err(refused(
                     io::ErrorKind::InvalidInput,
-                    "it is a block device, whose contents would be lost; name a file",
+                    "it is a block device, whose contents would be lost; give the path of a file",
                 )),
                 Kind::Socket => Err(refused(
                     io::ErrorKind::InvalidInput,
-                    "it is a socket; name a file or a pipe",
+                    "it is a socket; give the path of a file or a pipe",
                 )),
             };
         }
         if on_procfs(&dir) {
-            // A descriptor: the target of its link may not be a path.
+            // The entry is a descriptor. The target of its link may not be a path.
             return Ok(own_descriptor(&dir, name).map_or(Target::Direct, Target::Own));
         }
         at = dir.join(std::fs::read_link(&here)?);
@@ -83,7 +86,8 @@ fn on_procfs(dir: &Path) -> bool {
     rustix::fs::statfs(dir).is_ok_and(|s| s.f_type == PROC_SUPER_MAGIC)
 }
 
-/// The number of a descriptor of this process, from the real path `/proc/PID/fd` and a name in it.
+/// Returns the number of a descriptor of this process. `dir` is the real path `/proc/PID/fd`, and
+/// `name` is the name of an entry in it.
 fn own_descriptor(dir: &Path, name: &std::ffi::OsStr) -> Option<RawFd> {
     let ours = Path::new("/proc/self").canonicalize().ok()?;
     let task = dir.strip_prefix(&ours).ok()?;
@@ -91,14 +95,14 @@ fn own_descriptor(dir: &Path, name: &std::ffi::OsStr) -> Option<RawFd> {
     name.to_str().filter(|_| fd)?.parse().ok()
 }
 
-/// Checks whether this user may write there, by the kernel's rules.
+/// Returns an error unless the kernel would allow this user the given access to a path.
 fn writable(path: &Path, access: Access) -> io::Result<()> {
     rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).map_err(io::Error::from)
 }
 
-/// Checks whether a result can be written to `path`, before the result is computed. It opens,
-/// creates and changes nothing, and does not wait for a pipe's reader. It cannot foresee a full
-/// disk.
+/// Checks whether a result can be written to `path`, before the result is computed. It does not
+/// open, create or change any file, and does not wait for the reader of a pipe. It does not detect
+/// that the disk is full.
 pub fn check(path: &Path) -> io::Result<()> {
     match target(path)? {
         Target::Own(fd) => crate::write::own_is_writable(fd),
@@ -108,7 +112,7 @@ pub fn check(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks whether a file can be created in a directory, without creating one.
+/// Checks whether this user can create a file in a directory. It does not create one.
 pub fn check_directory(dir: &Path) -> io::Result<()> {
     if !std::fs::metadata(dir)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -116,8 +120,10 @@ pub fn check_directory(dir: &Path) -> io::Result<()> {
     writable(dir, Access::WRITE_OK | Access::EXEC_OK)
 }
 
-/// Whether writing to one path would change or destroy the other: the same existing or new file
-/// under any names, or the same disk. Naming a terminal or `/dev/null` twice does no harm.
+/// Returns whether writing to one path would change or destroy the object at the other path. This
+/// is the case if both are the same existing or new file, also by different names, or the same
+/// disk. For terminals and `/dev/null` it returns false, because writing to them twice does no
+/// harm.
 pub fn same(a: &Path, b: &Path) -> bool {
     let number = |p: &Path| {
         let m = std::fs::metadata(p).ok()?;
@@ -196,7 +202,7 @@ mod tests {
     #[test]
     fn descriptors_are_known_by_number() {
         for (path, fd) in [("/proc/self/fd/2", 2), ("/dev/fd/1", 1), ("/dev/stderr", 2)] {
-            // Without /dev/fd, or with stderr closed, there is nothing to check.
+            // If `/dev/fd` does not exist or stderr is closed, there is nothing to check.
             if std::fs::metadata(path).is_ok() {
                 assert_eq!(
                     target(Path::new(path)).expect("open"),

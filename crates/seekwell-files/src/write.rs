@@ -1,5 +1,5 @@
-//! Writing: a file is replaced atomically and keeps its owner and permissions. Everything that is
-//! not a regular file is written directly.
+//! Writes output files. A regular file is replaced atomically and keeps its owner and permissions.
+//! All other objects, such as pipes and terminals, are written directly.
 
 use crate::read::Kind;
 use crate::target::{Target, target};
@@ -12,31 +12,33 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
-/// A result that is being written. [`Sink::finish`] puts it in place; if it is dropped earlier, an
-/// existing file stays unchanged.
+/// An output file that is being written. The data appear under the final name when [`Sink::finish`]
+/// is called. If the sink is dropped earlier, an existing file of that name stays unchanged.
 #[derive(Debug)]
 pub struct Sink(To);
 
 #[derive(Debug)]
 enum To {
-    /// A terminal, a pipe or a descriptor: writes cannot be undone.
+    /// A terminal, a pipe or an open descriptor. Data written to it cannot be withdrawn.
     Direct(File),
-    /// A new file next to the target, which is renamed at the end; and the old file, if any.
+    /// A new file in the directory of the target. [`Sink::finish`] renames it to the target. `old`
+    /// is the existing target, if there is one.
     Replace {
         new: NamedTempFile,
         real: PathBuf,
         old: Option<File>,
     },
-    /// If a new file cannot replace the old one (an unwritable directory, an owner that cannot be
-    /// set): the data is collected elsewhere and copied at the end.
+    /// Used if a new file cannot replace the old one, because the directory is not writable or the
+    /// owner cannot be set. The data are collected in an unnamed file and copied into the old file
+    /// at the end.
     Copy { collected: File, into: File },
 }
 
 impl Sink {
-    /// Opens the target. On a pipe without a reader this blocks, as usual.
+    /// Opens the target. If the target is a pipe without a reader, the call waits for a reader.
     ///
-    /// Links are followed, and the target is replaced in its own directory. Other hard links to it
-    /// keep the old content.
+    /// Symbolic links are followed: the file that they lead to is replaced, in its own directory.
+    /// Other hard links to that file keep the old content.
     pub fn open(path: &Path) -> io::Result<Self> {
         let to = match target(path)? {
             Target::Own(fd) => To::Direct(duplicate(fd)?),
@@ -51,7 +53,7 @@ impl Sink {
         Ok(Sink(to))
     }
 
-    /// Completes the file: flushes it to disk and renames it.
+    /// Completes the file: writes it to the storage medium and renames it.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             To::Direct(mut file) => file.flush(),
@@ -59,7 +61,7 @@ impl Sink {
                 new.as_file().sync_all()?;
                 match (new.persist(&real), old) {
                     (Ok(_), _) => Ok(()),
-                    // A file that is itself a mount point cannot be renamed.
+                    // A file that is a mount point cannot be replaced by a rename.
                     (Err(e), Some(into)) if e.error.raw_os_error() == BUSY => {
                         copy(e.file.as_file(), &into)
                     }
@@ -86,8 +88,8 @@ impl Write for Sink {
     }
 }
 
-/// Opens a file for incremental writing, for data that must survive a kill of the program (a log).
-/// The file is truncated and written in place, with its owner and mode. Links are treated as in
+/// Opens a file for data that must survive a kill of the program, such as a log. The file is
+/// truncated and written in place; it keeps its owner and mode. Symbolic links are followed as in
 /// [`Sink::open`].
 pub fn stream(path: &Path) -> io::Result<File> {
     match target(path)? {
@@ -98,12 +100,14 @@ pub fn stream(path: &Path) -> io::Result<File> {
             file.set_len(0)?;
             Ok(file)
         }
-        // If someone creates the name meanwhile, do not write through it.
+        // If another process creates the file after the check, this call fails instead of writing
+        // to it.
         Target::New(real) => OpenOptions::new().write(true).create_new(true).open(real),
     }
 }
 
-/// An unnamed file for intermediate data. It disappears when the program ends, however it ends.
+/// Creates an unnamed file for intermediate data. The kernel removes it when the program ends, even
+/// after a crash.
 ///
 /// # Errors
 /// There is no writable folder for temporary files.
@@ -111,8 +115,8 @@ pub fn scratch() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Removes files that killed writers left in a folder; no other process may be writing there.
-/// Returns the number of files.
+/// Removes temporary files that killed writers left in a folder. No other process may be writing in
+/// that folder. Returns the number of removed files.
 ///
 /// # Errors
 /// The folder cannot be read, or a file cannot be removed.
@@ -135,11 +139,12 @@ fn parent(real: &Path) -> &Path {
     real.parent().unwrap_or(Path::new("/"))
 }
 
-/// Name of a file before it gets its final name.
+/// Start of the temporary name of a file that is being written.
 const PREFIX: &str = ".seekwell-";
 const SUFFIX: &str = ".part";
 
-/// An unpredictable name, opened only if it is new (O_EXCL, which follows no link).
+/// Creates files with an unpredictable name. They are opened with O_EXCL, so an existing file or
+/// link is never used.
 fn builder(mode: u32) -> Builder<'static, 'static> {
     let mut b = Builder::new();
     b.prefix(PREFIX)
@@ -156,7 +161,7 @@ fn in_place(real: &Path) -> io::Result<File> {
     match Kind::of(&file.metadata()?) {
         Kind::File => Ok(file),
         kind => Err(io::Error::other(format!(
-            "it has changed to {kind} meanwhile"
+            "it has been replaced by {kind} while it was being opened"
         ))),
     }
 }
@@ -164,13 +169,15 @@ fn in_place(real: &Path) -> io::Result<File> {
 fn direct(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
     how.write(true).custom_flags(libc::O_NOCTTY);
-    // A file behind another process's descriptor: append, so that nothing is lost.
+    // If the descriptor of another process refers to a file, append to it, so that the data of that
+    // process are not overwritten.
     how.append(std::fs::metadata(path)?.is_file());
     how.open(path)
 }
 
 fn existing(real: PathBuf) -> io::Result<To> {
-    // Opened although it is replaced: a user who cannot write a file must not replace it either.
+    // The old file is opened for writing although it is replaced, because a user who cannot write a
+    // file must not be able to replace it.
     let old = in_place(&real)?;
     let beside = builder(0o600).tempfile_in(parent(&real));
     match beside.and_then(|new| keep(&old, new.as_file()).map(|()| new)) {
@@ -186,8 +193,8 @@ fn existing(real: PathBuf) -> io::Result<To> {
     }
 }
 
-/// Copies owner, permissions, access list and attributes of the old file, as far as possible. An
-/// owner that cannot be kept is an error.
+/// Copies owner, permissions, access control list and attributes from the old file to the new file,
+/// as far as possible. Returns an error if the owner cannot be set.
 fn keep(old: &File, new: &File) -> io::Result<()> {
     let (was, is) = (old.metadata()?, new.metadata()?);
     if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
@@ -195,24 +202,25 @@ fn keep(old: &File, new: &File) -> io::Result<()> {
         rustix::fs::fchown(new, Some(uid), Some(gid))?;
     }
     keep_attributes(old, new);
-    // Without set-user-ID and set-group-ID, which writing also removes.
+    // The bits set-user-ID and set-group-ID are not copied, because a write to the old file would
+    // remove them too.
     rustix::fs::fchmod(new, Mode::from_raw_mode(was.mode() & 0o777))?;
     Ok(())
 }
 
-/// Linux's limits for the list of names and for a value.
+/// Linux's limit for the size of the list of attribute names, and for the size of one value, bytes.
 const XATTR_MAX: usize = 64 << 10;
-/// Attributes that describe the content; they would be wrong for another file.
+/// Attributes that are not copied, because they describe the content of the old file.
 const OF_CONTENT: &[&[u8]] = &[b"security.capability", b"security.ima", b"security.evm"];
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 
 fn keep_attributes(old: &File, new: &File) {
     let (mut names, mut value) = (vec![0; XATTR_MAX], vec![0; XATTR_MAX]);
-    // On a file system without attributes this fails, and there is nothing to copy.
+    // This fails on a file system without attributes. Then there is nothing to copy.
     let length = rustix::fs::flistxattr(old, &mut names[..]).unwrap_or(0);
     let names: Vec<&[u8]> = names[..length].split(|b| *b == 0).collect();
     if !names.contains(&ACCESS_LIST) {
-        // The new file has inherited the directory's default list.
+        // The new file has inherited the default access control list of the directory.
         let _ = rustix::fs::fremovexattr(new, ACCESS_LIST);
     }
     for name in names {
@@ -220,7 +228,7 @@ fn keep_attributes(old: &File, new: &File) {
             continue;
         }
         if let Ok(n) = rustix::fs::fgetxattr(old, name, &mut value[..]) {
-            // Only the administrator can set some of them.
+            // Some attributes can be set only by an administrator, so an error is ignored.
             let _ = rustix::fs::fsetxattr(new, name, &value[..n], XattrFlags::empty());
         }
     }
@@ -234,18 +242,18 @@ fn copy(mut from: &File, mut into: &File) -> io::Result<()> {
     into.sync_all()
 }
 
-/// Another descriptor for the same open file, so that the output of others stays in order before
-/// and after this one's.
+/// Returns a new descriptor for the same open file. Both descriptors share the file position, so
+/// output that other programs write before and after stays in order.
 fn duplicate(fd: RawFd) -> io::Result<File> {
     own_is_writable(fd)?;
-    // Not one of the three standard descriptors.
+    // The new descriptor must not be one of the three standard descriptors.
     let least = io::stderr().as_raw_fd() + 1;
     #[expect(
         unsafe_code,
         reason = "a descriptor known only by its number has no safe wrapper"
     )]
-    // SAFETY: only numbers are passed. A closed descriptor gives EBADF, and this code owns the new
-    // one.
+    // SAFETY: fcntl gets only numbers. A closed descriptor gives EBADF. This code owns the new
+    // descriptor.
     unsafe {
         match libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) {
             -1 => Err(io::Error::last_os_error()),
@@ -254,13 +262,13 @@ fn duplicate(fd: RawFd) -> io::Result<File> {
     }
 }
 
-/// Checks whether a descriptor of this process is open for writing.
+/// Returns an error unless a descriptor of this process is open for writing.
 pub(crate) fn own_is_writable(fd: RawFd) -> io::Result<()> {
     #[expect(
         unsafe_code,
         reason = "a descriptor known only by its number has no safe wrapper"
     )]
-    // SAFETY: only numbers are passed. A closed descriptor gives EBADF.
+    // SAFETY: fcntl gets only numbers. A closed descriptor gives EBADF.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     if flags < 0 {
         return Err(io::Error::last_os_error());

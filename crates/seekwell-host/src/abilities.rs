@@ -1,6 +1,8 @@
-//! Abilities of this machine: what commands can use, and what is missing. Nothing is changed.
+//! Reports the abilities of this machine: which facilities the commands can use, and which are
+//! missing. It changes nothing on the machine.
 //!
-//! Not covered: speeds, and whether a disk may be used; `seekwell host` reports on disks.
+//! It does not measure speeds, and does not check whether a disk may be used. `seekwell host`
+//! reports on disks.
 
 use crate::ring::Ring;
 use crate::watch::{BpfTrace, has_program};
@@ -8,45 +10,45 @@ use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// One thing that commands need.
+/// A facility that some commands need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ability {
-    /// Its name.
+    /// Name of the facility.
     pub name: &'static str,
-    /// Which commands need it, and for what.
+    /// The commands that need it, and what they use it for.
     pub of: &'static str,
     /// What was found, or what is missing.
     pub found: String,
-    /// What to do; `None` if it can be used.
+    /// What the user can do to make it usable. `None` if it is usable.
     pub remedy: Option<String>,
 }
 
 impl Ability {
-    /// Whether it can be used.
+    /// Returns whether the facility is usable.
     pub fn usable(&self) -> bool {
         self.remedy.is_none()
     }
 }
 
-/// The queries to a machine; tests replace it.
+/// Queries to the machine. Tests replace them.
 pub trait Machine {
-    /// Whether this process runs as root.
+    /// Returns whether this process runs as root.
     fn root(&self) -> bool;
-    /// Whether the path may be read, or with `write` written.
+    /// Returns whether this process may read the path, or write it if `write` is set.
     fn may(&self, path: &str, write: bool) -> bool;
-    /// Whether the path exists.
+    /// Returns whether the path exists.
     fn there(&self, path: &str) -> bool;
-    /// Whether the program exists.
+    /// Returns whether the program is installed.
     fn program(&self, name: &str) -> bool;
-    /// Why no BPF program can run; `None` if one can.
+    /// Returns the reason why BPF programs cannot run, or `None` if they can.
     fn bpf(&self) -> Option<String>;
-    /// Why io_uring cannot be used; `None` if it can.
+    /// Returns the reason why io_uring cannot be used, or `None` if it can.
     fn io_uring(&self) -> Option<String>;
-    /// Schedulers that the kernel offers for at least one disk.
+    /// Returns the schedulers that the kernel offers for at least one disk.
     fn schedulers(&self) -> BTreeSet<String>;
 }
 
-/// The machine this program runs on.
+/// The machine on which this program runs.
 pub struct Here;
 
 impl Machine for Here {
@@ -84,17 +86,18 @@ impl Machine for Here {
     }
 }
 
-/// Mount points of tracefs on Linux.
+/// Usual mount points of tracefs.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Schedulers of blk-mq with the module of each; `none` needs no module.
+/// Schedulers of blk-mq with the kernel module of each. `none` needs no module.
 const MODULES: [(&str, &str); 3] = [
     ("mq-deadline", "mq-deadline"),
     ("kyber", "kyber-iosched"),
     ("bfq", "bfq"),
 ];
 
-/// Everything that commands need besides simulation, the most important first.
+/// Returns all facilities that commands need, except for simulation. The most important facility
+/// comes first.
 pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
     let root = m.root();
     let become_root = "run it as root (sudo)";
@@ -119,7 +122,7 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
     let events = TRACEFS.map(|t| format!("{t}/events/block"));
     let traced = events.iter().any(|e| m.may(e, false));
     let trace_remedy = match (traced, root, TRACEFS.iter().any(|t| m.there(t))) {
-        // If tracefs is not mounted, commands mount it while they run.
+        // If tracefs is not mounted, a command mounts it while it runs.
         (true, ..) | (false, true, true) => None,
         (false, false, true) => Some(become_root.to_owned()),
         _ => Some("boot a kernel with CONFIG_BLK_DEV_IO_TRACE".to_owned()),
@@ -209,7 +212,7 @@ pub fn abilities(m: &dyn Machine) -> Vec<Ability> {
 mod tests {
     use super::*;
 
-    /// A machine that has everything or nothing.
+    /// A simulated machine that has either all facilities or none.
     struct Made {
         all: bool,
         root: bool,

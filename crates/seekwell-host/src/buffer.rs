@@ -1,15 +1,16 @@
-//! Buffers for O_DIRECT, and their contents.
+//! Buffers for O_DIRECT, and the data that is written.
 //!
-//! A script sees lengths only. Writes contain noise from a fixed stream, so that no file system can
-//! compress it. A counter in every 4 KiB prevents the sharing of blocks.
+//! Scripts contain only lengths and no data. Writes contain noise from a fixed random stream, so
+//! that file systems cannot compress it. A counter in every 4 KiB makes the blocks different, so
+//! that they cannot be deduplicated.
 
 use rand::RngCore;
 use seekwell_core::rng::stream;
 
-/// Alignment of memory, offset and length that satisfies O_DIRECT on every common device, bytes.
+/// Alignment of memory, offset and length, bytes. It is enough for O_DIRECT on every common device.
 pub const ALIGN: usize = 4096;
 
-/// Memory whose start is aligned to [`ALIGN`]; grows, never shrinks.
+/// A memory buffer whose start is aligned to [`ALIGN`]. It can grow but never shrinks.
 #[derive(Debug, Default)]
 pub struct Aligned {
     memory: Vec<u8>,
@@ -18,7 +19,7 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// At least `len` usable bytes; their contents may be lost on growth.
+    /// Returns a buffer of at least `len` bytes. When the buffer grows, its contents may be lost.
     pub fn room(&mut self, len: usize) -> &mut [u8] {
         if self.len < len {
             let len = len.next_multiple_of(ALIGN);
@@ -30,7 +31,7 @@ impl Aligned {
     }
 }
 
-/// The data that a task writes.
+/// Generates the data that a task writes.
 #[derive(Debug, Default)]
 pub struct Noise {
     buffer: Aligned,
@@ -39,7 +40,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// `len` bytes that differ from all earlier ones.
+    /// Returns `len` bytes that differ from all earlier bytes.
     pub fn take(&mut self, len: usize) -> &mut [u8] {
         let fill = self.filled < len;
         let data = self.buffer.room(len);

@@ -1,4 +1,4 @@
-//! Open files, and paths that must stay below the run's directory.
+//! Open files, and paths that must be below the directory of the run.
 
 use rustix::fs::{Mode, OFlags};
 use seekwell_core::{Errno, OpenFlags};
@@ -10,14 +10,14 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub struct OpenFile {
     fd: OwnedFd,
-    /// Offsets and lengths must be multiples of this, bytes; 1 without O_DIRECT.
+    /// Offsets and lengths must be multiples of this number of bytes. It is 1 without O_DIRECT.
     pub align: u32,
-    /// O_APPEND.
+    /// Whether the file was opened with O_APPEND.
     pub append: bool,
-    /// Whether it is a block device, or a file in place of one.
+    /// Whether this is a block device, or a file that is used instead of a block device.
     pub raw: bool,
-    /// Held by `append` if the file was not opened with O_APPEND: the end must not move between
-    /// finding it and writing there. Only appends to this file take the lock.
+    /// Lock for appends to a file that was not opened with O_APPEND. The end of the file must not
+    /// move between reading its position and writing there. Only appends take this lock.
     pub end: Mutex<()>,
     /// Whether the file was written since its last sync.
     unsynced: AtomicBool,
@@ -38,7 +38,8 @@ impl AsRawFd for OpenFile {
 }
 
 impl OpenFile {
-    /// EINVAL for an unaligned access, as O_DIRECT returns it, the same on every file system.
+    /// Returns EINVAL for an unaligned access, as O_DIRECT does. The result is the same on every
+    /// file system.
     pub fn aligned(&self, off: u64, len: u32) -> Result<(), Errno> {
         let a = u64::from(self.align);
         if off.is_multiple_of(a) && u64::from(len).is_multiple_of(a) {
@@ -47,15 +48,15 @@ impl OpenFile {
             Err(Errno::EINVAL)
         }
     }
-    /// Marks the file as dirty; call it after each write.
+    /// Marks the file as dirty. Call it after each write.
     pub fn wrote(&self) {
         self.unsynced.store(true, Ordering::Relaxed);
     }
-    /// Marks the file as synced; call it before each sync that covers the file.
+    /// Marks the file as synced. Call it before each sync that includes the file.
     pub fn syncing(&self) {
         self.unsynced.store(false, Ordering::Relaxed);
     }
-    /// The inode, if the file was written since its last sync.
+    /// Returns the inode if the file was written since its last sync.
     pub fn unsynced(&self) -> Option<Inode> {
         if !self.unsynced.load(Ordering::Relaxed) {
             return None;
@@ -65,7 +66,8 @@ impl OpenFile {
     }
 }
 
-/// A path that stays below the run's directory: relative, not empty, without `..`.
+/// Checks that a path stays below the directory of the run: it must be relative, not empty, and
+/// without `..`. Otherwise returns an error.
 pub fn checked(path: &str) -> Result<&str, Errno> {
     let bad = path.is_empty()
         || path.contains('\0')
@@ -73,7 +75,7 @@ pub fn checked(path: &str) -> Result<&str, Errno> {
     if bad { Err(Errno::EINVAL) } else { Ok(path) }
 }
 
-/// Opens a path below `dir`. Symbolic links are not followed; a run creates none.
+/// Opens a path below `dir`. Symbolic links are not followed. A run never creates links.
 pub fn open(dir: BorrowedFd<'_>, path: &str, how: OpenFlags) -> Result<OpenFile, Errno> {
     let flags = flags(how) | OFlags::NOFOLLOW;
     let fd =
@@ -81,8 +83,8 @@ pub fn open(dir: BorrowedFd<'_>, path: &str, how: OpenFlags) -> Result<OpenFile,
     wrap(fd, how, false)
 }
 
-/// Opens the device that the user named. EBUSY for a block device that is mounted or in exclusive
-/// use.
+/// Opens the device that the user named. Returns EBUSY if it is a block device that is mounted or
+/// opened exclusively.
 pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errno> {
     let how = how & (OpenFlags::RDONLY | OpenFlags::DIRECT);
     let block = std::fs::metadata(path).map_err(crate::errno)?;
@@ -93,8 +95,8 @@ pub fn open_raw(path: &std::path::Path, how: OpenFlags) -> Result<OpenFile, Errn
     }
     let fd = retry(|| rustix::fs::open(path, flags, Mode::empty()).map_err(raw))?;
     if !how.contains(OpenFlags::DIRECT) {
-        // Drops the device's cached pages, as hdparm does (BLKFLSBUF); otherwise the second run
-        // would measure memory.
+        // The pages of the device are removed from the page cache, as hdparm does (BLKFLSBUF).
+        // Otherwise a second run would read from memory.
         rustix::fs::fdatasync(&fd).map_err(raw)?;
         crate::sys::drop_clean(&fd)?;
     }
@@ -117,7 +119,8 @@ fn wrap(fd: OwnedFd, how: OpenFlags, raw: bool) -> Result<OpenFile, Errno> {
     })
 }
 
-/// Alignment for O_DIRECT, bytes: from statx (Linux 6.1 and later), else 512.
+/// Returns the alignment for O_DIRECT, bytes. It comes from statx(2) since Linux 6.1, else it is
+/// 512.
 fn direct_align(fd: &OwnedFd) -> u32 {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let asked = StatxFlags::DIOALIGN;
@@ -153,7 +156,7 @@ fn flags(how: OpenFlags) -> OFlags {
     f
 }
 
-/// Repeats a call after EINTR: Seekwell's signal handlers only set a flag.
+/// Repeats a call that returned EINTR. The signal handlers of Seekwell only set a flag.
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {
@@ -163,7 +166,7 @@ pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> 
     }
 }
 
-/// The number of a rustix error.
+/// Converts the error number of a rustix error.
 pub fn raw(e: rustix::io::Errno) -> Errno {
     Errno(e.raw_os_error().into())
 }

@@ -1,10 +1,11 @@
-//! The machine of a run on the host, for the record; found by reading only.
+//! Describes the machine of a run on the host, for the record of the run. Everything is found by
+//! reading files.
 
 use seekwell_core::result::Host;
 use std::fs;
 use std::path::Path;
 
-/// Describes this machine and the file system of a path on it. Values that cannot be read stay
+/// Describes this machine and the file system of the path `place`. Values that cannot be read are
 /// empty or 0.
 pub fn describe(place: &Path, raw: bool) -> Host {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
@@ -22,7 +23,8 @@ pub fn describe(place: &Path, raw: bool) -> Host {
     }
 }
 
-/// The first processor's model; for ARM, whose kernel reports no name, its part numbers.
+/// Returns the model of the first processor. On ARM the kernel does not report a name, so the part
+/// numbers are returned.
 fn cpu(cpuinfo: &str) -> String {
     let of = |name: &str| {
         let mut pairs = cpuinfo.lines().filter_map(|l| l.split_once(':'));

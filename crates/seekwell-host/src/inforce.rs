@@ -1,39 +1,42 @@
-//! The I/O schedulers that a directory's files go through, found by reading only. They are the
-//! layers of [`crate::block`] that are devices, for a record and a line of text.
+//! Finds the I/O schedulers for the files of a directory, by reading only. The result contains the
+//! layers of [`crate::block`] that are block devices. It is used in the record of a run and in a
+//! line of text.
 
 use crate::block::{Acts, Machine, Role, Tree};
 use std::fmt;
 use std::path::Path;
 
-/// A block device between a directory and its disks.
+/// A block device under a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// Kernel name: `sda`, `dm-0`, `loop3`.
+    /// Kernel name, for example `sda`, `dm-0` or `loop3`.
     pub name: String,
-    /// The selected scheduler; `None` if the queue has no such file (bio-based layers).
+    /// The active scheduler. `None` if the queue has no scheduler file, as for bio-based layers.
     pub scheduler: Option<String>,
-    /// Whether the kernel treats it as a rotational disk.
+    /// Whether the kernel treats the device as a rotational disk.
     pub rotational: bool,
 }
 
-/// The layers that a directory's requests go through.
+/// The layers that the requests of a directory pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
-    /// File-system type of the mount.
+    /// Type of the file system.
     pub filesystem: String,
-    /// Block devices, top first; empty for file systems without one.
+    /// Block devices from top to bottom. The list is empty for file systems without a block device.
     pub layers: Vec<Layer>,
 }
 
 impl InForce {
-    /// The lowest layer, next to the disk; its scheduler decides.
+    /// Returns the lowest layer, which is next to the disk. Its scheduler determines the order of
+    /// requests.
     pub fn lowest(&self) -> Option<&Layer> {
         self.layers.last()
     }
 }
 
 impl fmt::Display for InForce {
-    /// `ext4 on loop3 [none] over vda [mq-deadline]`, `raw device loop3 [none]`.
+    /// Writes the layers, for example `ext4 on loop3 [none] over vda [mq-deadline]` or `raw device
+    /// loop3 [none]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.filesystem)?;
         if self.layers.is_empty() {
@@ -52,18 +55,18 @@ impl fmt::Display for InForce {
     }
 }
 
-/// Stands for the file system if a device itself was named.
+/// Used instead of the type of the file system if the user named a device.
 const RAW: &str = "raw device";
 
-/// Looks up the layers of a directory, a file or a block device; changes nothing. Leaves out what
-/// cannot be read.
+/// Finds the layers of a directory, a file or a block device. It changes nothing. Values that
+/// cannot be read are left out.
 pub fn in_force(dir: &Path) -> InForce {
     of(&Machine::read(&Tree::default()), dir)
 }
 
-/// The same for a machine already read.
+/// Finds the layers as [`in_force`] does, in a machine that has been read already.
 pub fn of(machine: &Machine, dir: &Path) -> InForce {
-    // Without a slash, a directory named like a device would be taken for the device.
+    // Without a slash, a directory with the name of a device would be mistaken for the device.
     let dir = match dir.is_absolute() {
         true => dir.to_owned(),
         false => Path::new(".").join(dir),
@@ -94,7 +97,7 @@ pub fn of(machine: &Machine, dir: &Path) -> InForce {
     }
 }
 
-/// Type and options of the file system of a path.
+/// Returns the type and the options of the file system of a path.
 pub fn mounted(path: &Path) -> Option<(String, String)> {
     let machine = Machine::read(&Tree::default());
     let m = machine.mount_of(&std::fs::canonicalize(path).ok()?)?;

@@ -1,10 +1,11 @@
-//! Leftovers of runs that ended by a kill or a power cut: unfinished experiments, programs, control
-//! groups, tracefs instances. The settings of devices are in [`crate::switch::journal`].
+//! Finds the leftovers of runs that were ended by a kill or a power failure: unfinished
+//! experiments, programs, control groups and tracefs instances. The settings of devices are handled
+//! in [`crate::switch::journal`].
 //!
 //! While an experiment sets schedulers, there is a note about it in a directory that survives a
-//! boot. Its process holds a lock on the note as long as it lives. An unlocked note tells which
-//! experiment was interrupted and how to continue it. The cause of the interruption is not
-//! recorded.
+//! boot. The process of the experiment locks the note until it ends. A note without a lock shows
+//! which experiment was interrupted and how to continue it. The note does not contain the cause of
+//! the interruption.
 
 use crate::block::Tree;
 use crate::place::{self, ours};
@@ -15,24 +16,24 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The environment variable that replaces the directory `/var/lib/seekwell`.
+/// Environment variable that replaces the directory `/var/lib/seekwell`.
 pub const VARIABLE: &str = "SEEKWELL_STATE_DIR";
 const DEFAULT: &str = "/var/lib/seekwell";
-/// Prefix of Seekwell's names, before the process number.
+/// Prefix of the names that Seekwell creates. The number of the process follows.
 pub(crate) const PREFIX: &str = "seekwell-";
 
-/// An experiment that is in progress, or was interrupted.
+/// An experiment that is running or was interrupted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// Its name.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The directory that its programs write in.
+    /// Directory in which the programs of the experiment write.
     pub dir: PathBuf,
-    /// The folder of its results; empty before the first run that counts.
+    /// Directory of the results. It is empty before the first run that counts.
     pub results: PathBuf,
-    /// The command that continues it.
+    /// Command that continues the experiment.
     pub again: String,
-    /// Mount point of that directory's file system; empty if unknown.
+    /// Mount point of the file system of `dir`. It is empty if unknown.
     #[serde(default)]
     pub mount: PathBuf,
 }
@@ -53,29 +54,29 @@ pub struct Notes {
     dir: PathBuf,
 }
 
-/// A note of an experiment in progress; dropping it removes the note.
+/// The note of a running experiment. Dropping it removes the note.
 #[derive(Debug)]
 pub struct Note {
     path: PathBuf,
-    /// The directory that its programs write in.
+    /// Directory in which the programs of the experiment write.
     dir: PathBuf,
     _file: File,
 }
 
-/// A note without a live process.
+/// A note whose process has ended.
 #[derive(Debug)]
 pub struct Dead {
     /// The experiment.
     pub about: About,
-    /// Whether the machine was booted since.
+    /// Whether the machine was booted since then.
     pub booted: bool,
-    /// The process number.
+    /// Number of the process.
     pub pid: u32,
     note: Note,
 }
 
 impl Notes {
-    /// The notes of a machine, or of a copy of its files.
+    /// Returns the notes of a machine, or of a copy of its files.
     pub fn of(tree: &Tree) -> Self {
         let told = std::env::var_os(VARIABLE).filter(|d| !d.is_empty() && tree.is_live());
         let state = told.map_or_else(|| tree.at(DEFAULT), PathBuf::from);
@@ -84,11 +85,11 @@ impl Notes {
         }
     }
 
-    /// Writes a note before the experiment creates anything. Replaces a note of an earlier run of
-    /// the same experiment.
+    /// Writes a note. Must be called before the experiment creates anything. Replaces the note of
+    /// an earlier run of the same experiment.
     ///
     /// # Errors
-    /// The directory cannot be made or written.
+    /// The directory cannot be created or written.
     pub fn begin(&self, tree: &Tree, about: &About) -> io::Result<Note> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         self.replace_old(tree, about);
@@ -106,10 +107,10 @@ impl Notes {
         })
     }
 
-    /// Updates the note.
+    /// Updates a note.
     ///
     /// # Errors
-    /// The note cannot be written; then the earlier one stays.
+    /// The note cannot be written. Then the earlier note is kept.
     pub fn change(&self, tree: &Tree, note: &mut Note, about: &About) -> io::Result<()> {
         self.replace_old(tree, about);
         note._file = self.write(tree, &note.path, about)?;
@@ -125,7 +126,7 @@ impl Notes {
                 && place::remove_leftovers(&old.about.dir).is_ok_and(|(_, left)| left.is_empty());
             match gone {
                 true => old.forget(),
-                // A note of another experiment stays until it is reported.
+                // The note of another experiment is kept until it has been reported.
                 false => old.leave(),
             }
         }
@@ -142,7 +143,8 @@ impl Notes {
         let mut how = OpenOptions::new();
         how.write(true).create(true).truncate(true).mode(0o600);
         let mut file = how.custom_flags(libc::O_NOFOLLOW).open(&early)?;
-        // The lock comes before the name, so that no other process takes the note for a leftover.
+        // The note is locked before it gets its name, so that no other process takes it for a
+        // leftover.
         file.try_lock().map_err(io::Error::from)?;
         file.write_all(serde_json::to_string(&entry)?.as_bytes())?;
         file.sync_all()?;
@@ -151,7 +153,8 @@ impl Notes {
         Ok(file)
     }
 
-    /// Interrupted experiments, by the names of their notes. Removes incomplete notes.
+    /// Returns the interrupted experiments, sorted by the names of their notes. Removes incomplete
+    /// notes.
     pub fn dead(&self, tree: &Tree) -> Vec<Dead> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).collect();
@@ -192,7 +195,7 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
             pid: e.pid,
             note,
         }),
-        // A note of a newer version or of another program stays.
+        // A note of a newer version or of another program is kept.
         None => {
             note.leave();
             None
@@ -201,18 +204,18 @@ fn one(tree: &Tree, path: &Path) -> Option<Dead> {
 }
 
 impl Note {
-    /// Ends the experiment. Returns the directories that could not be removed; then the note stays
-    /// for `host restore`.
+    /// Ends the experiment and removes its note. Returns the directories that could not be removed.
+    /// If there are any, the note is kept for `host restore`.
     pub fn end(self) -> Vec<PathBuf> {
         let left = place::of_process(&self.dir, std::process::id());
-        // A directory that cannot be read may hold some.
+        // If the directory cannot be read, it may still contain some.
         let left = left.unwrap_or_else(|_| vec![self.dir.clone()]);
         if !left.is_empty() {
             self.leave();
         }
         left
     }
-    /// Releases the note without removing it.
+    /// Unlocks the note without removing it.
     fn leave(mut self) {
         self.path = PathBuf::new();
     }
@@ -222,18 +225,18 @@ impl Drop for Note {
     fn drop(&mut self) {
         if self.path != Path::new("") {
             let _ = fs::remove_file(&self.path);
-            // Removes the directory after its last note.
+            // The directory is removed after its last note.
             let _ = self.path.parent().map(fs::remove_dir);
         }
     }
 }
 
 impl Dead {
-    /// Removes the note after it was reported.
+    /// Removes the note. Call it after the note was reported.
     pub fn forget(self) {
         drop(self.note);
     }
-    /// Keeps the note for the next time.
+    /// Keeps the note for the next call.
     pub fn leave(self) {
         self.note.leave();
     }
@@ -244,7 +247,7 @@ fn boot(tree: &Tree) -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// Whether the name `seekwell-PID-N` has the number of a process that has ended.
+/// Returns whether the name `seekwell-PID-N` contains the number of a process that has ended.
 pub(crate) fn of_a_dead_one(prefix: &str, name: &str) -> bool {
     let pid = name.strip_prefix(prefix).and_then(|n| n.split('-').next());
     pid.and_then(|p| p.parse::<u32>().ok())
@@ -252,7 +255,7 @@ pub(crate) fn of_a_dead_one(prefix: &str, name: &str) -> bool {
 }
 
 /// Removes control groups and tracefs instances of processes that have ended, and returns their
-/// paths. Those still in use stay.
+/// paths. Those that are still in use are kept.
 pub fn debris() -> Vec<PathBuf> {
     let places = [
         "/sys/fs/cgroup/blkio",
@@ -264,7 +267,7 @@ pub fn debris() -> Vec<PathBuf> {
     for place in places {
         for e in fs::read_dir(place).into_iter().flatten().flatten() {
             let dead = of_a_dead_one(PREFIX, &e.file_name().to_string_lossy());
-            // Nested groups: the inner ones first.
+            // Of nested groups, the inner groups are removed first.
             let inner = fs::read_dir(e.path()).into_iter().flatten().flatten();
             if dead {
                 for i in inner.filter(|i| i.file_type().is_ok_and(|t| t.is_dir())) {
@@ -304,7 +307,7 @@ mod tests {
         assert!(notes.dead(&tree).is_empty(), "it lives");
         drop(note);
         assert!(!notes.dir.exists(), "an orderly end leaves nothing");
-        // Like kill -9: the file exists, and no process holds its lock.
+        // Simulates kill -9: the file exists, and no process holds its lock.
         let kill = |results: &str| {
             notes
                 .begin(&tree, &about(results))
@@ -324,7 +327,7 @@ mod tests {
             ("live", false)
         );
         first.leave();
-        // Dropping the second note removes it, as reporting it does: the newer one is left.
+        // Dropping the other note removes it. The note of a newer version is kept.
         assert_eq!(notes.dead(&tree).len(), 1);
         assert!(!notes.dir.join("1-0.new").exists() && notes.dir.join("2-0.json").exists());
     }
@@ -345,7 +348,7 @@ mod tests {
         assert!(dead[0].booted);
     }
 
-    /// Before the first run that counts there are no results, so such notes never replace each
+    /// Before the first run that counts, a note has no results. Such notes do not replace each
     /// other.
     #[test]
     fn a_note_is_changed_once_there_are_results() {

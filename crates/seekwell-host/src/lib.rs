@@ -1,10 +1,12 @@
-//! The real world: workload scripts on threads, real files, and the host's own kernel.
+//! Runs workloads on the host, with real files and the host's own kernel.
 //!
-//! Each task of a script is a thread that drives its own future. Every call is a system call;
-//! asynchronous I/O uses io_uring. A run writes its files in a new directory inside the directory
-//! that the user named. It removes that directory on every exit path: end, error, panic, signal. It
-//! only reads which scheduler is active, for the record, and changes nothing on the host. Only
-//! [`switch`] changes a device's settings, and it restores them.
+//! Each task of a script is a thread that drives its own future. Every call is a system call.
+//! Asynchronous I/O uses io_uring. A run writes its files in a new directory inside the directory
+//! that the user named. The new directory is removed at the end, after an error or panic, and on a
+//! signal.
+//!
+//! A run only reads which scheduler is active, for its record. It changes no settings of the host.
+//! Only [`switch`] changes the settings of a device, and it restores them.
 
 pub mod abilities;
 pub mod block;
@@ -41,7 +43,7 @@ mod tests;
 
 use seekwell_core::Errno;
 
-/// The kernel's error number; EIO for an error without one.
+/// Returns the kernel's error number, or EIO for an error without a number.
 pub(crate) fn errno(e: std::io::Error) -> Errno {
     e.raw_os_error().map_or(Errno::EIO, |n| Errno(n.into()))
 }

@@ -1,5 +1,5 @@
-//! [`Machine`] on the host: every call is a system call that is complete before its future is
-//! polled twice.
+//! The trait [`Machine`] on the host. Every call is a system call, which completes before its
+//! future returns.
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::{self, OpenFile, checked, raw, retry};
@@ -22,10 +22,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Notes are handed over in portions of this size, so that tasks seldom contend for the measures.
+/// Number of notes that are passed on together, so that tasks rarely wait for the lock of the
+/// measures.
 const NOTES: usize = 256;
 
-/// The host as one task uses it.
+/// The host, as used by one task.
 pub struct HostMachine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: String,
@@ -39,7 +40,7 @@ pub struct HostMachine {
 }
 
 impl HostMachine {
-    /// A machine for a task, for use on the task's own thread.
+    /// Returns a machine for a task. It must be used on the task's own thread.
     pub(crate) fn new(shared: Arc<Shared>, path: String) -> Self {
         let rng = stream(shared.seed, &path);
         let task = shared.measures().begin(&path, shared.now());
@@ -54,16 +55,16 @@ impl HostMachine {
             tally: Tally::default(),
         }
     }
-    /// Records that an I/O priority was requested.
+    /// Records that the task requested an I/O priority.
     pub(crate) fn set_priority(&self, ioprio: IoPrio) {
         let mut all = self.shared.measures();
         all.set_priority(self.task, ioprio.to_string());
     }
-    /// The directory of the run's files, for a library that opens its own files.
+    /// Returns the directory of the run's files, for libraries that open files themselves.
     pub(crate) fn directory(&self) -> &std::path::Path {
         self.shared.path()
     }
-    /// ECANCELED once the run is stopped.
+    /// Returns ECANCELED if the run is stopped.
     fn going(&self) -> Result<(), Errno> {
         if self.shared.stop.is_raised() {
             Err(Errno::ECANCELED)
@@ -79,7 +80,7 @@ impl HostMachine {
         let file = self.file(fd)?;
         file.aligned(at.unwrap_or(0), len)?;
         let mut rest: &[u8] = self.noise.take(len as usize);
-        // With O_APPEND the kernel finds the end itself.
+        // With O_APPEND the kernel finds the end of the file itself.
         let end = (at.is_none() && !file.append).then(|| file.end.lock());
         let mut off = match at {
             Some(_) if file.append => return Err(Errno::EINVAL),
@@ -130,7 +131,7 @@ impl HostMachine {
     }
 }
 
-/// The end of the script drops its machine, which ends its task.
+/// When the script ends, its machine is dropped, which ends the task in the measures.
 impl Drop for HostMachine {
     fn drop(&mut self) {
         self.flush_notes();
@@ -141,7 +142,7 @@ impl Drop for HostMachine {
     }
 }
 
-/// CPU time this thread has used.
+/// Returns the CPU time that this thread has used, ns.
 fn cpu_time() -> u64 {
     let t = clock_gettime(ClockId::ThreadCPUTime);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -161,8 +162,8 @@ impl Machine for HostMachine {
         let end = cpu_time() + d.0;
         while cpu_time() < end {
             self.going()?;
-            // Reading the clock is a system call of some 100 ns, so some work is done between two
-            // readings.
+            // Reading the clock is a system call of about 100 ns, so some work is done between two
+            // reads.
             for _ in 0..16 {
                 std::hint::spin_loop();
             }
@@ -203,8 +204,8 @@ impl Machine for HostMachine {
                 rustix::io::pread(&file, &mut room[got..], off + got as u64).map_err(raw)
             })?;
             got += n;
-            // A short read in the middle of a file happens on signals. At the end of the file
-            // another read gives 0, and O_DIRECT would reject the odd offset.
+            // In the middle of a file, a signal may cause a short read. At the end of the file
+            // another read would return 0. O_DIRECT would reject an offset that is not aligned.
             if n == 0 || file.align > 1 {
                 break;
             }
@@ -285,7 +286,7 @@ impl Machine for HostMachine {
             let name = e.file_name().to_string_lossy().into_owned();
             if name != "." && name != ".." && name != MARKER {
                 let dir = match e.file_type() {
-                    // Some file systems do not store the type in the directory.
+                    // Some file systems do not store the type of a file in the directory.
                     rustix::fs::FileType::Unknown => {
                         let s = rustix::fs::statat(&d, &name, AtFlags::SYMLINK_NOFOLLOW);
                         let mode = s.map_err(raw)?.st_mode;
@@ -359,7 +360,7 @@ impl Machine for HostMachine {
         Ok(())
     }
     async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno> {
-        // The last owner drops the ring, which waits for outstanding operations.
+        // The last owner drops the ring. The drop waits for outstanding operations.
         self.shared.rings.remove(aio.0)
     }
 
@@ -433,7 +434,7 @@ impl Machine for HostMachine {
             self.shared.clock_changed();
         }
     }
-    /// The run's directory is removed as a whole after the run.
+    /// The directory of the run is removed completely after the run.
     fn disposable(&self) -> bool {
         true
     }

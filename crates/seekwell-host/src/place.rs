@@ -1,8 +1,10 @@
-//! A directory of Seekwell inside a directory of the user. It is removed on every exit path except
-//! kill -9. A directory left by a killed run is recognised by its marker file, which no process has
-//! locked. A run killed just before the marker has its name, or just after its removal, leaves an
-//! empty directory. That directory is recognised by its name, which contains the number of a
-//! process that has ended.
+//! Creates directories of Seekwell inside a directory of the user. They are removed whenever the
+//! program ends, except after kill -9.
+//!
+//! A directory of a killed run is recognised by its marker file, which no process has locked. If a
+//! run was killed before it created the marker or after it removed the marker, its directory is
+//! empty. Such a directory is recognised by its name, which contains the number of a process that
+//! has ended.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,63 +13,63 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
-/// Whether only this user can have written it.
+/// Returns whether only this user can have written the file.
 pub(crate) fn ours(meta: &fs::Metadata) -> bool {
     meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
-/// Why no working directory can be created.
+/// Reasons why no working directory can be created.
 #[derive(Error, Debug)]
 pub enum PlaceError {
-    /// It does not exist.
+    /// The directory does not exist.
     #[error("{0}: there is no such directory; make it, or name another with --dir")]
     Missing(PathBuf),
-    /// It is not a directory.
+    /// The path is not a directory.
     #[error("{0}: is not a directory; name one with --dir")]
     NotDirectory(PathBuf),
-    /// No permission to write.
+    /// This user may not write to the directory.
     #[error("{0}: may not be written by this user; name another directory with --dir")]
     Unwritable(PathBuf),
-    /// Mounted read-only.
+    /// The file system is mounted read-only.
     #[error("{0}: its file system is mounted read-only; name another directory with --dir")]
     ReadOnly(PathBuf),
-    /// No space, or no inode.
+    /// The file system has no free space or no free inode.
     #[error(
         "{0}: no space is left, not even for a directory; free some, or name another with --dir"
     )]
     Full(PathBuf),
-    /// Anything else.
+    /// Any other error.
     #[error("{path}: {source}")]
     Other {
-        /// The path.
+        /// Path of the directory.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
 }
 
-/// A directory that this run creates. It is removed with its contents when dropped: at the end, on
-/// an error, and while a panic unwinds.
+/// A directory that this run creates. Dropping it removes the directory with its contents, also
+/// after an error or a panic.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
     gone: bool,
-    /// Locked as long as this lives; the kernel releases the lock when the process ends.
+    /// The marker file, which is locked. The kernel releases the lock when the process ends.
     marker: Option<File>,
 }
 
-/// The file that marks a directory as Seekwell's. It is empty and locked (flock) while its run
-/// lives, independently of process numbers.
+/// Name of the file that marks a directory as created by Seekwell. The file is empty and locked
+/// (flock) during the run. The lock does not depend on process numbers.
 pub const MARKER: &str = ".seekwell-run";
 /// Name of the marker before it is locked.
 const EARLY: &str = ".seekwell-new";
-/// Prefix of the directories' names.
+/// Prefix of the names of the directories.
 const PREFIX: &str = "seekwell-";
-/// Attempts to create and mark a directory; a concurrent cleanup may remove each one before it is
-/// marked.
+/// Maximum number of attempts to create and mark a directory. A concurrent cleanup may remove each
+/// directory before it is marked.
 const TRIES: u32 = 100;
 
-/// Whether a directory could be created inside `dir`, checked without trying it.
+/// Checks whether a directory could be created inside `dir`, without creating one.
 pub fn usable(dir: &Path) -> Result<(), PlaceError> {
     let meta = fs::metadata(dir).map_err(|e| place_error(dir, e))?;
     if !meta.is_dir() {
@@ -80,10 +82,11 @@ pub fn usable(dir: &Path) -> Result<(), PlaceError> {
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Scratch {
-    /// Creates `DIR/seekwell-NAME-PID-N`, which must not exist.
+    /// Creates the directory `DIR/seekwell-NAME-PID-N`. The call fails if it exists.
     pub fn new(dir: &Path, name: &str) -> Result<Self, PlaceError> {
         usable(dir)?;
-        // Absolute: the program may change its directory before it cleans up.
+        // The path must be absolute, because the program may change its current directory before
+        // the cleanup.
         let dir = fs::canonicalize(dir).map_err(|e| place_error(dir, e))?;
         let mut tries = 0;
         loop {
@@ -93,7 +96,7 @@ impl Scratch {
                 Ok(()) => {
                     let marked = mark(&path);
                     tries += 1;
-                    // A concurrent cleanup took it for a leftover: try another name.
+                    // A concurrent cleanup has removed the directory, so another name is tried.
                     if let Err(e) = &marked
                         && matches!(
                             e.kind(),
@@ -104,8 +107,9 @@ impl Scratch {
                         let _ = fs::remove_dir_all(&path);
                         continue;
                     }
-                    // Without space for a name or support for locks: the directory stays unmarked.
-                    // No cleanup takes it for a leftover while this process lives.
+                    // Without space for the marker or without support for locks, the directory has
+                    // no marker. A cleanup does not remove it while this process is running,
+                    // because its name contains the number of this process.
                     let (marker, gone) = (marked.ok(), false);
                     return Ok(Scratch { path, gone, marker });
                 }
@@ -114,24 +118,26 @@ impl Scratch {
             }
         }
     }
-    /// Its path.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// Removes the directory and reports a failure. A missing directory is not a failure.
+    /// Removes the directory and returns an error if this fails. A missing directory is not an
+    /// error.
     pub fn remove(mut self) -> Result<(), PlaceError> {
         self.gone = true;
         remove(&self.path, self.marker.take())
     }
 }
 
-/// Removes a directory under its lock, so that no other process takes it for a leftover meanwhile.
+/// Removes a directory while its marker is locked, so that no other process takes it for a
+/// leftover.
 fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     empty(path);
     let first = fs::remove_dir_all(path);
     drop(marker);
     let all = match first {
-        // NFS keeps a name for files that are still open.
+        // NFS keeps a temporary name for files that are still open, so the removal is tried again.
         Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => fs::remove_dir_all(path),
         first => first,
     };
@@ -141,13 +147,14 @@ fn remove(path: &Path, marker: Option<File>) -> Result<(), PlaceError> {
     }
 }
 
-/// Removes what can be removed, except the marker, so that an interrupted removal leaves a marked
-/// directory.
+/// Removes the contents of a directory except for the marker. If the removal is interrupted, the
+/// directory still has its marker.
 fn empty(path: &Path) {
     for e in fs::read_dir(path).into_iter().flatten().flatten() {
         if e.file_name() != MARKER {
             let real = e.file_type().is_ok_and(|t| t.is_dir());
-            // Remaining files are found again by the final removal, which reports them.
+            // Errors are ignored here. The final removal finds the remaining files and reports
+            // them.
             let _ = if real {
                 fs::remove_dir_all(e.path())
             } else {
@@ -157,9 +164,9 @@ fn empty(path: &Path) {
     }
 }
 
-/// Creates the marker in a new directory. It gets its final name only when it is locked, so that
-/// the marker of a live run is always locked. A marker that cannot be locked keeps its first name,
-/// so that the directory is not empty.
+/// Creates the marker in a new directory. The marker gets its final name only after it is locked,
+/// so the marker of a running process is always locked. If it cannot be locked, it keeps its first
+/// name, so that the directory is not empty.
 fn mark(dir: &Path) -> io::Result<File> {
     let early = dir.join(EARLY);
     let file = OpenOptions::new()
@@ -172,22 +179,22 @@ fn mark(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A directory that a killed run left. It is recognised by its unlocked marker, or by its name if
-/// the run was killed before it had one.
+/// A directory of a killed run. It is recognised by its marker without a lock. If the run was
+/// killed before it created the marker, it is recognised by its name.
 #[derive(Debug)]
 pub struct Leftover {
-    /// Its path.
+    /// Path of the directory.
     pub path: PathBuf,
-    /// Bytes on the disk.
+    /// Space that the directory occupies on the disk, bytes.
     pub bytes: u64,
-    /// Whether another file system is mounted inside.
+    /// Whether another file system is mounted inside the directory.
     mounted: bool,
-    /// `None` without a marker; then the directory is empty.
+    /// The locked marker. `None` if there is no marker; then the directory is empty.
     marker: Option<File>,
 }
 
-/// Leftovers of killed runs in a directory, by name. Excludes live runs, other users' directories
-/// and directories without a marker.
+/// Returns the directories of killed runs inside `dir`, sorted by name. Directories of running
+/// processes and of other users, and directories without a marker, are left out.
 pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let ours = entries.filter(|e| {
@@ -200,8 +207,8 @@ pub fn leftovers(dir: &Path) -> Vec<Leftover> {
     found
 }
 
-/// Removes the leftovers of killed runs in a directory. Returns the removed paths, and the
-/// failures. A missing directory has no leftovers.
+/// Removes the directories of killed runs inside `dir`. Returns the removed paths, and the errors.
+/// If `dir` does not exist, there is nothing to remove.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -221,10 +228,10 @@ pub fn remove_leftovers(dir: &Path) -> io::Result<(Vec<PathBuf>, Vec<PlaceError>
     Ok((gone, left))
 }
 
-/// Directories that a process created.
+/// Returns the directories that a process created inside `dir`.
 ///
 /// # Errors
-/// The parent directory cannot be read.
+/// The directory cannot be read.
 pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -240,10 +247,10 @@ pub(crate) fn of_process(dir: &Path, pid: u32) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Locks a marker that no process holds.
+/// Locks a marker that no other process has locked.
 fn held_by_none(path: &Path) -> io::Result<File> {
-    // Opened for writing, which locks on network file systems need; follows no link and waits for
-    // no pipe.
+    // The marker is opened for writing, because network file systems require this for locks. The
+    // open does not follow symbolic links and does not wait for a pipe.
     let open = |write: bool| {
         let mut how = OpenOptions::new();
         how.read(!write).write(write);
@@ -251,7 +258,7 @@ fn held_by_none(path: &Path) -> io::Result<File> {
             .open(path)
     };
     let marker = match open(true) {
-        // On a read-only file system leftovers are recognised, although they cannot be removed.
+        // On a read-only file system, leftovers are reported although they cannot be removed.
         Err(e) if e.kind() == io::ErrorKind::ReadOnlyFilesystem => open(false)?,
         opened => opened?,
     };
@@ -262,7 +269,7 @@ fn held_by_none(path: &Path) -> io::Result<File> {
     Ok(marker)
 }
 
-/// The process number in a name `seekwell-NAME-PID-N`.
+/// Returns the process number in a name such as `seekwell-NAME-PID-N`.
 fn process_of(name: &str) -> Option<u32> {
     let mut parts = name.strip_prefix(PREFIX)?.rsplit('-');
     let mut number = || parts.next().and_then(|p| p.parse::<u32>().ok());
@@ -270,13 +277,13 @@ fn process_of(name: &str) -> Option<u32> {
     number()
 }
 
-/// Whether a name has the number of a process that has ended.
+/// Returns whether a name contains the number of a process that has ended.
 fn of_a_dead_one(name: &str) -> bool {
     process_of(name).is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
 }
 
-/// A directory whose process had not marked it yet or had removed the marker. It is empty, or has a
-/// marker under its first name.
+/// Returns a directory whose process was killed before it created the marker or after it removed
+/// the marker. The directory is empty, or its marker has its first name.
 fn unmarked(path: PathBuf) -> Option<Leftover> {
     let dead = of_a_dead_one(&path.file_name()?.to_string_lossy());
     let entries = fs::read_dir(&path).ok()?;
@@ -305,7 +312,7 @@ fn leftover(path: PathBuf) -> Option<Leftover> {
     let mut todo = vec![path.clone()];
     while let Some(dir) = todo.pop() {
         for e in fs::read_dir(dir).into_iter().flatten().flatten() {
-            // Metadata of the entry itself, not of a link's target.
+            // The metadata are those of the entry itself, not of the target of a symbolic link.
             let Ok(meta) = e.metadata() else { continue };
             bytes += meta.blocks() * 512;
             mounted |= meta.dev() != device;
@@ -323,7 +330,8 @@ fn leftover(path: PathBuf) -> Option<Leftover> {
 }
 
 impl Leftover {
-    /// Removes the directory with its contents. Fails if something is mounted inside.
+    /// Removes the directory with its contents. Returns an error if another file system is mounted
+    /// inside.
     pub fn remove(self) -> Result<(), PlaceError> {
         if self.mounted {
             let source = io::Error::other("something is mounted inside; unmount it first");
@@ -339,7 +347,7 @@ impl Leftover {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.gone {
-            // A failure cannot be reported here; `remove` reports it.
+            // An error cannot be returned here. Call `remove` to get it.
             let _ = remove(&self.path, self.marker.take());
         }
     }
@@ -357,7 +365,7 @@ fn place_error(path: &Path, source: io::Error) -> PlaceError {
     }
 }
 
-/// Number of entries in a test's directory besides its own marker.
+/// Returns the number of entries in a test's directory, without its own marker.
 #[cfg(test)]
 pub(crate) fn held(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).expect("still there").flatten();
@@ -397,7 +405,7 @@ mod tests {
         let t = Scratch::new(&here(), "taken").expect("made");
         let next = COUNT.load(Ordering::Relaxed);
         let name = |n| format!("seekwell-x-{}-{n}", std::process::id());
-        // Other tests take numbers too, so there are enough names for a collision.
+        // Other tests take numbers too, so there are many names to make a collision likely.
         let taken: Vec<_> = (next..next + 40).map(|n| t.path().join(name(n))).collect();
         for p in &taken {
             fs::write(p, "precious").expect("written");
@@ -416,8 +424,9 @@ mod tests {
         let at = |name: &str| t.path().join(name);
         let lives = Scratch::new(t.path(), "lives").expect("made");
         fs::write(lives.path().join("file"), "x").expect("written");
-        // Lookalikes that are not Seekwell's: no marker, a link to a marked directory, a link in
-        // place of the marker.
+        // These directories were not created by Seekwell. The first has no marker, the second is a
+        // symbolic link to a marked directory, and the third has a symbolic link with the name of
+        // the marker.
         for name in ["seekwell-alike", "elsewhere", "seekwell-planted"] {
             fs::create_dir(at(name)).expect("made");
         }
@@ -426,7 +435,7 @@ mod tests {
         let planted = at("seekwell-planted").join(MARKER);
         std::os::unix::fs::symlink("../elsewhere/.seekwell-run", planted).expect("linked");
         assert_eq!(leftovers(t.path()).len(), 0);
-        // Like kill -9: everything exists, and the lock is released.
+        // Simulates kill -9: all files exist, and the lock is released.
         let left = Scratch::new(t.path(), "dead").expect("made");
         fs::create_dir(left.path().join("d")).expect("made");
         fs::write(left.path().join("d/file"), [1; 100_000]).expect("written");
@@ -446,7 +455,7 @@ mod tests {
         assert!(at("seekwell-alike").exists() && at("elsewhere").join(MARKER).exists());
     }
 
-    /// A number that no process has.
+    /// A process number that no process has.
     const NOBODY: u32 = 4_194_999;
 
     #[test]
@@ -460,8 +469,8 @@ mod tests {
         let bare = made(&format!("seekwell-cmd-{NOBODY}-2"));
         let early = made(&format!("seekwell-fio-{NOBODY}-3"));
         fs::write(early.join(EARLY), "").expect("written");
-        // Not leftovers: another user's file, a marker that is locked, a live process, a name
-        // without its numbers.
+        // These are not leftovers: a file of another user, a locked marker, a running process, and
+        // a name without numbers.
         let other = made(&format!("seekwell-cmd-{NOBODY}-4"));
         fs::write(other.join("precious"), "x").expect("written");
         let held = made(&format!("seekwell-cmd-{NOBODY}-5"));

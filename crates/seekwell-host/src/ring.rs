@@ -1,10 +1,10 @@
-//! Many operations at a time: one io_uring per [`seekwell_workload::Aio`].
+//! Runs many operations at a time. Each [`seekwell_workload::Aio`] is an io_uring.
 //!
-//! Every task of a run may use a ring through its handle. One task can submit while another one
-//! reaps: no lock that both need is held during a system call.
+//! Every task of a run may use a ring by its handle. One task can submit while another task reaps
+//! completions, because no lock that both need is held during a system call.
 //!
-//! The ring's slots own the buffers and files of outstanding operations. A dropped ring waits for
-//! them first, so that the kernel never writes into freed memory.
+//! The slots of the ring own the buffers and files of outstanding operations. When a ring is
+//! dropped, it first waits for these operations, so that the kernel never writes to freed memory.
 
 use crate::buffer::{Aligned, Noise};
 use crate::files::OpenFile;
@@ -16,13 +16,13 @@ use seekwell_workload::{AioDone, AioOp, AioRequest, Moved};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum depth, as in the interface.
+/// Maximum queue depth. The interface of scripts has the same limit.
 pub const DEEPEST: u32 = 4096;
 
 #[derive(Debug, Default)]
 struct Slot {
     buffer: Aligned,
-    /// Kept open until the kernel is done with it.
+    /// The file stays open until the kernel has finished the operation.
     file: Option<Arc<OpenFile>>,
     tag: u64,
     op: Option<AioOp>,
@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// Shared by submitting and reaping tasks. The lock is held only for memory accesses.
+/// The slots, shared by submitting and reaping tasks. Their lock is held only for memory accesses.
 struct Slots {
     all: Vec<Slot>,
     free: Vec<u32>,
@@ -67,17 +67,18 @@ struct Slots {
     moved: Moved,
 }
 
-/// One ring.
+/// An io_uring that tasks share.
 pub struct Ring {
     ring: IoUring,
-    /// Held by the submitting task: the kernel takes submissions one after the other.
+    /// Lock of the submitting task, because the kernel accepts only one submission at a time.
     submitting: Mutex<Noise>,
     slots: Mutex<Slots>,
 }
 
 impl Ring {
-    /// A ring for at most `depth` operations. EINVAL outside 1..=4096; the kernel's error if it has
-    /// no io_uring or does not allow it (ENOSYS, EPERM).
+    /// Creates a ring for at most `depth` operations. Returns EINVAL if `depth` is not in 1..=4096.
+    /// Returns the kernel's error (ENOSYS, EPERM) if it does not support or does not allow
+    /// io_uring.
     pub fn new(depth: u32) -> Result<Self, Errno> {
         if !(1..=DEEPEST).contains(&depth) {
             return Err(Errno::EINVAL);
@@ -97,7 +98,7 @@ impl Ring {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Submits all requests in one call. EAGAIN if they do not fit; then none is submitted.
+    /// Submits all requests in one call. If they do not fit, returns EAGAIN and submits none.
     pub fn submit(&self, what: &[(AioRequest, Arc<OpenFile>)]) -> Result<(), Errno> {
         let writes = what.iter().filter(|(r, _)| r.op == AioOp::Write);
         writes.for_each(|(_, file)| file.wrote());
@@ -114,13 +115,13 @@ impl Ring {
             return Err(Errno::EAGAIN);
         }
         for (r, file) in what {
-            // Checked above: there is a slot for every request.
+            // The check above guarantees a slot for every request.
             let Some(slot) = slots.free.pop() else { break };
             let entry = slots.all[slot as usize].fill(r, file, noise);
             #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
-            // SAFETY: the slot owns the buffer and the file. It is neither reused nor dropped
-            // before its completion was seen, and a Vec's memory stays in place when the Ring
-            // moves.
+            // SAFETY: the slot owns the buffer and the file. It is neither reused nor dropped until
+            // the completion of the operation has been seen. The memory of a Vec does not move when
+            // the Ring moves.
             let pushed = unsafe { queue.push(&entry.user_data(u64::from(slot))) };
             // The ring has at least as many entries as there are slots.
             if pushed.is_err() {
@@ -137,24 +138,26 @@ impl Ring {
             self.enter(0)?;
         }
     }
-    /// Submits the queued entries to the kernel and waits for `min` completions. The wait is short:
-    /// another task may reap the completions that this one waits for.
+    /// Submits the queued entries to the kernel and waits for `min` completions. The wait is short,
+    /// because another task may reap the completions that this task waits for.
     fn enter(&self, min: usize) -> Result<(), Errno> {
         let submitter = self.ring.submitter();
         let moment = Timespec::new().nsec(NOTICE.as_nanos() as u32);
         let entered = match self.ring.params().is_feature_ext_arg() && min > 0 {
             true => submitter.submit_with_args(min, &SubmitArgs::new().timespec(&moment)),
-            // Before Linux 5.11 only a completion ends the wait.
+            // Before Linux 5.11, only a completion ends the wait.
             false => submitter.submit_and_wait(min),
         };
         match entered {
-            // The wait is over, or a signal came; Seekwell's handlers only set a flag.
+            // The wait is over, or a signal has arrived. The signal handlers of Seekwell only set a
+            // flag.
             Err(e) if matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR)) => Ok(()),
             r => r.map(|_| ()).map_err(crate::errno),
         }
     }
 
-    /// Waits for at least `min` completions, or all outstanding ones; appends all that are ready.
+    /// Waits for at least `min` completions, or for all outstanding operations if there are fewer.
+    /// Appends all available completions to `out`.
     pub fn reap(&self, min: usize, out: &mut Vec<AioDone>) -> Result<(), Errno> {
         let mut got = 0;
         loop {
@@ -162,7 +165,7 @@ impl Ring {
             let (closing, n) = self.take(&mut slots, out);
             let outstanding = slots.outstanding;
             drop(slots);
-            // Files that the script has closed meanwhile are closed here.
+            // Files that the script has already closed are closed here.
             drop(closing);
             got += n;
             let want = min.saturating_sub(got).min(outstanding);
@@ -173,12 +176,12 @@ impl Ring {
         }
     }
 
-    /// What completed since the last call.
+    /// Returns and resets the counts of data moved since the last call.
     pub fn moved(&self) -> Moved {
         std::mem::take(&mut self.slots().moved)
     }
 
-    /// Takes the ready completions; returns the files they used, and their number.
+    /// Takes the available completions. Returns the files that they used, and their number.
     fn take(&self, slots: &mut Slots, out: &mut Vec<AioDone>) -> (Vec<Arc<OpenFile>>, usize) {
         #[expect(
             unsafe_code,
@@ -192,7 +195,7 @@ impl Ring {
             let s = &mut slots.all[slot as usize];
             let result = match u32::try_from(code) {
                 Err(_) => Err(Errno(-i64::from(code))),
-                // A write is all or nothing; the usual reason for a short write is a full disk.
+                // A short write counts as an error. Its usual reason is a full disk.
                 Ok(n) if s.op == Some(AioOp::Write) && n < s.len => Err(Errno::ENOSPC),
                 Ok(n) => Ok(n),
             };
@@ -225,7 +228,8 @@ impl Drop for Ring {
         let mut rest = Vec::new();
         let outstanding = self.slots().outstanding;
         if self.reap(outstanding, &mut rest).is_err() {
-            // The kernel still owns the buffers: leaking them is safer than freeing them.
+            // The kernel may still write to the buffers. Leaking the buffers is safer than freeing
+            // them.
             std::mem::forget(std::mem::take(&mut self.slots().all));
         }
     }
@@ -271,7 +275,7 @@ mod tests {
             len: 1,
             tag,
         };
-        // A read that completes when the other end of the pipe is written.
+        // This read completes when data are written to the other end of the pipe.
         ring.submit(&[(read(0), Arc::clone(&never))])
             .expect("taken");
         let (told, heard) = mpsc::channel();
@@ -294,7 +298,7 @@ mod tests {
         rustix::io::write(&never, b"x").expect("written");
         let reaped = reaper.join().expect("no panic").expect("reaped");
         assert!((1..=2).contains(&reaped), "{reaped}");
-        // The reaper takes the locks briefly after each wait.
+        // The reaping task holds the locks briefly after each wait.
         assert!(free > 50, "free at {free} of 100 looks");
     }
 }

@@ -1,4 +1,4 @@
-//! A run on the host: from an empty directory to a result record.
+//! Runs a workload on the host, from an empty directory to a result record.
 
 use crate::inforce::in_force;
 use crate::machine::HostMachine;
@@ -19,22 +19,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Where and how to run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The user's directory; the run creates its own inside.
+    /// Directory of the user. The run creates its own directory inside.
     pub dir: PathBuf,
-    /// The user's device or file, for workloads on a raw device.
+    /// Device or file of the user, for workloads on a raw device.
     pub device: Option<PathBuf>,
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Time limit.
+    /// Time limit of the run.
     pub limit: Option<Duration>,
     /// Whether SIGINT, SIGTERM and SIGHUP stop the run.
     pub signals: bool,
-    /// Progress, for an observer.
+    /// Progress of the run, for an observer.
     pub pulse: Option<Arc<Pulse>>,
-    /// Stops the run when the caller sets it.
+    /// Flag by which the caller stops the run.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
@@ -42,16 +42,16 @@ pub struct Options {
 #[derive(Debug, Default)]
 pub struct Pulse {
     operations: AtomicU64,
-    /// When the workload's clock started; empty before.
+    /// Time at which the clock of the workload started. It is empty before.
     clock: OnceLock<std::time::Instant>,
 }
 
 impl Pulse {
-    /// Operations that completed.
+    /// Returns the number of completed operations.
     pub fn operations(&self) -> u64 {
         self.operations.load(Ordering::Relaxed)
     }
-    /// Time since the workload's clock started; `None` before it started.
+    /// Returns the time since the clock of the workload started, or `None` before that.
     pub fn clock(&self) -> Option<Duration> {
         self.clock.get().map(std::time::Instant::elapsed)
     }
@@ -70,7 +70,7 @@ impl Pulse {
 }
 
 impl Options {
-    /// Options for a directory, with signals caught and no limit.
+    /// Returns options for a directory, with signals caught and no time limit.
     pub fn new(dir: impl Into<PathBuf>, seed: u64) -> Self {
         Options {
             dir: dir.into(),
@@ -85,38 +85,39 @@ impl Options {
 }
 
 impl Options {
-    /// What the run reads and writes: the raw device, if one was named, else the directory.
+    /// Returns the path that the run reads and writes: the raw device if the user named one, else
+    /// the directory.
     pub fn place(&self) -> &Path {
         self.device.as_deref().unwrap_or(&self.dir)
     }
 }
 
-/// Why a run could not start.
+/// Reasons why a run could not start.
 #[derive(Error, Debug)]
 pub enum HostError {
-    /// No directory to work in.
+    /// No working directory can be created.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// Too little space.
+    /// There is too little free space.
     #[error(
         "{dir}: {free} MB are free, and {name} may need {need} MB; free some, or choose smaller parameters"
     )]
     Space {
-        /// The directory.
+        /// Path of the directory.
         dir: PathBuf,
-        /// Free, MB.
+        /// Free space, MB.
         free: u64,
-        /// Needed, MB.
+        /// Required space, MB.
         need: u64,
         /// Name of the workload.
         name: String,
     },
-    /// The workload needs a raw device, and none was named.
+    /// The workload requires a raw device, but the user did not name one.
     #[error("{0} works on a raw device: name a device or file with --raw")]
     NoDevice(String),
-    /// A raw device was named for a workload that works on files.
+    /// The user named a raw device for a workload that uses files.
     #[error(
-        "{0} works on files in the directory, not on a raw device: leave --raw out, or take one of {1}"
+        "{0} works on files in the directory, not on a raw device: omit --raw, or choose one of {1}"
     )]
     NotRaw(String, String),
     /// The workload would change the user's device.
@@ -126,35 +127,35 @@ pub enum HostError {
     )]
     Destroys(String),
     /// The raw device cannot be read.
-    #[error("{path}: {source}; name a block device or a plain file you may read with --raw")]
+    #[error("{path}: {source}; give --raw a block device or a regular file that you may read")]
     Raw {
-        /// Its path.
+        /// Path of the device or file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: std::io::Error,
     },
-    /// Another error of the host.
+    /// Any other error of the host.
     #[error("{what}: {source}")]
     Host {
         /// The operation that failed.
         what: &'static str,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: std::io::Error,
     },
 }
 
-/// A run that started. Its record holds the measurements, also if the run ended early.
+/// A run that was started. Its record contains the measurements, even if the run ended early.
 #[derive(Debug)]
 pub struct Ran {
     /// The measurements.
     pub record: Record,
-    /// Why it ended early, if it did: the failure, or what stopped it.
+    /// Reason why the run ended early: a failure, or what stopped it. `None` if it ended normally.
     pub stopped: Option<String>,
-    /// The signal that stopped it, if one did.
+    /// The signal that stopped the run, if a signal did.
     pub signal: Option<i32>,
 }
 
-/// Checks whether a run can start, without writing anything.
+/// Checks whether a run can start. It writes nothing.
 pub fn check(plan: &Plan, o: &Options) -> Result<(), HostError> {
     let name = || plan.name().to_owned();
     match (plan.needs(), &o.device) {
@@ -178,7 +179,8 @@ fn readable(path: &Path) -> Result<(), HostError> {
         path: path.to_owned(),
         source,
     };
-    // Checked before it is opened: opening a pipe would wait for its other end.
+    // The type is checked before the file is opened, because opening a pipe would wait for its
+    // other end.
     let kind = std::fs::metadata(path).map_err(bad)?.file_type();
     if !(kind.is_file() || kind.is_block_device()) {
         return Err(bad(std::io::Error::other(
@@ -192,7 +194,7 @@ fn readable(path: &Path) -> Result<(), HostError> {
 pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
     check(plan, o)?;
     let mut ran = match plan.name() {
-        // The library runs in place of the script that imitates it.
+        // The SQLite library runs the workload, and not the script that imitates the library.
         sqlite::WORKLOAD => sqlite::run(plan, o)?,
         name => {
             let script = plan.clone();
@@ -203,10 +205,10 @@ pub fn run_real(plan: &Plan, o: &Options) -> Result<Ran, HostError> {
     Ok(ran)
 }
 
-/// Checks the free space first, so that a run does not fill the user's disk.
+/// Checks that there is enough free space, so that the run does not fill the user's disk.
 fn enough_space(plan: &Plan, dir: &Path) -> Result<(), HostError> {
     let Ok(s) = rustix::fs::statvfs(dir) else {
-        // A missing directory is reported when the run's directory is created.
+        // A missing directory is reported later, when the run creates its own directory.
         return Ok(());
     };
     let (free, need) = (s.f_bavail.saturating_mul(s.f_frsize), plan.space());
@@ -221,7 +223,7 @@ fn enough_space(plan: &Plan, dir: &Path) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Runs a script as the first task, `main`, on the calling thread.
+/// Runs a script on the calling thread, as the first task. The name of the task is `main`.
 pub fn run_script<F, Fut>(name: &str, o: &Options, script: F) -> Result<Ran, HostError>
 where
     F: FnOnce(HostMachine) -> Fut,
@@ -229,7 +231,8 @@ where
 {
     let host = |what| move |source| HostError::Host { what, source };
     let stop = Stop::new(o.limit, o.signals).outside(o.stop.clone());
-    // Before the directory is created, so that no signal comes in between.
+    // Signals are caught before the directory is created, so that no signal can leave the directory
+    // behind.
     let signals = match o.signals {
         true => Some(Signals::catch().map_err(host("catch signals"))?),
         false => None,
@@ -237,7 +240,7 @@ where
     let place = Scratch::new(&o.dir, name)?;
     let force = in_force(o.place());
     let shared = Shared::new(place.path(), o.seed, o.device.clone(), stop);
-    let mut shared = shared.map_err(host("open our directory"))?;
+    let mut shared = shared.map_err(host("open the directory of the run"))?;
     shared.pulse.clone_from(&o.pulse);
     let shared = Arc::new(shared);
 
@@ -245,7 +248,7 @@ where
     let outcome = tasks::run(main, script);
     let duration_ns = shared.now().since_start();
     if outcome.is_ok() {
-        // Tasks that the script left running end with it, as on a shutdown.
+        // When the script ends, its remaining tasks are stopped, as on a shutdown.
         shared.stop.raise(ENDED);
     }
     tasks::join_all(&shared);
@@ -274,14 +277,14 @@ where
         at_ns: duration_ns,
     });
     let signal = shared.stop.signal();
-    // Files are closed before they are removed.
+    // The files must be closed before they are removed.
     drop(shared);
     if let Err(e) = place.remove() {
         record
             .warnings
-            .push(format!("our files could not all be removed: {e}"));
+            .push(format!("some files of the run could not be removed: {e}"));
     }
-    // Last, so that a signal during the removal does not leave files behind.
+    // Signals are released last, so that a signal during the removal does not leave files behind.
     drop(signals);
     Ok(Ran {
         record,
@@ -290,20 +293,20 @@ where
     })
 }
 
-/// Whether the workload's clock had stopped before the limit was reached.
+/// Returns whether the clock of the workload stopped before the time limit.
 fn measured_before(limit: Option<Duration>, r: &Record) -> bool {
     let limit_ns = limit.map_or(u128::MAX, |l| l.as_nanos());
     r.clock_stop_ns.is_some_and(|at| u128::from(at) < limit_ns)
 }
 
-/// Reason for a script that came to its end.
+/// Reason for stopping the remaining tasks when the script has ended.
 const ENDED: &str = "ended";
 
 fn failure(outcome: Result<(), Fail>) -> Option<String> {
     outcome.err().map(|f| format!("main: {f}"))
 }
 
-/// Adds the host, the place and the schedulers of a run to its record.
+/// Adds the host, the path and the schedulers of a run to its record.
 pub(crate) fn describe(r: &mut Record, o: &Options, force: &crate::InForce) {
     r.host = Some(crate::host::describe(o.place(), o.device.is_some()));
     r.device = DeviceInfo {

@@ -1,4 +1,4 @@
-//! State that all tasks of a run share.
+//! The state that all tasks of a run share.
 
 use crate::files::{Inode, OpenFile, raw};
 use crate::place::MARKER;
@@ -20,39 +20,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::mapping::Mapping;
 
-/// One run.
+/// The state of one run.
 pub struct Shared {
-    /// Seed of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Facts about the host.
     pub facts: Facts,
     /// The device or file that the user named for raw access.
     pub device: Option<PathBuf>,
-    /// The stop flag.
+    /// The flag that stops the run.
     pub stop: Stop,
-    /// Open files.
+    /// Open files, by number.
     pub files: Table<OpenFile>,
-    /// Mapped ranges.
+    /// Mapped ranges of files, by number.
     pub maps: Table<Mapping>,
-    /// Rings.
+    /// Rings for asynchronous I/O, by number.
     pub rings: Table<Ring>,
-    /// Locks, barriers, channels.
+    /// Locks, barriers and channels, by number.
     pub syncs: Syncs,
-    /// Progress, for an observer.
+    /// Progress of the run, for an observer.
     pub pulse: Option<Arc<Pulse>>,
-    /// Tasks that were started, by number.
+    /// Tasks that were started and not joined, by number.
     pub tasks: Mutex<Vec<Option<Started>>>,
     path: PathBuf,
     dir: OwnedFd,
     start: std::time::Instant,
     measures: Mutex<Measures>,
-    /// State of the script's clock, for tasks that count their calls.
+    /// State of the script's clock. Tasks read it when they count their calls.
     clock: AtomicU8,
     warnings: Mutex<Vec<String>>,
 }
 
 impl Shared {
-    /// For a run in this directory.
+    /// Creates the state of a run in a directory.
     pub fn new(
         path: &Path,
         seed: u64,
@@ -82,29 +82,29 @@ impl Shared {
             warnings: Mutex::default(),
         })
     }
-    /// Time on the monotonic clock; the run began at [`Instant::START`].
+    /// Returns the time on the monotonic clock. The run began at [`Instant::START`].
     pub fn now(&self) -> Instant {
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Instant::START + Nanos(ns)
     }
-    /// The path of the run's directory.
+    /// Returns the path of the run's directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// The run's directory.
+    /// Returns the descriptor of the run's directory.
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }
-    /// The measurements so far.
+    /// Locks and returns the measurements.
     pub fn measures(&self) -> MutexGuard<'_, Measures> {
         self.measures.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Records that the script's clock started or stopped.
+    /// Must be called when the script's clock was started or stopped.
     pub fn clock_changed(&self) {
         let clock = self.measures().clock() as u8;
         self.clock.store(clock, Ordering::Relaxed);
     }
-    /// State of the script's clock.
+    /// Returns the state of the script's clock.
     pub fn clock(&self) -> Clock {
         match self.clock.load(Ordering::Relaxed) {
             0 => Clock::Before,
@@ -112,33 +112,34 @@ impl Shared {
             _ => Clock::Stopped,
         }
     }
-    /// Adds a warning, once per text.
+    /// Adds a warning. The same text is added only once.
     pub fn warn(&self, text: String) {
         let mut w = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if !w.contains(&text) {
             w.push(text);
         }
     }
-    /// Takes all warnings.
+    /// Removes and returns all warnings.
     pub fn warnings(&self) -> Vec<String> {
         let mut w = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut w)
     }
-    /// syncfs(2) on the run's file system.
+    /// Calls syncfs(2) on the file system of the run.
     pub fn syncfs(&self) -> Result<(), Errno> {
         self.files.for_each(OpenFile::syncing);
         rustix::fs::syncfs(self.dir()).map_err(raw)
     }
-    /// Drops the clean pages of the run's files, without writing or waiting: a file in use would be
-    /// dirty again before its pages were on the disk. A file that is open and was written since its
-    /// last sync is not even opened, because POSIX_FADV_DONTNEED and ext4's close both start
-    /// writeback.
+    /// Drops the clean pages of the run's files from the page cache. It writes nothing and does not
+    /// wait, because the pages of a file in use would become dirty again. A file that is open and
+    /// was written since its last sync is not even opened, because POSIX_FADV_DONTNEED and closing
+    /// a file on ext4 start writeback.
     pub fn drop_caches(&self) -> Result<(), Errno> {
         let mut unsynced: BTreeSet<Inode> = BTreeSet::new();
         self.files.for_each(|f| unsynced.extend(f.unsynced()));
         let mut dirs = vec![self.path.clone()];
         while let Some(dir) = dirs.pop() {
-            // Other tasks rename and remove files meanwhile; a missing name has no pages.
+            // Other tasks may rename and remove files at the same time. A missing file has no
+            // pages.
             let Some(entries) = there(std::fs::read_dir(dir))? else {
                 continue;
             };
@@ -166,7 +167,7 @@ impl Shared {
     }
 }
 
-/// `None` if the name does not exist.
+/// Returns `None` if the file does not exist.
 fn there<T>(r: std::io::Result<T>) -> Result<Option<T>, Errno> {
     match r {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),

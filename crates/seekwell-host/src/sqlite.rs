@@ -1,8 +1,9 @@
-//! On a host the SQLite library itself runs the workload `sqlite`, instead of the script.
+//! Runs the workload `sqlite` on the host with the real SQLite library instead of the script.
 //!
-//! The library is built in, so that it is available and the same on every machine; the record has
-//! its version. Table, pragmas and transactions are those of the script: one row of two texts per
-//! transaction, an integer key with AUTOINCREMENT, 4 KiB pages, full auto-vacuum, synchronous FULL.
+//! The library is part of the program, so that it is available and the same on every machine. The
+//! record contains its version. Table, pragmas and transactions are the same as in the script. Each
+//! transaction writes one row with two texts. The key is an integer with AUTOINCREMENT, the page
+//! size is 4 KiB, auto-vacuum is full, and synchronous is FULL.
 
 use crate::machine::HostMachine;
 use crate::run::{HostError, Options, Ran, run_script};
@@ -10,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 use seekwell_workload::{Context, Fail, Machine, Mark, Outcome, Params, Plan};
 
-/// The workload that the library runs.
+/// Name of the workload that the library runs.
 pub const WORKLOAD: &str = "sqlite";
 
 fn fail(what: &str, e: &rusqlite::Error) -> Fail {
@@ -28,7 +29,7 @@ fn fail(what: &str, e: &rusqlite::Error) -> Fail {
     }
 }
 
-/// Runs statements.
+/// Runs SQL statements.
 fn exec(db: &Connection, sql: &str) -> Outcome {
     let what = || sql.split_whitespace().next().unwrap_or("run");
     db.execute_batch(sql).map_err(|e| fail(what(), &e))
@@ -71,7 +72,7 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
         &db,
         &format!("CREATE TABLE t (id INTEGER PRIMARY KEY{auto}, a TEXT, b TEXT);"),
     )?;
-    // Two texts of half the row each; every row is different.
+    // Returns two texts, each half as long as the row. The texts of every row are different.
     let row = p.int("row") as usize;
     let text = |i: u64, len: usize| format!("{i:0>len$}").chars().take(len).collect::<String>();
     let texts = |i: u64| (text(i, row / 2), text(i, row - row / 2));
@@ -110,7 +111,8 @@ async fn transactions(m: &mut HostMachine, p: &Params) -> Outcome {
                 _ => format!("DELETE FROM t WHERE id = {};", i + 1),
             };
             let op = m.op_begin(kind);
-            // These calls also notice a stop; the library itself does not.
+            // These calls also return an error if the run is stopped. The library does not check
+            // this.
             let thought = m.compute(think).await.and(m.sleep(Nanos::ZERO).await);
             outcome = match thought.doing(|| "compute") {
                 Ok(()) => exec(&db, &sql),
@@ -161,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The next test traces this test in another process.
+    /// The next test runs this test in another process and traces its system calls.
     #[test]
     fn library_and_script_run_in_the_same_directory() {
         let case = std::env::var(CASE).unwrap_or_else(|_| "library delete all 20".to_owned());
@@ -187,7 +189,7 @@ mod tests {
         assert_eq!(held(t.path()), 0);
     }
 
-    /// Calls by kind and file, from strace.
+    /// Returns the number of system calls by kind and file, from strace.
     fn traced(case: &str) -> Option<BTreeMap<&'static str, i64>> {
         let t = Scratch::new(&std::env::temp_dir(), "strace").expect("a directory");
         let log = t.path().join("log");
@@ -240,8 +242,8 @@ mod tests {
                 println!("{journal} {kind}: script {script:?}, library {library:?}");
                 for (what, n) in &library {
                     let ours = script.get(what).copied().unwrap_or(0);
-                    // The library also creates the table and the rows to change, in two or three
-                    // transactions; the script creates its table in one call.
+                    // The library needs two or three more transactions, which create the table and
+                    // the rows to be changed. The script creates its table in one call.
                     let each = (ours + N - 1) / N;
                     let made = match *what {
                         "journal writes" | "database writes" => 32,

@@ -1,7 +1,8 @@
-//! Ways to stop a run from outside: a signal, a time limit, a failed task.
+//! Stops a run early, because of a signal, a time limit, or a failed task.
 //!
-//! Nothing is torn down by force. A flag is raised; every call that waits or moves data checks it
-//! and returns ECANCELED. Scripts then remove their files and return, and the run ends normally.
+//! Tasks are not ended by force. Stopping a run sets a flag. Every call that waits or moves data
+//! checks the flag and returns ECANCELED. Then the scripts remove their files and return, and the
+//! run ends normally.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -11,29 +12,30 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Maximum time until a waiting task notices a stop.
+/// Maximum time until a waiting task notices that the run is stopped.
 pub const NOTICE: Duration = Duration::from_millis(20);
 
-/// The flag and the reason.
+/// The stop flag of a run, and the reason.
 #[derive(Debug)]
 pub struct Stop {
     flag: AtomicBool,
-    /// Whether to check [`signal`].
+    /// Whether caught signals stop the run (see [`signal`]).
     signals: bool,
     deadline: Option<Instant>,
-    /// Set by the caller of the run.
+    /// A flag that the caller of the run can set.
     outside: Option<Arc<AtomicBool>>,
     why: Mutex<Option<Why>>,
 }
 
-/// Reason for a run that reached its limit.
+/// Reason if a run has reached its time limit.
 pub const AT_LIMIT: &str = "stopped at the time limit";
 
-/// What stopped a run: in words, and the signal if it was one.
+/// Reason why a run was stopped, and the signal if there was one.
 type Why = (String, Option<i32>);
 
 impl Stop {
-    /// Stops after `limit`, if there is one, and on a signal if `signals` are caught.
+    /// Returns a flag that is set after `limit`, if there is one. It is also set by a signal if
+    /// `signals` is true.
     pub fn new(limit: Option<Duration>, signals: bool) -> Self {
         Stop {
             flag: AtomicBool::new(false),
@@ -43,13 +45,13 @@ impl Stop {
             why: Mutex::new(None),
         }
     }
-    /// Also stops when `flag` is set.
+    /// Also stops the run when `flag` is set.
     #[must_use]
     pub fn outside(mut self, flag: Option<Arc<AtomicBool>>) -> Self {
         self.outside = flag;
         self
     }
-    /// Stops the run, unless it was stopped already.
+    /// Stops the run, unless it is already stopped.
     pub fn raise(&self, why: impl Into<String>) {
         self.raise_by(why.into(), None);
     }
@@ -60,7 +62,7 @@ impl Stop {
     fn slot(&self) -> MutexGuard<'_, Option<Why>> {
         self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Whether the run is stopped.
+    /// Returns whether the run is stopped.
     pub fn is_raised(&self) -> bool {
         if self.flag.load(Ordering::Acquire) {
             return true;
@@ -85,45 +87,46 @@ impl Stop {
         }
         false
     }
-    /// The reason, if the run is stopped.
+    /// Returns the reason if the run is stopped.
     pub fn why(&self) -> Option<String> {
         self.slot().as_ref().map(|w| w.0.clone())
     }
-    /// The signal, if one stopped the run.
+    /// Returns the signal if a signal stopped the run.
     pub fn signal(&self) -> Option<i32> {
         self.slot().as_ref().and_then(|w| w.1)
     }
 }
 
-/// The signals that stop a run.
+/// Signals that stop a run.
 pub const CAUGHT: [c_int; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Number of the last signal caught; 0 for none.
+/// Number of the last signal that was caught, or 0.
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
-/// Whether signals are not caught: then they have their default effect. The library's handlers stay
-/// once set.
+/// Whether signals have their default effect instead of stopping the run. The signal handlers
+/// cannot be removed once they are set.
 static UNCAUGHT: AtomicBool = AtomicBool::new(true);
-/// Number of live [`Signals`], which may be nested: a command of several runs catches signals
-/// around all of them.
+/// Number of [`Signals`] that exist. They may be nested: a command with several runs catches
+/// signals during all of them.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of the last signal caught.
+/// Returns the number of the last signal that was caught.
 pub fn signal() -> Option<i32> {
     i32::try_from(SIGNAL.load(Ordering::SeqCst))
         .ok()
         .filter(|n| *n != 0)
 }
 
-/// While this lives, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program. When it
-/// is dropped, they end the program again. Only one run at a time in a program.
+/// While this value exists, SIGINT, SIGTERM and SIGHUP stop the run instead of ending the program.
+/// After it is dropped, they end the program again. Only one run at a time is possible in a
+/// program.
 ///
-/// A signal that was ignored at the start stays ignored: nohup(1) ignores SIGHUP, and a shell
-/// ignores SIGINT for background jobs.
+/// A signal that was ignored when the program started stays ignored. For example, nohup(1) ignores
+/// SIGHUP, and a shell ignores SIGINT for background jobs.
 #[derive(Debug)]
 pub struct Signals(());
 
 impl Signals {
-    /// Starts to catch them.
+    /// Starts to catch the signals.
     pub fn catch() -> io::Result<Self> {
         static SET: Mutex<bool> = Mutex::new(false);
         let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +153,7 @@ impl Drop for Signals {
     }
 }
 
-/// The signals of [`CAUGHT`] that were not ignored when this program started.
+/// Returns the signals of [`CAUGHT`] that were not ignored when this program started.
 pub fn caught() -> impl Iterator<Item = c_int> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = ignored(&status);
@@ -159,7 +162,7 @@ pub fn caught() -> impl Iterator<Item = c_int> {
         .filter(move |n| ignored >> (n - 1) & 1 == 0)
 }
 
-/// The mask of ignored signals in the text of `/proc/PID/status`.
+/// Returns the mask of ignored signals from the text of `/proc/PID/status`.
 fn ignored(status: &str) -> u64 {
     let line = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
     line.and_then(|l| u64::from_str_radix(l.trim(), 16).ok())

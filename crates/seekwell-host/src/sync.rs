@@ -1,14 +1,14 @@
 //! Locks, barriers and channels between tasks, on real threads.
 //!
 //! A waiting task checks the stop flag regularly, so that a run can always be stopped. The kernel
-//! chooses the next owner of a lock, as for the programs modelled.
+//! chooses the next owner of a lock, as it does for real programs.
 
 use crate::stop::{NOTICE, Stop};
 use seekwell_core::Errno;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// A state with a condition variable that signals its changes.
+/// A state with a condition variable that signals changes of the state.
 #[derive(Debug, Default)]
 struct Bell<T> {
     state: Mutex<T>,
@@ -25,7 +25,7 @@ impl<T> Bell<T> {
     fn get(&self) -> MutexGuard<'_, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Waits until `ready` returns a value.
+    /// Waits until `ready` returns a value. Returns ECANCELED if the run is stopped.
     fn wait<R>(&self, stop: &Stop, mut ready: impl FnMut(&mut T) -> Option<R>) -> Result<R, Errno> {
         let mut state = self.get();
         loop {
@@ -78,11 +78,11 @@ fn get<T: Clone>(table: &RwLock<Vec<T>>, i: u32) -> Result<T, Errno> {
 }
 
 impl Syncs {
-    /// A new lock.
+    /// Creates a lock and returns its number.
     pub fn lock(&self) -> u32 {
         push(&self.locks, Bell::new(false))
     }
-    /// Takes the lock.
+    /// Waits until the lock is free, and takes it.
     pub fn acquire(&self, lock: u32, stop: &Stop) -> Result<(), Errno> {
         get(&self.locks, lock)?.wait(stop, |held| (!std::mem::replace(held, true)).then_some(()))
     }
@@ -93,7 +93,7 @@ impl Syncs {
             l.changed.notify_one();
         }
     }
-    /// A new barrier.
+    /// Creates a barrier for `tasks` tasks and returns its number.
     pub fn barrier(&self, tasks: u32) -> u32 {
         push(
             &self.barriers,
@@ -104,7 +104,7 @@ impl Syncs {
             }),
         )
     }
-    /// Waits until all tasks have arrived.
+    /// Waits until all tasks have arrived at the barrier.
     pub fn arrive(&self, barrier: u32, stop: &Stop) -> Result<(), Errno> {
         let b = get(&self.barriers, barrier)?;
         let mine = {
@@ -120,7 +120,7 @@ impl Syncs {
         };
         b.wait(stop, |m| (m.round != mine).then_some(()))
     }
-    /// A new channel.
+    /// Creates a channel for at most `room` numbers and returns its number.
     pub fn channel(&self, room: u32) -> u32 {
         push(
             &self.channels,
@@ -131,7 +131,7 @@ impl Syncs {
             }),
         )
     }
-    /// Sends a number.
+    /// Sends a number. Waits while the channel is full.
     pub fn send(&self, channel: u32, value: u64, stop: &Stop) -> Result<(), Errno> {
         let c = get(&self.channels, channel)?;
         c.wait(stop, |p| {
@@ -146,7 +146,8 @@ impl Syncs {
         c.changed.notify_all();
         Ok(())
     }
-    /// Receives a number.
+    /// Receives a number. Waits while the channel is empty. Returns `None` if the channel is closed
+    /// and empty.
     pub fn recv(&self, channel: u32, stop: &Stop) -> Result<Option<u64>, Errno> {
         let c = get(&self.channels, channel)?;
         let got = c.wait(stop, |p| match p.inside.pop_front() {

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper; each states why it is sound.
+//! System calls that have no safe wrapper. Each call has a reason why it is safe.
 
 use crate::files::{OpenFile, raw, retry};
 use seekwell_core::{Class, Errno, IoPrio, Nanos, Stat, SyncRange};
@@ -8,7 +8,7 @@ fn last() -> Errno {
     crate::errno(std::io::Error::last_os_error())
 }
 
-/// sync_file_range(2).
+/// Calls sync_file_range(2).
 pub fn sync_file_range(file: &OpenFile, off: u64, len: u64, how: SyncRange) -> Result<(), Errno> {
     let mut flags = 0;
     for (ours, theirs) in [
@@ -24,13 +24,14 @@ pub fn sync_file_range(file: &OpenFile, off: u64, len: u64, how: SyncRange) -> R
     let (off, len) = (offset(off)?, offset(len)?);
     retry(|| {
         #[expect(unsafe_code, reason = "no safe wrapper exists")]
-        // SAFETY: takes a file descriptor, which `file` keeps open, and numbers; no memory.
+        // SAFETY: the call gets numbers and a file descriptor, which `file` keeps open. It accesses
+        // no memory.
         let r = unsafe { libc::sync_file_range(file.as_raw_fd(), off, len, flags) };
         if r == 0 { Ok(()) } else { Err(last()) }
     })
 }
 
-/// ioprio_set(2) on the calling thread.
+/// Calls ioprio_set(2) for the calling thread.
 pub fn set_ioprio(prio: IoPrio) -> Result<(), Errno> {
     const WHO_PROCESS: libc::c_int = 1;
     let class = match prio.class {
@@ -41,25 +42,25 @@ pub fn set_ioprio(prio: IoPrio) -> Result<(), Errno> {
     };
     let value: libc::c_int = class << 13 | libc::c_int::from(prio.level);
     #[expect(unsafe_code, reason = "the C library has no function for it")]
-    // SAFETY: three numbers; 0 means the caller itself.
+    // SAFETY: the call gets three numbers; 0 means the calling thread.
     let r = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, value) };
     if r == 0 { Ok(()) } else { Err(last()) }
 }
 
-/// Nice value of the calling thread.
+/// Sets the nice value of the calling thread.
 pub fn set_nice(nice: i8) -> Result<(), Errno> {
     let me = rustix::thread::gettid();
     rustix::process::setpriority_process(Some(me), i32::from(nice)).map_err(raw)
 }
 
-/// Size of a block device.
+/// Returns the size of a block device, bytes.
 pub fn device_bytes(file: &OpenFile) -> Result<u64, Errno> {
     let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)).map_err(raw)?;
     Ok(end)
 }
 
-/// The facts that scripts ask for. The modification time is left out: a file system's clock is not
-/// the run's clock.
+/// Converts the facts that scripts use. The modification time is left out, because the clock of a
+/// file system is not the clock of the run.
 pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
     let number = |v: i64| u64::try_from(v).map_err(|_| Errno::EIO);
     Ok(Stat {
@@ -71,7 +72,8 @@ pub fn stat(s: &rustix::fs::Stat) -> Result<Stat, Errno> {
     })
 }
 
-/// Drops a file's clean pages. The kernel starts writeback of dirty pages and does not wait for it.
+/// Drops a file's clean pages from the page cache. For dirty pages the kernel starts writeback and
+/// does not wait for it.
 pub fn drop_clean(file: impl AsFd) -> Result<(), Errno> {
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(raw)
 }

@@ -1,11 +1,11 @@
 //! Objects that tasks share by number: open files, mapped ranges, rings.
 //!
-//! A lock is held during the look-up of a number, never during a system call. Closing a file can
-//! take as long as disk I/O (ext4 writes a replaced file back on close), and so can dropping a ring
-//! or a mapping. Other tasks must not wait for it.
+//! A part of the table is locked while a number is looked up, and never during a system call. Closing a file
+//! can take as long as disk I/O, because ext4 writes back a replaced file on close. Dropping a ring
+//! or a mapping can take as long. Other tasks must not wait for this.
 //!
-//! The table has several parts with a lock each, because a hundred tasks that open files would
-//! otherwise wait for a lock more often than for the kernel.
+//! The table has several parts with one lock each. With one lock for all parts, a hundred tasks that
+//! open and close files would often wait for that lock.
 
 use seekwell_core::Errno;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl<T> Table<T> {
         let lock = &self.0[part as usize];
         lock.write().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Assigns a number to a value, and reuses freed numbers.
+    /// Adds a value and returns its number. Numbers that were freed are reused.
     pub fn insert(&self, value: T) -> u32 {
         let value = Some(Arc::new(value));
         let part = own_part();
@@ -75,14 +75,14 @@ impl<T> Table<T> {
         };
         slot * PARTS + part
     }
-    /// The value of a number; EBADF if it has none.
+    /// Returns the value of a number, or EBADF if it has no value.
     pub fn get(&self, i: u32) -> Result<Arc<T>, Errno> {
         let t = self.read_part(i % PARTS);
         let value = t.all.get((i / PARTS) as usize).cloned().flatten();
         value.ok_or(Errno::EBADF)
     }
-    /// Frees a number; EBADF if it has no value. The value is dropped after the lock is released:
-    /// here, or by the last task that uses it.
+    /// Frees a number. Returns EBADF if it has no value. The value is dropped after the lock is
+    /// released, either here or by the last task that uses the value.
     pub fn remove(&self, i: u32) -> Result<(), Errno> {
         let mut t = self.write_part(i % PARTS);
         let slot = t.all.get_mut((i / PARTS) as usize).ok_or(Errno::EBADF)?;
@@ -92,7 +92,7 @@ impl<T> Table<T> {
         drop(value);
         Ok(())
     }
-    /// Visits every value, without a lock.
+    /// Calls `look` for every value. No lock is held during the call.
     pub fn for_each(&self, look: impl FnMut(&T)) {
         let mut all: Vec<Arc<T>> = Vec::new();
         for part in 0..PARTS {
@@ -107,7 +107,8 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// Records whether its table is unlocked during the drop, as it must be while a file closes.
+    /// Records whether the table is unlocked while a value is dropped. It must be unlocked, because
+    /// closing a file may take long.
     struct Closing(Arc<Table<Closing>>, Arc<Mutex<Vec<bool>>>);
 
     impl Drop for Closing {

@@ -24,13 +24,13 @@ pub fn block_on<T>(future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     {
         Poll::Ready(r) => r,
         Poll::Pending => Err(Fail {
-            what: "a script waits for something that is not its machine".to_owned(),
+            what: "a script waits for something other than its machine".to_owned(),
             errno: Errno::EINVAL,
         }),
     }
 }
 
-/// Runs a script as the calling thread's task; an error or a panic stops the run.
+/// Runs a script as the task of the calling thread. An error or a panic stops the run.
 pub fn run<F, Fut>(machine: HostMachine, script: F) -> Outcome
 where
     F: FnOnce(HostMachine) -> Fut,
@@ -64,9 +64,9 @@ where
     let shared = Arc::clone(&parent.shared);
     let path = format!("{}/{}", parent.path, how.name);
     if how.io_context == IoContextOf::Share {
-        shared.warn("tasks that share an io context have their own here".to_owned());
+        shared.warn("tasks that share an io context have separate ones on a host".to_owned());
     }
-    // The kernel keeps fifteen bytes of a thread's name.
+    // The kernel stores at most 15 bytes of a thread's name.
     let name: String = how.name.chars().take(15).collect();
     let thread = std::thread::Builder::new().name(name).spawn(move || {
         be(&shared, &path, &how);
@@ -83,7 +83,8 @@ where
     Ok(Join((all.len() - 1) as u32))
 }
 
-/// Sets the requested priorities. A refusal by the host is only a warning: the run is still useful.
+/// Sets the requested priorities. If the host rejects them, there is only a warning, because the
+/// run is still useful.
 fn be(shared: &Shared, path: &str, how: &How) {
     if how.ioprio.class != Class::None
         && let Err(e) = set_ioprio(how.ioprio)
@@ -97,7 +98,7 @@ fn be(shared: &Shared, path: &str, how: &How) {
     }
 }
 
-/// Joins a task's thread; EINVAL if it was joined before.
+/// Waits for the end of a task's thread. Returns EINVAL if it was joined before.
 pub fn join(shared: &Shared, task: u32) -> Outcome {
     let thread = {
         let mut all = shared.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +110,7 @@ pub fn join(shared: &Shared, task: u32) -> Outcome {
             errno: Errno::EINVAL,
         });
     };
-    // `run` catches a script's panics.
+    // `run` catches the panics of a script.
     thread.join().unwrap_or_else(|_| {
         Err(Fail {
             what: format!("task {task} broke off"),
@@ -118,7 +119,7 @@ pub fn join(shared: &Shared, task: u32) -> Outcome {
     })
 }
 
-/// Joins all threads that nobody joined.
+/// Joins all threads that were not joined by the script.
 pub fn join_all(shared: &Shared) {
     for task in 0.. {
         let known = shared
@@ -129,7 +130,7 @@ pub fn join_all(shared: &Shared) {
         if task >= known {
             return;
         }
-        // A failure has already stopped the run and is recorded there.
+        // A failure has already stopped the run and was recorded then.
         let _ = join(shared, task as u32);
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts on real files in a temporary directory.
+//! Runs scripts on real files in a temporary directory.
 
 use crate::place::{Scratch, held};
 use crate::{HostMachine, Options, Ran, run_real, run_script};
@@ -16,7 +16,7 @@ fn options(dir: &Path) -> Options {
     }
 }
 
-/// Runs a script in a directory that must be empty afterwards.
+/// Runs a script in a directory. The directory must be empty afterwards.
 fn run<F, Fut>(name: &str, script: F) -> Ran
 where
     F: FnOnce(HostMachine) -> Fut,
@@ -99,7 +99,8 @@ fn every_file_call_does_what_its_name_says() {
     assert_eq!((t.reads, t.read_bytes), (2, 100));
 }
 
-/// Whether a file's first page is in the page cache; `None` if the file system cannot tell.
+/// Returns whether the first page of a file is in the page cache. Returns `None` if the file system
+/// does not report it.
 fn cached(file: &std::fs::File) -> Option<bool> {
     use rustix::io::{Errno, ReadWriteFlags};
     let mut page = [0; 4096];
@@ -111,7 +112,7 @@ fn cached(file: &std::fs::File) -> Option<bool> {
     }
 }
 
-/// A continuous writer must not delay a task that drops the caches of other files.
+/// A task that drops the caches of other files must not be delayed by a continuous writer.
 #[test]
 fn dropping_caches_leaves_a_file_alone_that_is_being_written() {
     let ran = run("drop", async |mut m: HostMachine| {
@@ -315,7 +316,7 @@ fn a_panic_and_a_limit_end_the_run_cleanly() {
             m.sleep(Nanos::from_ms(1)).await.doing(|| "sleep")?;
         }
     };
-    // The amount written within a limit depends on the load of the machine.
+    // How much is written within a limit depends on the load of the machine.
     let written = [50, 500, 5_000, 50_000].into_iter().any(|limit_ms| {
         let o = Options {
             limit: Some(Duration::from_millis(limit_ms)),
@@ -336,7 +337,7 @@ fn files_that_vanish_are_an_error_of_the_task_not_of_the_clean_up() {
         let f = m.open("x", NEW).await.doing(|| "open")?;
         m.write(f, 0, 10).await.doing(|| "write")?;
         m.unlink("x").await.doing(|| "unlink")?;
-        // The descriptor stays open, the name is gone.
+        // The descriptor is still open, but the name no longer exists.
         assert_eq!(m.read(f, 0, 10).await, Ok(10));
         m.stat("x").await.doing(|| "stat x")?;
         Ok(())
@@ -347,7 +348,7 @@ fn files_that_vanish_are_an_error_of_the_task_not_of_the_clean_up() {
     );
 }
 
-/// A file system of 4 MB for a test; removed at the end.
+/// A file system of 4 MB for a test. Dropping it removes the file system.
 struct Small(Scratch);
 
 impl Small {

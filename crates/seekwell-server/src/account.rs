@@ -1,9 +1,10 @@
-//! Lateness of completions, and whether a run is reliable.
+//! Measures how late completions are delivered, and decides whether a run is reliable.
 //!
-//! There are two latencies: the model's (completion minus arrival), and the delivered one (time of
-//! the reply to the kernel minus arrival). The bounds of the verdict follow the criterion for
-//! timing-accurate storage emulation (Griffin et al., FAST 2002: service times within 2 % of the
-//! model for 99 % of requests), with wider steps added.
+//! Each command has two latencies. The model's latency is its completion time minus its arrival
+//! time. The delivered latency is the time of the reply to the kernel minus the arrival time. The
+//! limits of the verdict extend the criterion for timing-accurate storage emulation of Griffin et
+//! al. (FAST 2002): service times within 2 % of the model for 99 % of the requests. Wider limits
+//! are added for less precise runs.
 
 use crate::asker::Owners;
 use crate::wait::Margin;
@@ -12,31 +13,33 @@ use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, result::Latency};
 use serde::Serialize;
 use std::fmt;
 
-/// Version of the JSON document; raised when a field changes its meaning.
+/// Version of the JSON document. It is increased when a field changes its meaning.
 const SCHEMA: u32 = 1;
-/// A pause of the loop longer than this makes the run invalid, ns.
+/// A pause of the server's loop that is longer than this makes the run invalid, ns.
 const GAP_MAX_NS: u64 = NSEC_PER_SEC / 10;
-/// Share of commands faster than the transport above which the run is invalid.
+/// If a larger fraction of the commands is faster than the transport, the run is invalid.
 const UNREACHABLE_MAX: f64 = 0.01;
 
-/// Share of commands of unknown processes above which a per-process scheduler gets a remark.
+/// If a larger fraction of the commands comes from unknown processes, a reason is added for
+/// schedulers that distinguish processes.
 const HIDDEN_MAX: f64 = 0.01;
 
-/// Reliability of the run.
+/// Verdict on the reliability of the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// The p99 of lateness is within 2 % of the model's median latency, the mean latency within 1
-    /// %.
+    /// The p99 of lateness is at most 2 % of the model's median latency, and the error of the mean
+    /// latency is at most 1 %.
     Exact,
-    /// Within 10 % and 3 %.
+    /// The p99 of lateness is at most 10 %, and the error of the mean is at most 3 %.
     Good,
-    /// Within 30 % and 10 %: differences between schedulers must exceed twice the mean error.
+    /// The p99 of lateness is at most 30 %, and the error of the mean is at most 10 %. Only
+    /// differences between schedulers that exceed twice the error of the mean are reliable.
     Usable,
     /// No command completed.
     Idle,
-    /// Worse, or more than 1 % of the commands are faster than the transport, or the machine
-    /// paused.
+    /// One of these limits is exceeded, or more than 1 % of the commands are faster than the
+    /// transport, or the machine paused.
     Invalid,
 }
 
@@ -52,96 +55,101 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Figures of one second.
+/// Numbers for one second of the run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Second {
-    /// Commands completed.
+    /// Number of completed commands.
     pub done: u64,
-    /// Sum of lateness, ns.
+    /// Sum of the lateness of all completions, ns.
     pub late_sum_ns: u64,
     /// Largest lateness, ns.
     pub late_max_ns: u64,
 }
 
-/// Timing of a run. Times in ns.
+/// Timing statistics of a run. Times are in ns.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Account {
-    /// Version of this layout.
+    /// Version of this data layout.
     pub schema: u32,
     /// Name of the device model.
     pub device: String,
-    /// Reads completed.
+    /// Number of completed reads.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Writes completed.
+    /// Number of completed writes.
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Flushes completed.
+    /// Number of completed flushes.
     pub flushes: u64,
-    /// Durable writes completed (O_SYNC, O_DSYNC).
+    /// Number of completed durable writes (O_SYNC, O_DSYNC).
     pub durable_writes: u64,
-    /// Flushes and durable writes that were answered after the backing file's data reached its
-    /// medium; `None` if data are in memory.
+    /// Number of flushes and durable writes that were acknowledged after the data were on the
+    /// medium of the backing file. `None` if the data are in memory.
     pub backed: Option<u64>,
-    /// Calls of fdatasync on the backing file while serving; simultaneous flushes share one.
+    /// Number of fdatasync(2) calls on the backing file while serving. Simultaneous flushes share
+    /// one call.
     pub backing_syncs: u64,
-    /// Completions that waited for the backing file after the model was done.
+    /// Number of completions that waited for the backing file after the model had completed the
+    /// command.
     pub backing_waits: u64,
-    /// Longest such wait.
+    /// Longest wait for the backing file, ns.
     pub backing_wait_max_ns: u64,
-    /// Discards and zeroings completed.
+    /// Number of completed discards and write-zeroes commands.
     pub discards: u64,
-    /// Failed commands of all kinds (out of range, no room in the store).
+    /// Number of failed commands of all kinds, for example out of range or no space in the backing
+    /// file.
     pub errors: u64,
-    /// Owners of the commands, as far as the kernel reports them.
+    /// Number of commands by owner, as far as the kernel reports the owner.
     pub owners: Owners,
-    /// Whether the scheduler in front distinguishes processes.
+    /// Whether the scheduler of the served disk distinguishes processes.
     pub per_process: bool,
     /// Maximum number of outstanding commands.
     pub outstanding_max: u64,
     /// Maximum number of commands in the device.
     pub depth_max: u32,
-    /// The model's latency.
+    /// Latency of the model.
     pub model: Latency,
-    /// The delivered latency.
+    /// Latency as delivered to the kernel.
     pub delivered: Latency,
     /// Lateness: time of the reply minus due time.
     pub late: Latency,
-    /// Figures per second.
+    /// Numbers for each second, at most one day.
     pub seconds: Vec<Second>,
-    /// Latency of the transport, subtracted from each completion.
+    /// Latency of the transport, which is subtracted from each completion, ns.
     pub floor_ns: u64,
-    /// Commands that the model serves faster than the transport; they are delivered at the speed of
-    /// the transport.
+    /// Number of commands that the model completes faster than the transport. They are delivered at
+    /// the speed of the transport.
     pub unreachable: u64,
-    /// Completions delayed so that none overtakes an earlier one.
+    /// Number of completions that were delayed so that they do not overtake an earlier completion.
     pub clamped: u64,
-    /// Arrivals that the model had already run past (only with a floor).
+    /// Number of arrivals with a timestamp before the clock of the model. This happens only if
+    /// `floor_ns` is not 0.
     pub raised: u64,
-    /// Largest correction of such an arrival.
+    /// Largest correction of the timestamp of such an arrival, ns.
     pub raised_max_ns: u64,
-    /// Longest overrun of a sleep of the loop.
+    /// Longest time that a sleep of the loop ended too late, ns.
     pub overslept_max_ns: u64,
-    /// Involuntary context switches of the loop.
+    /// Number of involuntary context switches of the loop.
     pub involuntary_switches: u64,
-    /// Ticks of 10 ms that the hypervisor took away; `None` if it does not report them.
+    /// CPU time that the hypervisor took away (steal), in ticks of 10 ms. `None` if the kernel does
+    /// not report it.
     pub steal_ticks: Option<u64>,
-    /// Whether the machine was suspended meanwhile.
+    /// Whether the machine was suspended during the run.
     pub suspended: bool,
-    /// Bytes that the data occupy.
+    /// Number of bytes that the data occupy in memory or in the backing file.
     pub used_bytes: u64,
-    /// Wait method and its measurement.
+    /// How the loop waits, and the measurement that this is based on.
     pub margin: Margin,
-    /// The verdict, computed by [`Account::close`].
+    /// The verdict. [`Account::close`] computes it.
     pub verdict: Option<Verdict>,
-    /// Reasons why it is not better.
+    /// Reasons why the verdict is not better.
     pub reasons: Vec<String>,
 }
 
 impl Account {
-    /// An empty account.
+    /// Returns an account without commands.
     pub fn new(device: &str, margin: Margin, floor: Nanos) -> Self {
         Account {
             schema: SCHEMA,
@@ -152,20 +160,20 @@ impl Account {
         }
     }
 
-    /// Commands completed.
+    /// Returns the number of completed commands.
     pub fn done(&self) -> u64 {
         self.reads + self.writes + self.flushes + self.discards
     }
 
-    /// Adds a command: its arrival, the model's completion time, the due time of the reply, and the
-    /// time of the reply.
+    /// Adds a command. The arguments are its arrival, the completion time of the model, the due
+    /// time of the reply, and the actual time of the reply.
     pub fn completed(&mut self, arrived: Instant, model: Instant, due: Instant, posted: Instant) {
         let late = posted.since(due);
         self.model.record(model.since(arrived).0);
         self.delivered.record(posted.since(arrived).0);
         self.late.record(late.0);
         let second = (posted.since_start() / NSEC_PER_SEC) as usize;
-        // After a day only the totals are updated, so that the record stays small.
+        // After one day only the totals are updated, to limit the size of the record.
         if second < 86_400 {
             if self.seconds.len() <= second {
                 self.seconds.resize_with(second + 1, Second::default);
@@ -177,14 +185,15 @@ impl Account {
         }
     }
 
-    /// Adds a command that waited for the backing file's disk after its due time.
+    /// Adds a command whose reply waited for the backing file after its due time.
     pub fn waited(&mut self, wait: Nanos) {
         self.backing_waits += 1;
         self.backing_wait_max_ns = self.backing_wait_max_ns.max(wait.0);
     }
 
-    /// Error of the mean delivered latency relative to the model's: 0.01 is 1 % slower. The
-    /// transport's latency is added to the reply time, since it was subtracted before.
+    /// Returns the relative error of the mean delivered latency. For example, 0.01 means 1 % slower
+    /// than the model. The latency of the transport was subtracted from the due time, so it is
+    /// added here.
     pub fn mean_error(&self) -> f64 {
         let model = self.model.mean_ns();
         if model > 0.0 {
@@ -193,13 +202,14 @@ impl Account {
             0.0
         }
     }
-    /// 99th percentile of lateness as a share of the model's median latency.
+    /// Returns the 99th percentile of lateness as a fraction of the model's median latency.
     pub fn late_share(&self) -> f64 {
         let p50 = self.model.percentile_ns(50.0).max(1);
         self.late.percentile_ns(99.0) as f64 / p50 as f64
     }
 
-    /// Why the scheduler's decisions may not be those for the programs, if so.
+    /// Returns a warning if the scheduler needs to know the process of each command and too many
+    /// commands do not show it.
     pub fn hidden_owners(&self) -> Option<String> {
         let hidden = self.owners.hidden();
         (self.per_process && hidden > HIDDEN_MAX).then(|| {
@@ -212,7 +222,7 @@ impl Account {
         })
     }
 
-    /// Computes the verdict.
+    /// Computes and stores the verdict and its reasons.
     pub fn close(&mut self) -> Verdict {
         let done = self.done().max(1) as f64;
         let (late, mean) = (self.late_share(), self.mean_error().abs());
@@ -226,8 +236,8 @@ impl Account {
         self.reasons.clear();
         if !matches!(verdict, Verdict::Exact | Verdict::Idle) {
             let why = format!(
-                "99 of 100 completions are late by up to {:.1} % of the model's median latency, \
-                 the mean is {} % off",
+                "99 of 100 completions are late by at most {:.1} % of the model's median latency; \
+                 the mean latency differs by {} % from the model's",
                 late * 100.0,
                 signed(self.mean_error() * 100.0, 1)
             );
@@ -235,8 +245,8 @@ impl Account {
         }
         if self.backing_waits > 0 && verdict != Verdict::Exact {
             self.reasons.push(format!(
-                "{} completions waited for the disk under the backing file, up to {:.1} ms: put \
-                 it on a faster one, or leave it out",
+                "{} completions waited for the disk under the backing file, at most {:.1} ms: \
+                 use a faster disk, or serve without a backing file",
                 self.backing_waits,
                 self.backing_wait_max_ns as f64 / 1e6
             ));
@@ -258,7 +268,7 @@ impl Account {
         spoil(
             self.overslept_max_ns > GAP_MAX_NS,
             format!(
-                "the loop was stopped for {} ms",
+                "the server's loop was stopped for {} ms",
                 self.overslept_max_ns / 1_000_000
             ),
         );
@@ -266,7 +276,7 @@ impl Account {
         self.reasons.extend(self.hidden_owners());
         if !self.margin.realtime {
             self.reasons
-                .push("no real-time priority: give CAP_SYS_NICE".to_owned());
+                .push("no real-time priority: it needs CAP_SYS_NICE".to_owned());
         }
         self.verdict = Some(verdict);
         verdict
@@ -277,7 +287,7 @@ impl Account {
 mod tests {
     use super::*;
 
-    /// A hundred commands of 1 ms, each late by `late_us`.
+    /// Returns an account with a hundred commands of 1 ms, each late by `late_us`.
     fn run(late_us: u64) -> Account {
         let margin = Margin {
             realtime: true,
@@ -335,7 +345,7 @@ mod tests {
             let mut a = run(0);
             a.per_process = per_process;
             (a.owners.program, a.owners.kernel) = (program, kernel);
-            // The times are right nevertheless.
+            // The verdict on the timing is not affected.
             assert_eq!(a.close(), Verdict::Exact);
             a.reasons
         };
@@ -354,7 +364,8 @@ mod tests {
 
     #[test]
     fn what_is_taken_off_for_the_way_is_no_error() {
-        // A model latency of 1 ms, transport of 0.1 ms: the reply is due, and sent, at 0.9 ms.
+        // The model's latency is 1 ms and the latency of the transport is 0.1 ms. Therefore the
+        // reply is due at 0.9 ms, and it is sent then.
         for (floor_us, error) in [(100, 0.0), (0, -0.1)] {
             let mut a = Account::new("test", Margin::default(), Nanos::from_us(floor_us));
             for i in 0..10 {

@@ -1,44 +1,46 @@
-//! The thread that issued a request: what the kernel reports about it.
+//! Facts that the kernel reports about the thread that issued a request.
 //!
-//! The request carries only the thread's number. The thread's priority is looked up for each
-//! request, by system calls of a few hundred nanoseconds. A cached priority would be wrong after
-//! ionice(1), and after the kernel reused the number.
+//! A request contains only the number of the thread. The priority of the thread is looked up for
+//! each request, by system calls that take a few hundred nanoseconds. A cached priority would be
+//! wrong after ionice(1), and after the kernel has reused the number.
 
 use seekwell_core::{Class, IoPrio};
 use serde::Serialize;
 
-/// Owner of a thread.
+/// Kind of the thread that issued a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// A program.
+    /// A thread of a program.
     Program,
-    /// The kernel, on behalf of another task: the worker of a loop device, a flusher.
+    /// A kernel thread that works for another task, such as the worker of a loop device or a
+    /// writeback thread.
     Kernel,
-    /// The request has no thread number, or the thread has ended.
+    /// The request contains no thread number, or the thread has ended.
     Unknown,
 }
 
-/// The thread behind a request.
+/// The thread that issued a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asker {
-    /// Its number; 0 if the request has none.
+    /// Number of the thread; 0 if the request contains none.
     pub pid: u32,
-    /// Its owner.
+    /// Kind of the thread.
     pub owner: Owner,
-    /// The effective priority: that set by ioprio_set(2), or else derived from nice value and
-    /// policy, as ioprio_set(2) describes. `None` if the thread has ended.
+    /// The effective I/O priority of the thread. If it was not set by ioprio_set(2), it is derived
+    /// from the nice value and the scheduling policy, as ioprio_set(2) describes. `None` if the
+    /// thread has ended.
     pub ioprio: Option<IoPrio>,
 }
 
 impl Asker {
-    /// Looks up a thread.
+    /// Looks up a thread by its number.
     pub fn of(pid: u32) -> Self {
         let unknown = Asker {
             pid,
             owner: Owner::Unknown,
             ioprio: None,
         };
-        // 0 would mean the calling thread.
+        // The number 0 would mean the calling thread.
         let id = i32::try_from(pid).unwrap_or_default();
         let (true, Some(set)) = (id > 0, ioprio_set_on(id)) else {
             return unknown;
@@ -60,33 +62,35 @@ impl Asker {
     }
 }
 
-/// The result of ioprio_get(2) for a thread; its class is `None` if no priority was set.
+/// Returns the result of ioprio_get(2) for a thread. The class of the result is `Class::None` if no
+/// priority was set. Returns `None` if the thread has ended.
 fn ioprio_set_on(id: i32) -> Option<IoPrio> {
     const WHO_PROCESS: libc::c_int = 1;
     #[expect(unsafe_code, reason = "the C library has no function for it")]
-    // SAFETY: numbers only.
+    // SAFETY: the call gets only numbers.
     let r = unsafe { libc::syscall(libc::SYS_ioprio_get, WHO_PROCESS, id) };
     let value = u64::try_from(r).ok()?;
-    // Bits above the level are hints.
+    // The bits above the level contain hints.
     IoPrio::from_numbers(value >> 13, value & 7)
 }
 
-/// Process group of a thread; kernel threads are in group 0.
+/// Returns the process group of a thread. Kernel threads are in group 0.
 fn group(id: i32) -> Option<i32> {
     #[expect(unsafe_code, reason = "the safe wrapper takes group 0 for impossible")]
-    // SAFETY: a number only.
+    // SAFETY: the call gets only a number.
     let group = unsafe { libc::getpgid(id) };
     (group >= 0).then_some(group)
 }
 
-/// The priority of a thread without an I/O priority.
+/// Derives the I/O priority of a thread without one of its own from its nice value and its policy.
 fn by_nice(id: i32) -> IoPrio {
     let pid = rustix::process::Pid::from_raw(id);
     let nice = rustix::process::getpriority_process(pid).unwrap_or(0);
     #[expect(unsafe_code, reason = "no crate in use wraps the call")]
-    // SAFETY: numbers only.
+    // SAFETY: the call gets only numbers.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, id) };
-    // A flag in the value makes children start with the default policy.
+    // The value may contain the flag "reset on fork", which does not affect the priority of this
+    // thread.
     let class = match policy as libc::c_int & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_FIFO | libc::SCHED_RR => Class::Rt,
         libc::SCHED_IDLE => Class::Idle,
@@ -96,19 +100,19 @@ fn by_nice(id: i32) -> IoPrio {
     IoPrio { class, level }
 }
 
-/// Number of commands by owner of the thread.
+/// Numbers of commands by the kind of the thread that issued them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Owners {
-    /// Issued by a thread of a program.
+    /// Commands from threads of programs.
     pub program: u64,
-    /// Issued by a kernel thread for another task.
+    /// Commands from kernel threads that work for another task.
     pub kernel: u64,
-    /// Issued by an unknown thread.
+    /// Commands from unknown threads.
     pub unknown: u64,
 }
 
 impl Owners {
-    /// Counts a command.
+    /// Counts one command.
     pub fn count(&mut self, owner: Owner) {
         *match owner {
             Owner::Program => &mut self.program,
@@ -116,7 +120,7 @@ impl Owners {
             Owner::Unknown => &mut self.unknown,
         } += 1;
     }
-    /// Share of commands whose program is unknown.
+    /// Returns the fraction of commands whose program is unknown, from 0 to 1.
     pub fn hidden(&self) -> f64 {
         let hidden = self.kernel + self.unknown;
         hidden as f64 / (hidden + self.program).max(1) as f64
@@ -129,7 +133,7 @@ mod tests {
 
     fn set_ioprio(class: i32, level: i32) -> bool {
         #[expect(unsafe_code, reason = "the C library has no function for it")]
-        // SAFETY: numbers only; 0 is the calling thread.
+        // SAFETY: the call gets only numbers; 0 is the calling thread.
         let r = unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 0, class << 13 | level) };
         r == 0
     }
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_threads_own_priority_is_found_each_time() {
-        // In a separate thread, because priorities belong to a thread.
+        // The test runs in a separate thread, because a priority belongs to a thread.
         let thread = std::thread::spawn(|| {
             let seen = || Asker::of(me());
             let level = |nice: i32| IoPrio::be(((nice + 20) / 5) as u8);
@@ -154,7 +158,7 @@ mod tests {
             assert!(set_ioprio(3, 0));
             assert_eq!(seen().ioprio.map(|p| p.class), Some(Class::Idle));
             assert!(set_ioprio(0, 0));
-            // Only a higher nice value, which needs no privilege.
+            // The nice value is only raised, because that needs no privilege.
             let nicer = (nice + 5).min(19);
             let id = Some(rustix::thread::gettid());
             rustix::process::setpriority_process(id, nicer).expect("allowed");
@@ -169,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_kernels_own_threads_are_told_apart() {
-        // A container of its own shows no kernel threads.
+        // In a container with its own PID namespace no kernel threads are visible.
         let comm = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
         if comm.trim() != "kthreadd" {
             println!("skipped: no kernel thread in sight");

@@ -1,16 +1,16 @@
-//! A device without a scheduler, as a driver has it. Commands wait in order of arrival while the
-//! device is full. A flush that the device cannot queue with others is sent alone.
+//! A device without a scheduler. While the device is full, commands wait in order of arrival. If
+//! the device cannot queue a flush together with other commands, the flush is sent alone.
 
 use seekwell_core::{
     Accept, Bio, BioDone, BioId, BioSink, Command, Control, Device, Done, Instant, Op, Sector,
 };
 use std::collections::VecDeque;
 
-/// The driver. The number of a bio is also that of its command: it fits into 32 bits and is unique
-/// among outstanding commands.
+/// The driver of the device. A bio and its command have the same number, which fits into 32 bits
+/// and is unique among outstanding commands.
 pub struct Direct<D> {
     device: D,
-    /// Commands without room in the device, in order of arrival.
+    /// Commands that the device has not accepted yet, in order of arrival.
     waiting: VecDeque<Command>,
     done: Vec<Done>,
     now: Instant,
@@ -20,7 +20,7 @@ pub struct Direct<D> {
 }
 
 impl<D: Device> Direct<D> {
-    /// Drives an idle device.
+    /// Returns a driver for an idle device.
     pub fn new(device: D) -> Self {
         let flush_alone = !device.facts().flush_queueable;
         let room = device.facts().depth.min(1 << 12) as usize;
@@ -35,7 +35,7 @@ impl<D: Device> Direct<D> {
         }
     }
 
-    /// Sends commands that the device accepts.
+    /// Sends waiting commands until the device accepts no more.
     fn feed(&mut self) {
         while let Some(&command) = self.waiting.front() {
             let alone = self.flush_alone && command.op == Op::Flush;
@@ -105,8 +105,9 @@ mod tests {
 
     #[test]
     fn a_device_sees_nothing_before_its_time() {
-        // One command at a time; A completes at 100 us. A second request stamped 150 us must not be
-        // served as if it had been waiting, although the host next looks at 1 ms.
+        // The device serves one command at a time, and the first completes at 100 us. The second
+        // request arrives at 150 us, so its service must start at 150 us and not earlier, although
+        // the host calls `run_to` only at 1 ms.
         let device = Direct::new(Constant::serial(1, Nanos::from_us(100)));
         let mut e = Engine::new(device);
         let mut out = Vec::new();

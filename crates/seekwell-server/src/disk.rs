@@ -1,8 +1,10 @@
-//! A modelled disk from start to end: checks, threads, mount, floor, and clean-up.
+//! Serves a modelled disk: checks the options, starts the threads, mounts the file system, measures
+//! the transport, and cleans up at the end.
 //!
-//! One thread receives requests (real-time priority 11, above the model's, so that an arrival is
-//! stamped while the model spins). One thread owns the model (10), and one writes the log. All are
-//! created here, and all end here.
+//! The first thread receives requests. The second thread runs the device model. The third thread
+//! writes the log. The receiving thread has real-time priority 11 and the model's thread 10, so
+//! that an arrival gets its timestamp immediately, even while the model's thread spins. All threads
+//! are created and joined in this module.
 
 use crate::account::Account;
 use crate::error::ServeError;
@@ -32,54 +34,57 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-/// Name of the file inside the mount.
+/// Name of the file in the mounted file system.
 pub const FILE_NAME: &str = "disk";
-/// Devices with more commands per second than this are refused.
+/// Maximum rate of a device in commands per second. Faster devices are refused.
 pub const RATE_MAX: u64 = 150_000;
 const PRIORITY_HEAR: i32 = 11;
 const PRIORITY_MODEL: i32 = 10;
-/// Number of reads that measure the latency of the transport.
+/// Number of reads that measure the latency of the transport on one CPU.
 const FLOOR_READS: u64 = 200;
-/// Number of CPUs that these reads are issued from, in turn.
+/// Number of CPUs on which the latency of the transport is measured, one after the other.
 const FLOOR_CPUS: usize = 4;
 
-/// Treatment of the latency of the transport.
+/// Treatment of the transport's latency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Floor {
-    /// Measured and subtracted from each completion where it matters. For a rotational disk nothing
-    /// is subtracted, so its model never runs ahead of an arrival.
+    /// The latency is measured, and it is subtracted from each completion. For a rotational disk
+    /// nothing is subtracted, so that the model never runs ahead of an arrival.
     #[default]
     Auto,
-    /// This time is subtracted (0: nothing). The model runs ahead by it, so an arrival within that
-    /// time before a completion comes too late to change it; such arrivals are counted.
+    /// This time is subtracted from each completion; 0 subtracts nothing. The model runs ahead of
+    /// the clock by this time. Therefore an arrival within this time before a completion is too
+    /// late to affect that completion. Such arrivals are counted.
     Fixed(Nanos),
 }
 
-/// How to serve.
+/// Options of a served disk.
 #[derive(Clone, Debug, Default)]
 pub struct DiskOptions {
-    /// Empty directory to mount on.
+    /// Empty directory that becomes the mount point.
     pub mount: PathBuf,
-    /// Bytes; the device's own capacity if not given. A larger one is refused.
+    /// Size of the disk in bytes, at most the capacity of the device. `None`: the capacity of the
+    /// device.
     pub size: Option<u64>,
-    /// Sparse file for the data; memory if not given.
+    /// Sparse file that stores the data. `None`: the data are in memory.
     pub backing: Option<PathBuf>,
-    /// Latency of the transport.
+    /// Treatment of the transport's latency.
     pub floor: Floor,
-    /// Log every command to this file, in order of arrival: a CSV for `seekwell replay`, with the
-    /// model's completion times.
+    /// CSV file for a log of all commands in order of arrival, with the completion times of the
+    /// model. `seekwell replay` can read it.
     pub log: Option<PathBuf>,
-    /// Whether the scheduler in front distinguishes processes; the account then reports how many
-    /// were known.
+    /// Whether the scheduler of this disk distinguishes processes. If so, the account reports for
+    /// how many commands the process was known.
     pub per_process: bool,
-    /// Maximum rate of the model, commands per second; 0: unknown, and then the device is not
-    /// refused for its rate.
+    /// Maximum rate of the model in commands per second. With 0 the rate is unknown, and the device
+    /// is not refused.
     pub rate: u64,
-    /// Serve a device that is too fast.
+    /// Serves the device even if its rate exceeds [`RATE_MAX`].
     pub force: bool,
 }
 
-/// A modelled disk in service. [`Disk::stop`] ends it; dropping it unmounts as well as possible.
+/// A modelled disk in service. [`Disk::stop`] ends the service. Dropping the disk tries to unmount
+/// it and ignores errors.
 pub struct Disk {
     mount: PathBuf,
     inbox: Arc<Inbox<FuseReply>>,
@@ -95,7 +100,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Mounts and serves. On an error nothing is left mounted.
+    /// Mounts the file system and starts to serve. After an error nothing is left mounted.
     pub fn start(served: Served, options: &DiskOptions) -> Result<Self, ServeError> {
         let facts = served.facts.clone();
         check_rate(&facts.name, options.rate, options.force)?;
@@ -135,9 +140,9 @@ impl Disk {
             floor: Nanos::ZERO,
         };
 
-        // From here on dropping it unmounts.
+        // From here on, dropping `disk` unmounts the file system.
         disk.hearing = Some(hear(session)?);
-        // Emptied only now: a start that fails leaves an older log as it was.
+        // The log is truncated only here, so that a failed start does not destroy an older log.
         let log = options.log.as_deref().map(start_log).transpose()?;
         let (log, logged) = log.map_or((None, None), |(thread, tx)| (Some(thread), Some(tx)));
         disk.log = log;
@@ -152,7 +157,7 @@ impl Disk {
             disk.syncing = Some(thread);
         }
 
-        // The receiving thread answers reads until the floor is known.
+        // While the floor is measured, the receiving thread answers reads without the model.
         let measured = options.floor == Floor::Auto && !facts.rotational;
         inbox.null.store(measured, Ordering::Release);
         let (told, margin) = mpsc::channel();
@@ -187,37 +192,38 @@ impl Disk {
         Ok(disk)
     }
 
-    /// The file to use, or to attach a loop device to.
+    /// Returns the path of the file that programs open, or to which a loop device is attached.
     pub fn file(&self) -> PathBuf {
         self.mount.join(FILE_NAME)
     }
-    /// Bytes of the disk.
+    /// Returns the size of the disk, bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
-    /// How its loop waits.
+    /// Returns the wait margin of the model's loop.
     pub fn margin(&self) -> &Margin {
         &self.margin
     }
-    /// Time subtracted from each completion.
+    /// Returns the time that is subtracted from each completion.
     pub fn floor(&self) -> Nanos {
         self.floor
     }
-    /// If the mount of a killed server was removed here: names of the loop devices that are still
-    /// attached to its file.
+    /// Returns `Some` if the start removed the mount of a killed server. The value contains the
+    /// names of loop devices that are still attached to the file of that server.
     pub fn took_over(&self) -> Option<&[String]> {
         self.took_over.as_deref()
     }
-    /// Whether the mount ended by itself (somebody unmounted it), or the model's thread ended.
+    /// Returns whether the mount has ended because somebody unmounted it, or the model's thread has
+    /// ended.
     pub fn ended(&self) -> bool {
         let hearing = self.hearing.as_ref().is_none_or(JoinHandle::is_finished);
         hearing || self.model.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// The latency of the transport at its best: the median of reads from one CPU, and the minimum
-    /// over a few CPUs. A read from another CPU than the receiving thread's also waits for that CPU
-    /// to wake up, which is not true for every program. Subtracting too much would make the disk
-    /// faster than its model.
+    /// Measures the shortest latency of the transport. This is the median over the reads from one
+    /// CPU, and the minimum over a few CPUs. A read from another CPU than that of the receiving
+    /// thread also waits until that CPU wakes up. Not every program has this delay, so the minimum
+    /// is used. A larger value would make the disk faster than its model.
     fn measure_floor(&self) -> Result<Nanos, ServeError> {
         let system = |source| ServeError::System {
             what: "cannot read the disk for measuring",
@@ -230,7 +236,7 @@ impl Disk {
             .filter(|c| allowed.is_set(*c))
             .take(FLOOR_CPUS)
         {
-            // In a separate thread, so that no other thread is bound to the CPU.
+            // A separate thread is used, so that the calling thread is not bound to this CPU.
             let median = thread::scope(|s| s.spawn(|| median_read(&path, self.size, cpu)).join());
             least = match median {
                 Ok(m) => least.min(m.map_err(system)?),
@@ -242,8 +248,8 @@ impl Disk {
 
     /// Answers the outstanding requests, unmounts, and computes the verdict.
     ///
-    /// If something still uses the mount (a loop device), it is detached, and its users get errors
-    /// from then on; the second value names them.
+    /// If the mount is still in use, for example by a loop device, it is detached. Its users then
+    /// get errors. The second value names these users.
     pub fn stop(mut self) -> Result<(Account, Vec<String>), ServeError> {
         let users = self.unmount();
         let panicked = |what| ServeError::System {
@@ -263,7 +269,7 @@ impl Disk {
                 .map_err(|_| panicked("the log's thread failed"))??;
         }
         if let Some(syncing) = self.syncing.take() {
-            // Ends with the model, which sends its jobs.
+            // This thread ends after the model's thread, which sends its jobs.
             let _ = syncing.join();
         }
         self.store.close().map_err(|source| ServeError::System {
@@ -276,7 +282,7 @@ impl Disk {
     fn unmount(&mut self) -> Vec<String> {
         let mut users = Vec::new();
         let Some(hearing) = self.hearing.take() else {
-            // Mounted, but no thread received requests yet.
+            // The file system is mounted, but no thread has received requests yet.
             if self.model.is_none() {
                 mount::unmount(&self.mount, true);
             }
@@ -285,9 +291,10 @@ impl Disk {
         };
         if !hearing.is_finished() {
             users = loops_over(&self.file());
-            // Outstanding requests are answered meanwhile: unmounting does not wait for them.
+            // Outstanding requests are answered in the meantime, because unmounting does not wait
+            // for them.
             if !users.is_empty() || !mount::unmount(&self.mount, false) {
-                // Somebody has open files, which work until this server ends.
+                // A program still has open files. They work until this server ends.
                 if users.is_empty() {
                     users.push("a program".to_owned());
                 }
@@ -317,13 +324,13 @@ impl Drop for Disk {
     }
 }
 
-/// Median time of reading a page, ns, from one CPU.
+/// Returns the median time of reading 4 KiB from one CPU, ns.
 fn median_read(path: &Path, size: u64, cpu: usize) -> io::Result<u64> {
     let mut only = CpuSet::new();
     only.set(cpu);
-    // If that is refused, it measures from the current CPU.
+    // If the thread cannot be bound to the CPU, the current CPU is measured.
     let _ = sched_setaffinity(None, &only);
-    // With FOPEN_DIRECT_IO every read is direct, with any buffer.
+    // With FOPEN_DIRECT_IO every read is direct, and the buffer needs no alignment.
     let file = File::open(path)?;
     let mut buf = [0u8; 4096];
     let mut latency = Latency::default();
@@ -366,15 +373,16 @@ fn disk_size(wanted: Option<u64>, capacity: u64) -> Result<u64, ServeError> {
     let size = wanted.unwrap_or(capacity);
     let bad = |what: String| Err(ServeError::Size { size, what });
     if size == 0 || !size.is_multiple_of(4096) {
-        return bad("a disk has a positive multiple of 4096 bytes".into());
+        return bad("the size of a disk must be a positive multiple of 4096 bytes".into());
     }
     if size > capacity {
-        return bad(format!("the device has {capacity} bytes: ask for no more"));
+        return bad(format!("the device has {capacity} bytes: give no more"));
     }
     Ok(size)
 }
 
-/// The two files must differ, and must not be below the mount, which would hide them.
+/// Checks that the backing file and the log are different files, and that the mount would not hide
+/// them.
 fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
     let files = [o.backing.as_deref(), o.log.as_deref()];
     if let [Some(backing), Some(log)] = files
@@ -391,8 +399,8 @@ fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
         if dir.is_ok_and(|d| d.starts_with(mount)) {
             return Err(ServeError::MountPoint {
                 path: file.to_owned(),
-                what: "would be hidden under the mount".to_owned(),
-                remedy: "name a place outside of it",
+                what: "is below the mount point, so the mount would hide it".to_owned(),
+                remedy: "give a path outside the mount point",
             });
         }
     }
@@ -405,8 +413,8 @@ fn check_files(mount: &Path, o: &DiskOptions) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The full path of an empty directory. If a killed server's mount was there, removes it and
-/// returns its loop devices.
+/// Returns the full path of an empty directory. If the mount of a killed server is there, it is
+/// removed. The second value then names the loop devices that are still attached to it.
 fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError> {
     let bad = |what: String, remedy| ServeError::MountPoint {
         path: path.to_owned(),
@@ -454,7 +462,7 @@ fn check_mount(path: &Path) -> Result<(PathBuf, Option<Vec<String>>), ServeError
     Ok((full, took_over))
 }
 
-/// Names of loop devices over this file.
+/// Returns the names of the loop devices that are attached to a file.
 fn loops_over(file: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
@@ -472,7 +480,7 @@ fn loops_over(file: &Path) -> Vec<String> {
 
 type LogThread = (JoinHandle<Result<(), TraceError>>, mpsc::Sender<Logged>);
 
-/// Starts a thread that writes finished commands in order of their arrival.
+/// Starts a thread that writes completed commands to the log, in order of their arrival.
 fn start_log(path: &Path) -> Result<LogThread, ServeError> {
     let format = seekwell_trace::find_format("csv")?;
     let options = WriteOptions {

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// Interval between checks of the mount.
+/// Interval between checks whether the mount still exists.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 250_000_000,
@@ -21,16 +21,16 @@ pub enum End {
     Signal,
     /// Standard input was closed.
     Eof,
-    /// Somebody unmounted it, or its thread failed.
+    /// Somebody unmounted the file system, or its thread failed.
     Unmounted,
 }
 
-/// The signals that end serving. They are caught from creation on until the program ends; a signal
-/// writes a byte to a socket. Create it before [`Disk::start`].
+/// Catches the signals that end serving, from its creation until the program ends. A signal writes
+/// a byte to a socket. Create it before [`Disk::start`].
 pub struct Ends(UnixStream);
 
 impl Ends {
-    /// Starts to catch them.
+    /// Starts to catch the given signals.
     pub fn catch(signals: impl IntoIterator<Item = c_int>) -> Result<Self, ServeError> {
         let caught = || -> io::Result<UnixStream> {
             let (seen, sent) = UnixStream::pair()?;
@@ -45,13 +45,14 @@ impl Ends {
         })
     }
 
-    /// Waits for the first event; the end of standard input counts only with `until_eof`.
+    /// Waits for the first event that ends serving, and returns it. The end of standard input
+    /// counts only if `until_eof` is set.
     pub fn wait(&self, disk: &Disk, until_eof: bool) -> End {
         let stdin = io::stdin();
         loop {
             let mut fds = vec![PollFd::new(&self.0, PollFlags::IN)];
             if until_eof {
-                // A closed pipe is reported as HUP, which needs no flag.
+                // A closed pipe is reported as HUP, for which poll(2) needs no flag.
                 fds.push(PollFd::new(&stdin, PollFlags::empty()));
             }
             let found = poll(&mut fds, Some(&LOOK));

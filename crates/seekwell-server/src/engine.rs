@@ -1,18 +1,18 @@
-//! Merges arrivals and a modelled disk's own events strictly in order of time.
+//! Merges arrivals with the events of a modelled disk, strictly in order of time.
 //!
-//! The caller provides the clock. However late [`Engine::run_to`] is called, the disk sees every
-//! bio at its timestamp and none earlier. A late host must not let a disk, or its scheduler, choose
-//! among requests that had not arrived yet. The next operation starts at the model's end of the
-//! previous one, even if that completion is delivered late.
+//! The caller provides the clock. The disk gets every bio at the time of its timestamp and never
+//! earlier, even if [`Engine::run_to`] is called late. Otherwise, a late host would let the disk or
+//! its scheduler choose among requests that had not arrived at that time. An operation starts when
+//! the model has completed the previous operation, even if that completion is delivered late.
 
 use seekwell_core::{Bio, BioDone, BioSink, Control, Instant, Nanos};
 use std::collections::VecDeque;
 
-/// A disk, and the bios on their way to it.
+/// A disk, and the bios that it has not received yet.
 pub struct Engine<S> {
     sink: S,
-    /// Bios with timestamps that the disk has not seen, in order of time; each with a control that
-    /// comes first.
+    /// Bios that the disk has not received yet, with their timestamps, in order of time. The disk
+    /// gets the control, if there is one, before the bio.
     coming: VecDeque<(Instant, Option<Control>, Bio)>,
     clock: Instant,
     raised: u64,
@@ -21,7 +21,7 @@ pub struct Engine<S> {
 }
 
 impl<S: BioSink> Engine<S> {
-    /// An engine around an idle disk.
+    /// Returns an engine for an idle disk.
     pub fn new(sink: S) -> Self {
         Engine {
             sink,
@@ -33,12 +33,14 @@ impl<S: BioSink> Engine<S> {
         }
     }
 
-    /// A bio arrives at `at`. Timestamps should not decrease. A timestamp before the model's clock
-    /// (the model has run ahead, see [`Engine::run_to`]) is raised to it and counted.
+    /// Adds a bio that arrives at `at`. Timestamps should not decrease. If the model has run ahead
+    /// (see [`Engine::run_to`]), a timestamp can be before the model's clock. It is then raised to
+    /// the model's clock and counted.
     pub fn arrive(&mut self, at: Instant, bio: Bio) {
         self.arrive_told(at, None, bio);
     }
-    /// The same for a bio with a control that the disk gets first, at the same instant.
+    /// Adds a bio as [`Engine::arrive`] does. At the same instant, before the bio, the disk gets
+    /// the control `told`.
     pub fn arrive_told(&mut self, at: Instant, told: Option<Control>, bio: Bio) {
         let floor = self.coming.back().map_or(self.clock, |last| last.0);
         if at < floor {
@@ -48,16 +50,17 @@ impl<S: BioSink> Engine<S> {
         self.coming.push_back((at.max(floor), told, bio));
     }
 
-    /// Runs everything up to and including `to`, and appends completions in order of time.
+    /// Processes all arrivals and events up to and including `to`. Appends the completions to `out`
+    /// in order of time.
     ///
-    /// The caller must know every bio with a timestamp up to `to`; otherwise the timestamp of a
-    /// later one is raised.
+    /// The caller must already have added every bio with a timestamp up to `to`. The timestamp of a
+    /// bio that is added later is raised.
     pub fn run_to(&mut self, to: Instant, out: &mut Vec<BioDone>) {
         loop {
             let arrival = self.coming.front().map(|c| c.0).filter(|&t| t <= to);
             let event = self.sink.next_event().filter(|&t| t <= to);
             match (event, arrival) {
-                // At the same instant the disk completes commands before the host sends more.
+                // At the same instant, the disk completes commands before it gets new bios.
                 (Some(e), a) if a.is_none_or(|a| e <= a) => {
                     self.clock = self.clock.max(e);
                     let before = out.len();
@@ -80,7 +83,7 @@ impl<S: BioSink> Engine<S> {
         self.clock = self.clock.max(to);
     }
 
-    /// The earliest time at which something happens without a new arrival.
+    /// Returns the time of the next event without new arrivals.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.coming.front().map(|c| c.0);
         match (self.sink.next_event(), arrival) {
@@ -89,11 +92,11 @@ impl<S: BioSink> Engine<S> {
         }
     }
 
-    /// Number of bios that arrived and are not completed.
+    /// Returns the number of bios that have arrived and are not completed.
     pub fn outstanding(&self) -> usize {
         self.coming.len() + self.inside
     }
-    /// Number of raised timestamps, and the largest raise.
+    /// Returns the number of raised timestamps, and the largest correction.
     pub fn raised(&self) -> (u64, Nanos) {
         (self.raised, self.raised_max)
     }
@@ -117,7 +120,7 @@ mod tests {
         Bio::new(id, TaskId(id as u32 % 3), op, flags, sector, n)
     }
 
-    /// A disk, under a scheduler if one is named.
+    /// Returns a disk, with a scheduler if a name is given.
     fn disk(spec: &str, scheduler: Option<&str>) -> Served {
         let device = open(spec, 7).expect("a device");
         let Some(name) = scheduler else {
@@ -126,7 +129,7 @@ mod tests {
         let setup = Setup {
             device: spec.to_owned(),
             scheduler: name.to_owned(),
-            // Twice the depth would be too few.
+            // The default of twice the depth would be too few.
             nr_requests: (name != "none").then_some(64),
             ..Setup::default()
         };
@@ -136,7 +139,7 @@ mod tests {
 
     type Arrival = (Instant, Bio);
 
-    /// Arrivals of an open-loop list of (gap, operation, place).
+    /// Converts a list of (gap in ns, operation, position) to bios with timestamps.
     fn arrivals(list: &[(u64, u8, u64)]) -> Vec<Arrival> {
         let mut t = Instant::START;
         let mut all = Vec::new();
@@ -148,7 +151,7 @@ mod tests {
         all
     }
 
-    /// Completions of an engine that runs only at the times `wakes`.
+    /// Returns the completions of an engine whose gaps between calls of `run_to` are `wakes`, ns.
     fn served(disk: Served, stamps: &[Arrival], wakes: &[u64]) -> Vec<(u64, u64)> {
         let mut engine = Engine::new(disk.sink);
         let (mut now, mut next) = (Instant::START, 0);
@@ -168,7 +171,7 @@ mod tests {
         out.iter().map(|d| (d.id.0, d.at.0)).collect()
     }
 
-    /// The prediction of the simulator: the queue alone, on virtual time.
+    /// Returns the completions that the simulator predicts: the queue alone, on virtual time.
     fn predicted(disk: Served, stamps: &[Arrival]) -> Vec<(u64, u64)> {
         let (mut queue, mut out) = (disk.sink, Vec::new());
         for (at, bio) in stamps {
@@ -186,7 +189,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
-        /// Causality: late wake-ups change no decision of the model.
+        /// Late wake-ups change no decision of the model.
         #[test]
         fn lateness_changes_no_time(
             list in proptest::collection::vec((0u64..20_000_000, 0u8..4, 0u64..40_000_000), 1..40),
@@ -201,7 +204,8 @@ mod tests {
             prop_assert_eq!(punctual, late);
         }
 
-        /// With a scheduler too, late wake-ups change no decision of the simulator.
+        /// Late wake-ups change no decision of a scheduler: all completions are as the simulator
+        /// predicts.
         #[test]
         fn a_scheduler_decides_as_the_simulator_predicts(
             list in proptest::collection::vec((0u64..6_000_000, 0u8..4, 0u64..20_000_000), 1..40),
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn schedulers_serve_a_backlog_in_orders_of_their_own() {
-        // Random reads that arrive together, on a disk that serves one at a time.
+        // Random reads arrive together at a disk that serves one command at a time.
         let place = |i: u64| i * 7_919_011 % 20_000_000;
         let list: Vec<(u64, u8, u64)> = (0..30).map(|i| (1, 0, place(i))).collect();
         let stamps = arrivals(&list);

@@ -1,21 +1,21 @@
-//! Error messages for users: what is wrong and what to do.
+//! Error messages for users. They say what is wrong and what to do.
 
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a modelled disk cannot be served.
+/// Reasons why a modelled disk cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// FUSE is not available.
     #[error("/dev/fuse: {what}; load the module (modprobe fuse) or run where the kernel has FUSE")]
     NoFuse {
-        /// The system's error.
+        /// The error message of the system.
         what: String,
     },
     /// The mount point is unusable.
     #[error("{}: {what}; {remedy}", path.display())]
     MountPoint {
-        /// Path of the mount.
+        /// Path of the mount point.
         path: PathBuf,
         /// What is wrong.
         what: String,
@@ -27,12 +27,12 @@ pub enum ServeError {
         "{}: cannot mount a FUSE file system: {what}; run as root", path.display()
     )]
     Mount {
-        /// Path of the mount.
+        /// Path of the mount point.
         path: PathBuf,
-        /// The system's error.
+        /// The error message of the system.
         what: String,
     },
-    /// The file for the data is unusable.
+    /// The backing file is unusable.
     #[error("{}: {what}; {remedy}", path.display())]
     Backing {
         /// Path of the file.
@@ -42,44 +42,44 @@ pub enum ServeError {
         /// What to do.
         remedy: &'static str,
     },
-    /// A dead mount that could not be removed.
-    #[error("{}: {what}; unmount it (sudo umount --lazy {}), or name another directory", path.display(), path.display())]
+    /// The mount of a server that has ended could not be removed.
+    #[error("{}: {what}; unmount it (sudo umount --lazy {}), or choose another directory", path.display(), path.display())]
     Dead {
-        /// Its path.
+        /// Path of the mount point.
         path: PathBuf,
-        /// Its owner.
+        /// Which server the mount belonged to.
         what: &'static str,
     },
-    /// A file that cannot be written.
+    /// A file is not writable.
     #[error("{}: cannot be written: {source}", path.display())]
     Unwritable {
         /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Two options name the same file.
-    #[error("{}: the same file as {}, which it would wreck: name another", path.display(), other.display())]
+    #[error("{}: is the same file as {}: give two different files", path.display(), other.display())]
     Same {
-        /// Path of one.
+        /// Path of the first file.
         path: PathBuf,
-        /// Path of the other.
+        /// Path of the second file.
         other: PathBuf,
     },
-    /// The device is too fast for real time.
+    /// The device is too fast to be served in real time.
     #[error(
-        "{device} does about {rate} commands a second, more than the {max} a block device in user \
-         space can deliver in time: simulate it instead, or insist with --force"
+        "{device} completes about {rate} commands per second, but a block device in user space can \
+         deliver only {max} on time: simulate the device instead, or serve it with --force"
     )]
     TooFast {
         /// Name of the model.
         device: String,
-        /// Its rate, commands per second.
+        /// Rate of the model, commands per second.
         rate: u64,
-        /// The maximum rate.
+        /// Maximum rate that can be served, commands per second.
         max: u64,
     },
-    /// A size that the device does not have.
+    /// The device does not have the requested size.
     #[error("size {size} bytes: {what}")]
     Size {
         /// The requested size, bytes.
@@ -87,15 +87,15 @@ pub enum ServeError {
         /// What is wrong with it, and what to do.
         what: String,
     },
-    /// The log cannot be written.
+    /// The log could not be written.
     #[error("{0}")]
     Log(#[from] seekwell_trace::TraceError),
-    /// An unexpected failure of a system call.
+    /// A system call failed unexpectedly.
     #[error("{what}: {source}")]
     System {
-        /// The operation.
+        /// What the server could not do.
         what: &'static str,
-        /// The system's error.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

@@ -1,13 +1,13 @@
-//! The file system: a directory with one file. Reads, writes, fsync and hole punching become
-//! commands of the device; other requests are answered immediately.
+//! A FUSE file system: a directory with one file. Reads, writes, fsync and hole punching become
+//! commands of the modelled device. All other requests are answered immediately.
 //!
-//! The file is a disk: its size is fixed, opening it with O_TRUNC changes nothing, and
-//! FOPEN_DIRECT_IO bypasses the page cache, also for programs that open it without O_DIRECT. The
-//! kernel then sends no fsync after a write under O_SYNC or O_DSYNC. The flags of the write are the
-//! only sign, so such a write becomes a write and a flush.
+//! The file behaves like a disk. Its size is fixed, and opening it with O_TRUNC changes nothing.
+//! FOPEN_DIRECT_IO bypasses the page cache, even if a program opens the file without O_DIRECT. In
+//! this mode the kernel sends no fsync after a write with O_SYNC or O_DSYNC. Only the flags of the
+//! write show that it must be durable. Such a write becomes a write command and a flush.
 //!
-//! The crate `fuser` implements the protocol. If a reply is never sent (the model's thread has
-//! ended), the waiting program gets an input/output error.
+//! The crate `fuser` implements the protocol. If the model's thread has ended, a reply is never
+//! sent, and the waiting program gets an input/output error.
 
 use crate::asker::Asker;
 use crate::inbox::{Inbox, Reply, Request as Arrival};
@@ -27,23 +27,24 @@ use std::time::{Duration, SystemTime};
 
 const ROOT: INodeNo = INodeNo(1);
 const FILE: INodeNo = INodeNo(2);
-/// Largest write (and read) in one request.
+/// Maximum size of one read or write request, bytes.
 const TRANSFER_MAX: u32 = 1 << 20;
-/// Maximum of outstanding requests in the kernel: at least the tags of a loop device (128).
+/// Maximum number of outstanding requests in the kernel. It must be at least the number of tags of
+/// a loop device, which is 128.
 const BACKGROUND_MAX: u16 = 256;
 /// Maximum number of spare read buffers.
 const SPARES_MAX: usize = 256;
-/// How long the kernel may cache attributes: they never change.
+/// How long the kernel may cache attributes. They never change.
 const VALID: Duration = Duration::from_secs(3600);
 
-/// Spare buffers for the data of reads.
+/// Free buffers for the data of reads.
 pub type Spares = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// A reply to the kernel, sent at the model's completion time.
+/// A reply to the kernel. It is sent at the completion time of the model.
 pub enum FuseReply {
-    /// Data of a read; the buffer becomes spare afterwards.
+    /// Data of a read. After the reply, the buffer is returned to the free buffers.
     Data(ReplyData, Vec<u8>, Spares),
-    /// Number of bytes written.
+    /// Number of bytes that were written.
     Written(ReplyWrite, u32),
     /// A reply without data.
     Empty(ReplyEmpty),
@@ -59,7 +60,7 @@ impl Reply for FuseReply {
             (FuseReply::Data(r, buf, spares), None) => {
                 r.data(&buf);
                 let mut spares = spares.lock().unwrap_or_else(PoisonError::into_inner);
-                // A surplus buffer is freed after the lock.
+                // A surplus buffer is freed after the lock is released.
                 if spares.len() < SPARES_MAX {
                     spares.push(buf);
                 }
@@ -77,15 +78,15 @@ pub struct DiskFs {
     pub spares: Spares,
     pub size: u64,
     pub name: &'static str,
-    /// Whether it has a volatile cache, so that fsync is a flush.
+    /// Whether the device has a volatile write cache, so that fsync becomes a flush.
     pub write_cache: bool,
-    /// Whether it supports discards (a rotational disk does not).
+    /// Whether the device supports discards. A rotational disk does not.
     pub discards: bool,
     pub owner: (u32, u32),
     pub made: SystemTime,
 }
 
-/// Sectors that bytes `at..at + len` touch.
+/// Returns the range of sectors that contain the bytes `at..at + len`.
 fn touched(at: u64, len: u64) -> (Sector, Sectors) {
     let first = at / SECTOR_BYTES;
     let end = (at + len).div_ceil(SECTOR_BYTES);
@@ -128,9 +129,9 @@ impl DiskFs {
 
 impl Filesystem for DiskFs {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without asynchronous direct I/O the requests of one caller come one at a time. If the
-        // kernel lacks it, the disk is slower than its model, which the maximum of outstanding
-        // commands shows.
+        // Without asynchronous direct I/O, the kernel sends the requests of one caller one at a
+        // time. If the kernel does not support it, the disk is slower than its model. The account's
+        // maximum of outstanding commands shows this.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         let _ = config.set_max_write(TRANSFER_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
@@ -170,7 +171,7 @@ impl Filesystem for DiskFs {
         _flags: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        // O_TRUNC sets size 0; as on a block device, that has no effect.
+        // O_TRUNC requests the size 0. As on a block device, this has no effect.
         match size {
             Some(n) if n != 0 && n != self.size => reply.error(Errno::EINVAL),
             _ => reply.attr(&VALID, &self.attributes(node)),
@@ -182,7 +183,7 @@ impl Filesystem for DiskFs {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // No page cache, no flush at close, parallel direct writes.
+        // No page cache, no flush request at close, parallel direct writes.
         let flags = FopenFlags::FOPEN_DIRECT_IO
             | FopenFlags::FOPEN_NOFLUSH
             | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
@@ -295,7 +296,8 @@ impl Filesystem for DiskFs {
     }
 
     fn fsync(&self, asked: &Request, node: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        // Without a volatile cache the device has no work, but the backing file has.
+        // Without a volatile cache, the device does nothing, but the backing file must still be
+        // synced.
         if node != FILE || !(self.write_cache || self.store.durable()) {
             return reply.ok();
         }
@@ -335,7 +337,7 @@ impl Filesystem for DiskFs {
         if len == 0 || !inside {
             return reply.error(Errno::EINVAL);
         }
-        // The data are discarded at once; the model's time passes afterwards.
+        // The data are discarded immediately. The reply waits for the completion time of the model.
         let stamp = self.inbox.stamp();
         if self.store.punch(at, len).is_err() {
             self.inbox.dismiss(stamp);

@@ -1,7 +1,8 @@
-//! Passes requests from the receiving threads to the thread that owns the model.
+//! Passes requests from the receiving threads to the model's thread.
 //!
-//! A request gets a timestamp on arrival, then its data are moved, then it is passed on. In between
-//! the model must not run past the timestamp: [`Inbox::drain`] returns how far it may run.
+//! On arrival, a request gets a timestamp. Then its data are moved, and the request is put into the
+//! inbox. Until then the model must not run past the timestamp. [`Inbox::drain`] returns up to
+//! which time the model may run.
 
 use crate::asker::Asker;
 use crate::syncer::Synced;
@@ -10,29 +11,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 
-/// The wall clock of a run: the kernel's monotonic clock, starting at [`Instant::START`].
+/// The clock of a run. It follows the kernel's monotonic clock and starts at [`Instant::START`].
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(std::time::Instant);
 
 impl Clock {
-    /// Starts now.
+    /// Starts the clock.
     pub fn start() -> Self {
         Clock(std::time::Instant::now())
     }
-    /// The time.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         Instant::START + Nanos(self.0.elapsed().as_nanos() as u64)
     }
 }
 
-/// The reply to a request, in the form of its protocol. The model's thread only decides when to
-/// send it, and whether the request failed.
+/// The reply to a request, in the form of the transport's protocol. The model's thread decides only
+/// when the reply is sent, and whether the request failed.
 pub trait Reply: Send + 'static {
-    /// Sends it.
+    /// Sends the reply.
     fn answer(self, failed: bool);
 }
 
-/// A request whose data were moved.
+/// A request whose data have been moved.
 pub struct Request<R> {
     /// Time of arrival.
     pub at: Instant,
@@ -42,9 +43,10 @@ pub struct Request<R> {
     pub sector: Sector,
     /// Length.
     pub sectors: Sectors,
-    /// Written with O_SYNC or O_DSYNC: completes only when durable.
+    /// Whether the program wrote with O_SYNC or O_DSYNC, so that the write completes only when it
+    /// is durable.
     pub durable: bool,
-    /// Thread that issued it; a kernel worker under a loop device.
+    /// Thread that issued the request. Behind a loop device this is a kernel worker.
     pub asker: Asker,
     /// The reply.
     pub reply: R,
@@ -52,18 +54,18 @@ pub struct Request<R> {
 
 struct State<R> {
     batch: Vec<Request<R>>,
-    /// Timestamps of requests not passed on yet: at most one per receiving thread.
+    /// Timestamps of requests that are not in the inbox yet, at most one per receiving thread.
     open: Vec<Instant>,
-    /// Jobs whose fdatasync has finished or failed.
+    /// Jobs whose fdatasync(2) has succeeded or failed.
     synced: Vec<Synced>,
     closed: bool,
 }
 
-/// The shared inbox.
+/// The inbox, which all threads share.
 pub struct Inbox<R> {
     clock: Clock,
     state: Mutex<State<R>>,
-    /// Whether it holds something; polled while spinning.
+    /// Whether the inbox contains something. The waiting thread polls it while it spins.
     pending: AtomicBool,
     /// Whether the receiving threads answer reads without the model, to measure the transport.
     pub null: AtomicBool,
@@ -71,7 +73,7 @@ pub struct Inbox<R> {
 }
 
 impl<R: Reply> Inbox<R> {
-    /// An empty inbox.
+    /// Returns an empty inbox.
     pub fn new(clock: Clock) -> Self {
         Inbox {
             clock,
@@ -86,11 +88,11 @@ impl<R: Reply> Inbox<R> {
             model: OnceLock::new(),
         }
     }
-    /// The clock of all stamps.
+    /// Returns the clock of all timestamps.
     pub fn clock(&self) -> Clock {
         self.clock
     }
-    /// Makes the calling thread the one to wake.
+    /// Declares that new entries wake the calling thread.
     pub fn owned_by_this_thread(&self) {
         let _ = self.model.set(std::thread::current());
     }
@@ -104,14 +106,15 @@ impl<R: Reply> Inbox<R> {
             t.unpark();
         }
     }
-    /// Takes the timestamp of a new request. [`Inbox::push`] or [`Inbox::dismiss`] must follow.
+    /// Returns the timestamp of a new request. The caller must then call [`Inbox::push`] or
+    /// [`Inbox::dismiss`].
     pub fn stamp(&self) -> Instant {
         let mut s = self.state();
         let now = self.clock.now();
         s.open.push(now);
         now
     }
-    /// Passes on a request with a timestamp.
+    /// Puts a request with a timestamp into the inbox.
     pub fn push(&self, request: Request<R>) {
         let mut s = self.state();
         forget(&mut s.open, request.at);
@@ -119,26 +122,26 @@ impl<R: Reply> Inbox<R> {
         drop(s);
         self.wake();
     }
-    /// Drops the timestamp of a request that never reaches the model.
+    /// Discards the timestamp of a request that does not reach the model.
     pub fn dismiss(&self, at: Instant) {
         forget(&mut self.state().open, at);
     }
-    /// Records that the sync of these jobs has ended.
+    /// Adds the results of the fdatasync(2) calls of these jobs.
     pub fn synced(&self, jobs: impl Iterator<Item = Synced>) {
         self.state().synced.extend(jobs);
         self.wake();
     }
-    /// No more requests will come, so the model may end.
+    /// Announces that no more requests will come, so that the model's thread may end.
     pub fn close(&self) {
         self.state().closed = true;
         self.wake();
     }
-    /// Whether there is something to drain.
+    /// Returns whether the inbox contains something.
     pub fn pending(&self) -> bool {
         self.pending.load(Ordering::Acquire)
     }
-    /// Takes everything, in order of timestamps. Returns the time up to which all arrivals are
-    /// known, and whether the inbox is closed.
+    /// Moves all requests to `into` in order of timestamps, and the finished jobs to `synced`.
+    /// Returns the time up to which all arrivals are known, and whether the inbox is closed.
     pub fn drain(&self, into: &mut Vec<Request<R>>, synced: &mut Vec<Synced>) -> (Instant, bool) {
         let mut s = self.state();
         synced.append(&mut s.synced);
@@ -148,7 +151,8 @@ impl<R: Reply> Inbox<R> {
         if s.open.is_empty() {
             into.append(&mut s.batch);
         } else {
-            // Later requests wait for one whose data are still being moved.
+            // Requests with a later timestamp stay in the inbox while the data of an earlier
+            // request are being moved.
             let mut i = 0;
             while i < s.batch.len() {
                 if s.batch[i].at <= until {

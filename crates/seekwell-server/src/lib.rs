@@ -1,30 +1,37 @@
-//! Device models in real time: a modelled disk for real programs.
+//! Serves a modelled disk to real programs in real time.
 //!
-//! The model of the simulator computes when a command completes. The data move at once, into memory
-//! or a sparse file, and the completion is delayed until the model's time. Programs see a single
-//! file, `disk`, in a FUSE mount. They use it with direct I/O, or through a loop device, which
-//! gives the running kernel a slow disk with known behaviour.
+//! The server uses the same device models as the simulator. The model computes the completion time
+//! of each command. The data are moved immediately, into memory or a sparse file, and the reply is
+//! delayed until the completion time. Programs see a FUSE mount with a single file, `disk`. They
+//! use this file with direct I/O, or attach a loop device to it. The loop device gives the running
+//! kernel a slow disk with known behaviour.
 //!
-//! - [`Engine`]: arrivals and model events in strict order of time, on any clock. Pure.
-//! - [`Disk`]: the file system, its threads, their priorities, start and end.
-//! - [`Account`]: lateness of completions, and reliability of the run.
+//! - [`Engine`]: processes arrivals and model events strictly in order of time, on any clock. It
+//!   does no I/O.
+//! - [`Disk`]: the FUSE file system and its threads, with their priorities, start and end.
+//! - [`Account`]: how late completions were delivered, and whether the run is reliable.
+//! - [`Served`]: a device without a scheduler, which serves commands in order of arrival up to its
+//!   queue depth, or a device behind a block layer with a scheduler. For the same arrivals the
+//!   scheduler makes the same decisions as in the simulator.
 //!
-//! - [`Served`]: a device alone, served in order of arrival up to its depth, or behind a block
-//!   layer with a scheduler. The scheduler's decisions are those of the simulator for the same
-//!   arrivals.
+//! Each FUSE request contains the number of the thread that issued it, and the scheduler gets the
+//! I/O priority of that thread. Behind a loop device that thread is always a kernel worker,
+//! whichever program uses the loop device. The account counts such commands ([`Owners`]).
 //!
-//! A FUSE request names its thread, and the scheduler gets that thread's I/O priority. Behind a
-//! loop device the thread is a kernel worker, whichever program uses the loop device; the account
-//! counts such commands ([`Owners`]).
+//! The server has these limits:
 //!
-//! Not covered: transports other than FUSE (NBD requests name no thread at all), and facts that
-//! FUSE does not report about a request: its own I/O priority if it differs from the thread's, its
-//! cgroup, and whether a flusher sent it (every write counts as sync).
+//! - FUSE is the only transport. NBD would not help, because its requests do not identify a thread.
+//! - FUSE does not transmit an I/O priority of a single request that differs from the priority of
+//!   its thread.
+//! - FUSE does not transmit the cgroup of a request.
+//! - FUSE does not report whether a request comes from writeback. Therefore all writes are treated
+//!   as sync.
 //!
-//! The precision depends on the device. A hard disk's latencies of milliseconds are right to about
-//! a percent; the 100 us of a SATA flash disk are 10 to 25 % too long at depth 1. Devices whose
-//! model does more than [`RATE_MAX`] commands per second are refused, because no file system in
-//! user space can deliver them; use the simulator for those.
+//! The precision depends on the device. The latencies of a hard disk, which are several
+//! milliseconds, have an error of about one percent. The latencies of a SATA flash disk, about 100
+//! us, are 10 to 25 % too long at queue depth 1. A device model that completes more than
+//! [`RATE_MAX`] commands per second is refused, because no file system in user space can deliver
+//! such a rate. Use the simulator for these devices.
 
 mod account;
 mod asker;

@@ -1,5 +1,5 @@
-//! The thread that owns the model: takes arrivals, runs the model to the current time, and sends
-//! the replies that are due.
+//! The model's thread. It takes arrivals from the inbox, runs the model to the current time, and
+//! sends the replies that are due.
 
 use crate::account::Account;
 use crate::engine::Engine;
@@ -17,31 +17,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 
-/// Completions due within this time are delivered together.
+/// Completions that are due within this time are delivered together.
 const BATCH: Nanos = Nanos(2_000);
 
 /// An outstanding command.
 struct Job<R> {
     request: Request<R>,
-    /// Number of the arrival, for the log; `None` if the device does not get it.
+    /// Number of the command in order of arrival, for the log. `None` if the device does not get
+    /// the command.
     number: Option<u64>,
-    /// For a durable write: when its write completed and its flush began.
+    /// For a durable write: time at which the write completed and the flush began.
     written: Option<Instant>,
     backing: Backing,
-    /// Set if the model has completed it and the backing file has not.
+    /// Set if the model has completed the command and fdatasync(2) has not returned yet.
     waiting: Option<Due>,
 }
 
-/// State of a job's fdatasync on the backing file.
+/// State of the fdatasync(2) call for a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backing {
-    /// Not requested, or there is no backing file.
+    /// Not requested, or the data are in memory.
     None,
     /// In progress.
     UnderWay,
-    /// Done.
+    /// The data are on the medium of the backing file.
     Kept,
-    /// The disk under the backing file failed.
+    /// fdatasync(2) on the backing file failed.
     Failed,
 }
 
@@ -51,10 +52,10 @@ struct Due {
     done: BioDone,
 }
 
-/// A finished command for the log: number of its arrival, and the record.
+/// A completed command for the log: its number in order of arrival, and its record.
 pub type Logged = (u64, Record);
 
-/// The model in service.
+/// The state of the model's thread.
 pub struct Model<R> {
     engine: Engine<Box<dyn BioSink + Send>>,
     depth_max: Arc<AtomicU32>,
@@ -65,7 +66,7 @@ pub struct Model<R> {
     jobs: Vec<Option<Job<R>>>,
     free: Vec<u32>,
     due: VecDeque<Due>,
-    /// The priorities that the scheduler was told, by task.
+    /// The priority of each task that the scheduler was last informed of.
     told: BTreeMap<TaskId, IoPrio>,
     floor: Nanos,
     arrived: u64,
@@ -74,7 +75,8 @@ pub struct Model<R> {
 }
 
 impl<R: Reply> Model<R> {
-    /// A model of an idle disk. `sync` takes the numbers of jobs that need durability.
+    /// Returns the state for an idle disk. `sync` receives the numbers of jobs whose data must be
+    /// made durable.
     pub fn new(
         disk: Served,
         inbox: Arc<Inbox<R>>,
@@ -101,7 +103,7 @@ impl<R: Reply> Model<R> {
         }
     }
 
-    /// Runs until the inbox is closed and everything is answered.
+    /// Runs until the inbox is closed and all requests are answered.
     pub fn run(mut self, mut waiter: Waiter) -> Account {
         let steal = sys::steal_ticks();
         let switches = sys::involuntary_switches();
@@ -113,7 +115,7 @@ impl<R: Reply> Model<R> {
             for request in batch.drain(..) {
                 self.arrive(request);
             }
-            // The model runs ahead by the floor: see `Floor`.
+            // The model runs ahead of the clock by the floor (see `Floor`).
             self.engine.run_to(now + self.floor, &mut done);
             for d in done.drain(..) {
                 self.schedule(d);
@@ -133,8 +135,9 @@ impl<R: Reply> Model<R> {
             let event = self.engine.next_event().map(|t| t_minus(t, self.floor));
             let due = self.due.front().map(|d| d.at);
             let until = event.into_iter().chain(due).min();
-            // A model's own work (writing back its cache) need not be precise while no program
-            // waits, but the loop cannot know; it costs one wake-up per event.
+            // The model's internal work, such as writing back its cache, does not need precise
+            // timing while no program waits. The loop cannot distinguish such events. Each one
+            // costs one wake-up.
             waiter.wait(&self.inbox, until);
         }
         let a = &mut self.account;
@@ -145,7 +148,7 @@ impl<R: Reply> Model<R> {
         a.steal_ticks = sys::steal_ticks()
             .zip(steal)
             .map(|(n, o)| n.saturating_sub(o));
-        // Reading two clocks takes a moment; a suspension takes longer.
+        // Reading two clocks takes a short time. A suspension takes longer than this limit.
         a.suspended = sys::suspended_ns().saturating_sub(suspended) > 100_000_000;
         self.account
     }
@@ -154,7 +157,8 @@ impl<R: Reply> Model<R> {
         self.outstanding += 1;
         self.account.outstanding_max = self.account.outstanding_max.max(self.outstanding);
         let flush = request.op == Op::Flush;
-        // A flush without effect in the device does not appear in its log.
+        // If the device has no volatile cache, a flush has no effect in the device and is not
+        // logged.
         let unseen = flush && !self.write_cache;
         let mut job = Job {
             request,
@@ -170,8 +174,8 @@ impl<R: Reply> Model<R> {
             self.jobs.len() as u32 - 1
         });
         if let Some(sync) = self.sync.as_ref().filter(|_| flush || job.request.durable) {
-            // The data that the flush covers are already in the file: the receiving thread wrote
-            // them.
+            // The receiving thread has already written the data that this flush covers to the
+            // backing file.
             job.backing = match sync.send(id) {
                 Ok(()) => Backing::UnderWay,
                 Err(_) => Backing::Failed,
@@ -188,7 +192,7 @@ impl<R: Reply> Model<R> {
             return self.post(Due { at, done }, at);
         }
         let r = &job.request;
-        // Direct I/O is synchronous; this transport does not show which writes a flusher sent.
+        // Direct I/O is synchronous. FUSE does not report which writes come from writeback.
         let flags = match r.op {
             Op::Write => Flags::SYNC,
             _ => Flags::empty(),
@@ -205,13 +209,13 @@ impl<R: Reply> Model<R> {
         self.jobs[id as usize] = Some(job);
     }
 
-    /// The priority that the scheduler assumes for a task.
+    /// Returns the priority that the scheduler assumes for a task.
     fn prio(&self, task: TaskId) -> IoPrio {
-        // Default of a task without a known priority.
+        // Default for a task whose priority is unknown.
         self.told.get(&task).copied().unwrap_or(IoPrio::be(4))
     }
 
-    /// The model has completed a command: computes when to deliver it.
+    /// Computes when to deliver a command that the model has completed.
     fn schedule(&mut self, done: BioDone) {
         let Some(job) = &self.jobs[done.id.0 as usize] else {
             return;
@@ -238,7 +242,7 @@ impl<R: Reply> Model<R> {
         };
         let durable = job.request.durable && job.written.is_none();
         if durable && self.write_cache && !due.done.error {
-            // A durable write through the cache is a write followed by a flush.
+            // On a device with a volatile cache, a durable write is a write followed by a flush.
             job.written = Some(due.done.at);
             let (number, task) = (u64::from(id), TaskId(job.request.asker.pid));
             let flush = Bio::new(number, task, Op::Flush, Flags::empty(), 0, 0);
@@ -256,7 +260,8 @@ impl<R: Reply> Model<R> {
         self.finish(job, &due, now);
     }
 
-    /// The backing file's sync of a job has ended; the model may have completed it too.
+    /// Handles the end of a job's fdatasync(2) call. If the model has already completed the
+    /// command, the reply is sent.
     fn synced(&mut self, s: Synced, now: Instant) {
         let Some(job) = &mut self.jobs[s.id as usize] else {
             return;
@@ -305,7 +310,7 @@ impl<R: Reply> Model<R> {
                 error: u16::from(failed),
                 ..Record::new(at.since_start(), op, request.sector.0, request.sectors.0)
             };
-            // The log's thread ends only after this one.
+            // The log's thread runs until this thread has ended.
             let _ = log.send((number, record));
         }
         request.reply.answer(failed);

@@ -1,8 +1,8 @@
-//! Mounts and unmounts by system calls.
+//! Mounts and unmounts the file system by system calls.
 //!
-//! This does not use the session of `fuser` (0.18), which implements the protocol: if somebody else
-//! has unmounted the file system, that session unmounts the path again, whatever is mounted there
-//! by then.
+//! The crate `fuser` (0.18) implements the protocol, but its own mount function is not used. If
+//! somebody else has already unmounted the file system, the session of `fuser` unmounts the path a
+//! second time, and so may unmount another file system.
 
 use crate::error::ServeError;
 use crate::fs::DiskFs;
@@ -14,7 +14,7 @@ use std::ffi::CString;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Mounts a file system at `dir` and negotiates its capabilities with the kernel.
+/// Mounts the file system at `dir` and negotiates its capabilities with the kernel.
 pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs>, ServeError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let fd = rustix::fs::open("/dev/fuse", flags, Mode::empty());
@@ -25,7 +25,8 @@ pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs
         path: dir.to_owned(),
         what,
     };
-    // Only the owner has access; a loop device's worker needs none, because it has the open file.
+    // Only the owner has access. The worker of a loop device needs no access, because it uses the
+    // open file.
     let options = format!(
         "fd={},rootmode=40000,user_id={},group_id={}",
         fd.as_raw_fd(),
@@ -42,7 +43,8 @@ pub fn mount(dir: &Path, owner: (u32, u32), fs: DiskFs) -> Result<Session<DiskFs
     })
 }
 
-/// Unmounts; `detach`: immediately, open files stay usable.
+/// Unmounts the file system at `dir`, and returns whether this succeeded. With `detach` the mount
+/// disappears immediately, and open files stay usable.
 pub fn unmount(dir: &Path, detach: bool) -> bool {
     let flags = match detach {
         true => UnmountFlags::DETACH,

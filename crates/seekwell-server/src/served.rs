@@ -1,4 +1,4 @@
-//! A served disk: a device model, alone or behind a block layer.
+//! A served disk: a device model, either without a scheduler or behind a block layer.
 
 use crate::direct::Direct;
 use seekwell_core::{
@@ -8,10 +8,10 @@ use seekwell_core::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A device model that can move between threads.
+/// A device model that can be moved to another thread.
 pub type AnyDevice = Box<dyn Device + Send>;
 
-/// A modelled disk, ready for bios.
+/// A modelled disk that accepts bios.
 pub struct Served {
     pub(crate) facts: DeviceFacts,
     pub(crate) sink: Box<dyn BioSink + Send>,
@@ -19,7 +19,8 @@ pub struct Served {
 }
 
 impl Served {
-    /// The device alone: first in, first out, up to its depth.
+    /// Returns a disk without a scheduler. It serves commands in order of arrival, up to its queue
+    /// depth.
     pub fn device(device: AnyDevice) -> Self {
         let (facts, device, depth_max) = Gauge::over(device);
         let sink = Box::new(Direct::new(device));
@@ -29,10 +30,11 @@ impl Served {
             depth_max,
         }
     }
-    /// The device behind a block layer with a scheduler, built by `put_in_front`.
+    /// Returns a device behind a block layer with a scheduler. The closure `put_in_front` builds
+    /// the block layer.
     ///
     /// # Errors
-    /// The errors of `put_in_front`.
+    /// Returns the errors of `put_in_front`.
     pub fn behind<E>(
         device: AnyDevice,
         put_in_front: impl FnOnce(AnyDevice) -> Result<Box<dyn BioSink + Send>, E>,
@@ -45,13 +47,13 @@ impl Served {
             depth_max,
         })
     }
-    /// The sink for bios, for callers with their own clock.
+    /// Returns the object that accepts bios, for callers with their own clock.
     pub fn into_sink(self) -> Box<dyn BioSink + Send> {
         self.sink
     }
 }
 
-/// Counts the commands in a device.
+/// Wraps a device and counts the commands in it.
 struct Gauge {
     device: AnyDevice,
     inside: u32,

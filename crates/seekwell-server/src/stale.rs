@@ -1,5 +1,5 @@
-//! Mounts of a killed server: recognised by the error of the mount point; checked only at the
-//! requested path.
+//! Finds the mount of a server that was killed, by the error that its mount point returns. Only the
+//! requested path is checked.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs;
@@ -7,10 +7,11 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// The file system type in `/proc/mounts`.
+/// The file system type, as `/proc/mounts` shows it.
 pub const FS_TYPE: &str = "fuse.seekwell";
 
-/// Decodes `\040` and the like, as mountinfo writes blanks, tabs, newlines and backslashes.
+/// Decodes octal escapes such as `\040`. mountinfo writes blanks, tabs, newlines and backslashes in
+/// this form.
 fn unescape(field: &str) -> String {
     let mut out = String::new();
     let mut rest = field;
@@ -33,7 +34,8 @@ fn unescape(field: &str) -> String {
     out + rest
 }
 
-/// Types of the file systems mounted exactly at `path`, from the text of mountinfo.
+/// Returns the types of the file systems that are mounted exactly at `path`. `mountinfo` is the
+/// text of `/proc/self/mountinfo`.
 fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for line in mountinfo.lines() {
@@ -48,24 +50,24 @@ fn types_at(mountinfo: &str, path: &Path) -> Vec<String> {
     found
 }
 
-/// A mount whose server has ended.
+/// The mount of a server that has ended.
 pub struct Dead {
-    /// The mount point, as the kernel names it.
+    /// The mount point, as the kernel reports it.
     pub at: PathBuf,
     /// The file system type.
     pub kind: String,
 }
 
-/// The full path of a name as the kernel sees it; works for a dead mount too.
+/// Returns the full path of a file, as the kernel reports it. It works for a dead mount too.
 fn real(path: &Path) -> Option<PathBuf> {
     let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()
 }
 
-/// The mount at `path` whose server has ended, if there is one; `path` may be any name for it.
-/// `None` if the server is alive.
+/// Returns the mount at `path` if its server has ended, or `None` if the server is running. `path`
+/// may contain symbolic links.
 pub fn dead_mount(path: &Path) -> Option<Dead> {
-    // With a dead server even the directory returns this error.
+    // If the server has ended, even stat(2) of the directory returns this error.
     let gone = |e: io::Error| e.raw_os_error() == Some(libc::ENOTCONN);
     if !fs::metadata(path).is_err_and(gone) {
         return None;

@@ -1,5 +1,5 @@
-//! The data: in anonymous memory, or in a sparse file of the user. Data move at once, in order of
-//! arrival; the model only decides when that is acknowledged.
+//! Stores the data of the disk in anonymous memory, or in a sparse file of the user. The data are
+//! moved immediately, in order of arrival. The model only decides when the command is acknowledged.
 
 use crate::error::ServeError;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The data of the disk.
+/// Storage for the data of the disk.
 pub struct Store {
     file: File,
     durable: bool,
@@ -18,7 +18,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// In sparse memory: unwritten ranges take no space and read as zeroes.
+    /// Creates a store in sparse memory. Ranges that were not written take no space and contain
+    /// zeroes.
     pub fn memory(size: u64) -> Result<Self, ServeError> {
         let system = |source| ServeError::System {
             what: "no memory for the disk's data",
@@ -35,18 +36,20 @@ impl Store {
         })
     }
 
-    /// In a file, which is created if necessary and extended to the size, but never truncated.
+    /// Creates a store in a file. The file is created if necessary and extended to `size`. It is
+    /// never truncated.
     pub fn file(path: &Path, size: u64) -> Result<Self, ServeError> {
         let bad = |what: String, remedy| ServeError::Backing {
             path: path.to_owned(),
             what,
             remedy,
         };
-        let unfit = |e: io::Error| bad(e.to_string(), "name a file you may write");
-        // Checked before it is opened: opening has side effects on some devices.
+        let unfit = |e: io::Error| bad(e.to_string(), "give a file that you may write");
+        // The type is checked before the file is opened, because opening a device can have side
+        // effects.
         let before = std::fs::metadata(path);
         if before.as_ref().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-            let remedy = "name a plain file: a device would add its own timing to the model's";
+            let remedy = "give a regular file: a device would add its own latency to the model's";
             return Err(bad("is not a plain file".into(), remedy));
         }
         let open = File::options()
@@ -59,10 +62,11 @@ impl Store {
         let meta = file.metadata().map_err(unfit)?;
         if meta.len() < size {
             file.set_len(size)
-                .map_err(|e| bad(e.to_string(), "make room, or choose a smaller --size"))?;
+                .map_err(|e| bad(e.to_string(), "free some space, or choose a smaller --size"))?;
         }
         if before.is_err() {
-            // Syncs the directory entry of a new file too, so that durable data can be found again.
+            // The directory entry of a new file is synced too, so that its data can be found after
+            // a crash.
             let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
             let dir = File::open(parent.unwrap_or(Path::new(".")));
             file.sync_all()
@@ -76,34 +80,34 @@ impl Store {
         })
     }
 
-    /// Fills `buf` from `at`.
+    /// Fills `buf` with the data at byte `at`.
     pub fn read(&self, at: u64, buf: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buf, at)
     }
-    /// Writes `data` at `at`.
+    /// Writes `data` at byte `at`.
     pub fn write(&self, at: u64, data: &[u8]) -> io::Result<()> {
         self.file.write_all_at(data, at)
     }
-    /// Deallocates a range, which reads as zeroes afterwards.
+    /// Deallocates a range of bytes. The range then contains zeroes.
     pub fn punch(&self, at: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(&self.file, flags, at, len).map_err(io::Error::from)
     }
-    /// Whether the data outlive the server.
+    /// Returns whether the data remain after the server has ended.
     pub fn durable(&self) -> bool {
         self.durable
     }
-    /// Makes the written data durable.
+    /// Makes all written data durable by fdatasync(2).
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
-    /// Number of successful fdatasync(2) calls by [`Store::sync`].
+    /// Returns the number of successful fdatasync(2) calls by [`Store::sync`].
     pub fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
     }
-    /// At the end: makes the user's data durable.
+    /// Makes the data in a backing file durable. It is called at the end.
     pub fn close(&self) -> io::Result<()> {
         if self.durable {
             self.file.sync_data()
@@ -111,7 +115,7 @@ impl Store {
             Ok(())
         }
     }
-    /// Allocated bytes.
+    /// Returns the number of allocated bytes.
     pub fn used_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |m| m.blocks() * 512)
     }
@@ -144,7 +148,7 @@ mod tests {
             .err()
             .expect("a directory")
             .to_string();
-        assert!(e.contains("name a file you may write"), "{e}");
+        assert!(e.contains("give a file that you may write"), "{e}");
         let e = Store::file(Path::new("/dev/null"), 4096)
             .err()
             .expect("a device");

@@ -1,8 +1,9 @@
-//! Makes flushes durable: the backing file's data are on its medium before the flush is answered.
+//! Makes flushes durable. A flush is acknowledged only when the data are on the medium of the
+//! backing file.
 //!
-//! A separate thread calls fdatasync(2) as soon as a flush arrives, while the model works. The
-//! flush is answered when both are done. Flushes that arrive during a call share the next one,
-//! because all writes before them are in the file by then.
+//! A separate thread calls fdatasync(2) as soon as a flush arrives, while the model computes its
+//! completion time. The flush is acknowledged when both have finished. Flushes that arrive during a
+//! call share the next call, because the data of all writes before them are already in the file.
 
 use crate::inbox::{Inbox, Reply};
 use crate::store::Store;
@@ -12,20 +13,21 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-/// Takes numbers of jobs; [`Inbox::drain`] returns each with its result.
+/// The thread that calls fdatasync(2). It receives numbers of jobs. [`Inbox::drain`] returns each
+/// number with its result.
 pub struct Syncer {
-    /// Sends jobs; dropping it ends the thread.
+    /// Sends numbers of jobs to the thread. Dropping this end stops the thread.
     pub ask: Sender<u32>,
     /// The thread.
     pub thread: JoinHandle<()>,
 }
 
-/// Result for a job.
+/// Result of fdatasync(2) for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// Number of the job.
     pub id: u32,
-    /// Whether its data are on the medium.
+    /// Whether the data of the job are on the medium.
     pub kept: bool,
 }
 

@@ -1,20 +1,21 @@
-//! System calls for the threads of a served disk: scheduling class, timer slack, the I/O flusher
-//! flag. Also reads values for the account: context switches, suspension, stolen time.
+//! System calls for the threads of a served disk. They set the scheduling class, the timer slack
+//! and the I/O flusher flag. Others read context switches, suspension and steal time for the
+//! account.
 
 use rustix::process::{Resource, Rlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-/// Sets first-in first-out real-time scheduling for the calling thread; false without the privilege
-/// (CAP_SYS_NICE or an rtprio limit). New threads inherit it.
+/// Sets real-time scheduling (SCHED_FIFO) for the calling thread; new threads inherit it. Returns
+/// false if the thread has neither CAP_SYS_NICE nor an rtprio limit.
 pub fn realtime(priority: i32) -> bool {
-    // The kernel's struct and system call are used directly: musl has a longer struct, and its
-    // function always fails.
+    // The system call is used directly, because the function in musl always fails. Also, musl's
+    // struct is longer than the kernel's.
     let param: libc::c_int = priority;
     #[expect(unsafe_code, reason = "no crate in use wraps the call")]
-    // SAFETY: the pointer is to a live struct of the layout that the call reads, which is one
-    // number; 0 is this thread.
+    // SAFETY: the pointer refers to a live value. The system call reads one number, which is the
+    // layout of this value. The argument 0 means the calling thread.
     let r = unsafe {
         libc::syscall(
             libc::SYS_sched_setscheduler,
@@ -26,19 +27,21 @@ pub fn realtime(priority: i32) -> bool {
     r == 0
 }
 
-/// Makes the thread's sleeps as precise as the machine allows; by default they may be 50 us late.
+/// Makes the sleeps of the calling thread as precise as the machine allows. By default they may end
+/// 50 us late.
 pub fn precise_sleep() {
-    // It never fails; if it did, the measured margin would show it.
+    // The call never fails. If it did, the measured margin would be larger.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// The thread's memory allocations must not write to the disk that it serves.
+/// Prevents memory allocations of the calling thread from writing to the disk that it serves.
+/// Returns whether the kernel allowed it.
 pub fn io_flusher() -> bool {
     rustix::process::configure_io_flusher_behavior(true).is_ok()
 }
 
-/// The kernel stops a real-time thread that runs this long without a pause: a safety net for a
-/// spinning loop. The caller pauses far more often.
+/// Makes the kernel stop a real-time thread that runs for `longest` without a sleep. This limit
+/// protects the machine from an endless loop. The caller sleeps far more often.
 pub fn limit_realtime(longest: Duration) {
     let us = u64::try_from(longest.as_micros()).ok();
     let limit = Rlimit {
@@ -48,7 +51,8 @@ pub fn limit_realtime(longest: Duration) {
     let _ = rustix::process::setrlimit(Resource::Rttime, limit);
 }
 
-/// Involuntary context switches of the calling thread; 0 if the kernel does not report them.
+/// Returns the number of involuntary context switches of the calling thread, or 0 if the kernel
+/// does not report it.
 pub fn involuntary_switches() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let count = status
@@ -57,19 +61,19 @@ pub fn involuntary_switches() -> u64 {
     count.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Time the machine spent suspended since boot, ns.
+/// Returns the time that the machine has been suspended since boot, ns.
 pub fn suspended_ns() -> u64 {
     let read = |clock| {
         let t = clock_gettime(clock);
         t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
     };
-    // In this order, so that a delay between the two reads never looks like a suspension.
+    // This order makes sure that a delay between the two reads does not look like a suspension.
     let boot = read(ClockId::Boottime);
     boot.saturating_sub(read(ClockId::Monotonic))
 }
 
-/// Time the hypervisor gave to others while this machine wanted to run, in ticks of 10 ms over all
-/// CPUs; `None` if the kernel does not report it.
+/// Returns the time that the hypervisor gave to other machines while this machine wanted to run.
+/// The unit is ticks of 10 ms, summed over all CPUs. `None` if the kernel does not report it.
 pub fn steal_ticks() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/stat").ok()?;
     stat.lines()
@@ -90,10 +94,10 @@ mod tests {
         let own = std::thread::spawn(|| {
             let before = involuntary_switches();
             let begun = std::time::Instant::now();
-            // Only prevents an endless spin.
+            // This limit only prevents an endless loop.
             let patient = move || begun.elapsed() < Duration::from_secs(60);
             let over = AtomicBool::new(false);
-            // More threads than CPUs, so that some have to wait.
+            // There are more threads than CPUs, so some threads must wait.
             let cpus = std::thread::available_parallelism().map_or(1, usize::from);
             std::thread::scope(|s| {
                 for _ in 0..cpus * 2 {
@@ -117,7 +121,8 @@ mod tests {
     fn what_may_be_refused_is_no_error() {
         let t = std::thread::spawn(|| {
             precise_sleep();
-            // The machine decides whether real-time is allowed; the thread continues either way.
+            // Real-time scheduling may be refused on this machine. The thread continues in both
+            // cases.
             let (realtime, flusher) = (realtime(1), io_flusher());
             println!("real-time {realtime}, flusher {flusher}");
             std::thread::sleep(Duration::from_millis(1));

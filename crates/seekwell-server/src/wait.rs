@@ -1,9 +1,10 @@
-//! Precise waits: sleep until a little before the time, then spin.
+//! Waits precisely: sleeps until shortly before the time, then spins.
 //!
-//! The margin is measured at the start: the 99th percentile of the lateness of sleeps, between 20
-//! and 150 us. The inbox is polled while spinning, so that an arrival gets its timestamp within a
-//! microsecond. With real-time priority a sleep ends at most 30 to 150 us late on a loaded machine.
-//! Without it a sleep is sometimes milliseconds late: then the widest margin is used.
+//! The time spent spinning is called the margin. It is measured at the start, as the 99th
+//! percentile of the lateness of sleeps, and limited to 20 to 150 us. The thread polls the inbox
+//! while it spins. With real-time priority, a sleep ends at most 30 to 150 us late on a loaded
+//! machine. Without real-time priority, a sleep sometimes ends milliseconds late, so the largest
+//! margin is used.
 
 use crate::inbox::{Clock, Inbox, Reply};
 use crate::sys;
@@ -12,16 +13,16 @@ use seekwell_core::{Instant, Nanos};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Number of sleeps measured at the start.
+/// Number of sleeps that are measured at the start.
 const SLEEPS: u32 = 200;
-/// Duration of each.
+/// Duration of each measured sleep.
 const SLEEP: Duration = Duration::from_micros(500);
 const MARGIN_MIN: Nanos = Nanos(20_000);
 const MARGIN_MAX: Nanos = Nanos(150_000);
-/// A real-time loop that has not slept for this time pauses briefly.
+/// A real-time loop that has not slept for this time sleeps briefly.
 const BREATHE: Nanos = Nanos(200_000_000);
 
-/// How early a sleep must end, and the measurement behind it.
+/// How long before a due time a sleep must end, and the measurement that this is based on.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Margin {
     /// Time spent spinning before each completion, ns.
@@ -30,19 +31,19 @@ pub struct Margin {
     pub realtime: bool,
     /// Median lateness of a sleep, ns.
     pub sleep_late_p50_ns: u64,
-    /// 99th percentile of the lateness, ns.
+    /// 99th percentile of the lateness of a sleep, ns.
     pub sleep_late_p99_ns: u64,
-    /// Largest lateness, ns.
+    /// Largest lateness of a sleep, ns.
     pub sleep_late_max_ns: u64,
 }
 
 impl Margin {
-    /// Measures the calling thread's sleeps; takes about 0.15 s.
+    /// Measures the sleeps of the calling thread. This takes about 0.15 s.
     pub fn measure(realtime: bool) -> Self {
         let mut late = Latency::default();
         for _ in 0..SLEEPS {
             let t = std::time::Instant::now();
-            // The same call as in service; a wake-up or the timeout ends it.
+            // The loop uses the same call. It returns after a wake-up or after the timeout.
             std::thread::park_timeout(SLEEP);
             late.record(t.elapsed().saturating_sub(SLEEP).as_nanos() as u64);
         }
@@ -58,17 +59,17 @@ impl Margin {
     }
 }
 
-/// Waits for an arrival or a time.
+/// Waits until an arrival or until a given time.
 pub struct Waiter {
     clock: Clock,
     margin: Nanos,
     slept: Instant,
-    /// Longest overrun of a sleep, ns.
+    /// Longest time that a sleep ended too late.
     pub overslept: Nanos,
 }
 
 impl Waiter {
-    /// A waiter with a measured margin.
+    /// Returns a waiter with a measured margin.
     pub fn new(clock: Clock, margin: &Margin) -> Self {
         Waiter {
             clock,
@@ -78,7 +79,8 @@ impl Waiter {
         }
     }
 
-    /// Returns at `until`, or as soon as the inbox has something.
+    /// Returns at time `until`, or earlier if the inbox contains something. Without a time it waits
+    /// for the inbox.
     pub fn wait<R: Reply>(&mut self, inbox: &Inbox<R>, until: Option<Instant>) {
         loop {
             if inbox.pending() {
@@ -86,7 +88,7 @@ impl Waiter {
             }
             let now = self.clock.now();
             let Some(until) = until else {
-                // Nothing to do until something arrives.
+                // There is nothing to do until the inbox gets an entry.
                 std::thread::park();
                 self.slept = self.clock.now();
                 continue;
@@ -106,15 +108,16 @@ impl Waiter {
         }
         let now = self.clock.now();
         if now.since(self.slept) > BREATHE {
-            // The kernel stops real-time threads that never sleep; a short sleep is enough.
+            // The kernel stops real-time threads that never sleep. A short sleep is enough to
+            // prevent this.
             std::thread::sleep(Duration::from_nanos(1));
             self.slept = self.clock.now();
         }
     }
 }
 
-/// Prepares the calling thread (and threads it creates) for precise timing; returns whether it has
-/// real-time priority.
+/// Prepares the calling thread, and threads that it creates, for precise timing. Returns whether
+/// the thread has real-time priority.
 pub fn punctual(priority: i32) -> bool {
     sys::precise_sleep();
     sys::limit_realtime(Duration::from_secs(2));

@@ -1,5 +1,5 @@
-//! P2 and P8, the read cache: overhead and link rate of cache hits, the length of the read-ahead,
-//! the size of a segment, and the number of segments.
+//! Probes P2 and P8, which measure the read cache. They find the overhead and link rate of cache
+//! hits, the length of the read-ahead, the size of a segment, and the number of segments.
 
 use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
@@ -8,16 +8,16 @@ use crate::stats::{Line, line, median, quantile};
 const BLOCK: u32 = 256;
 const KIB: u64 = 2;
 
-/// Reads faster than this came from the cache.
+/// Latencies of reads that are served from the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hits {
-    /// Limit, ms; 0 without a cache.
+    /// A read that is faster than this was served from the cache, ms. It is 0 if there is no cache.
     pub below_ms: f64,
-    /// Median of a 4 KiB hit, ms.
+    /// Median latency of a 4 KiB hit, ms.
     pub usual_ms: f64,
 }
 
-/// Latency of a small read that is repeated.
+/// Measures the latency of small reads that are repeated.
 pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
     let mut again = vec![];
     for _ in 0..8 {
@@ -28,8 +28,9 @@ pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
         }
     }
     let usual_ms = median(&again);
-    // A sixth of a fast revolution: a slower read has waited for the platter. The host's noise
-    // sometimes adds to a hit.
+    // Hits are at most 0.4 ms slower than usual, because noise of the host sometimes adds to them.
+    // The limit is at most 1 ms, a sixth of a revolution at 10 000 rpm. Slower reads have waited
+    // for the platter.
     let below_ms = if usual_ms < 0.6 {
         let noise = quantile(&again, 0.8) - usual_ms;
         usual_ms + (usual_ms * 0.6).max(0.06).max(4.0 * noise).min(0.4)
@@ -39,7 +40,8 @@ pub(crate) fn hits(s: &mut Session<'_>) -> Result<Hits, Stop> {
     Ok(Hits { below_ms, usual_ms })
 }
 
-/// Time of a hit as a function of its size: overhead (ms) and ms per sector.
+/// Measures the latency of a hit as a linear function of its size. Returns the overhead in ms and
+/// the slope in ms per sector, with the number of samples.
 pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usize)>, Stop> {
     s.stage("cache hits");
     let mut points = vec![];
@@ -51,7 +53,7 @@ pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usiz
             let t = s.one(Io::read(lba, size))?;
             times.push(t.ms());
         }
-        // Host noise only adds time.
+        // Noise of the host only adds time, so the faster half is used.
         times.sort_by(f64::total_cmp);
         let keep = times.len().div_ceil(2);
         for t in &times[..keep] {
@@ -67,7 +69,8 @@ pub(crate) fn link(s: &mut Session<'_>, hits: Hits) -> Result<Option<(Line, usiz
         .map(|l| (l, points.len())))
 }
 
-/// Sectors of a segment: the length still cached after a long sequential read.
+/// Measures the size of a segment, as the length that is still cached after a long sequential read.
+/// Returns its lower and upper bound in sectors, or `None` if it was not found.
 pub(crate) fn segment(s: &mut Session<'_>, hits: Hits) -> Result<Option<(u64, u64)>, Stop> {
     s.stage("cache segments");
     let mut length = 4096 * KIB;
@@ -93,15 +96,15 @@ pub(crate) fn segment(s: &mut Session<'_>, hits: Hits) -> Result<Option<(u64, u6
 }
 
 enum Back {
-    /// Cached at the first distance, not at the second.
+    /// The sector at the first distance is cached, and the sector at the second distance is not.
     Edge(u64, u64),
-    /// Everything is cached.
+    /// The whole range is cached.
     All,
-    /// The segment was evicted meanwhile.
+    /// The segment was evicted during the measurement.
     Lost,
 }
 
-/// Reads `length` sectors in sequence, then looks for both ends of the cached range.
+/// Reads `length` sectors sequentially, then searches for both ends of the cached range.
 fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop> {
     let block = u64::from(BLOCK);
     let room = s.capacity() - 3 * length - 1024;
@@ -111,11 +114,12 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
         .collect();
     s.run(&ios, 1)?;
     let end = from + length;
-    // Ends the read-ahead, which would evict the range.
+    // This read ends the read-ahead, which would otherwise evict the range.
     away(s, end)?;
     let kept = |s: &mut Session<'_>, at: u64| -> Result<Option<bool>, Stop> {
-        // A miss counts only if the place 64 sectors further from the middle is a miss too. The
-        // higher place is read first: sectors behind a read pass under the head soon.
+        // A miss counts only if the sectors 64 sectors further from `end` are a miss too. The
+        // higher address is read first, because sectors with a slightly higher address pass under
+        // the head shortly after a read.
         let (high, low) = if at < end {
             (at, at - 64)
         } else {
@@ -124,13 +128,14 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
         let high = s.read(high)?.ms() < hits.below_ms;
         let low = s.read(low)?.ms() < hits.below_ms;
         if !(high && low) {
-            // The read-ahead of a miss would continue during the hits that follow.
+            // Without this read, the read-ahead of the miss would continue during the following
+            // hits.
             away(s, end)?;
         }
         if high || low {
             return Ok(Some(true));
         }
-        // Keeps the segment the most recently used one.
+        // This read keeps the segment the most recently used segment.
         Ok((s.read(end - 16)?.ms() < hits.below_ms).then_some(false))
     };
     let (mut lo, mut hi) = (0, 0);
@@ -151,7 +156,8 @@ fn look_back(s: &mut Session<'_>, hits: Hits, length: u64) -> Result<Back, Stop>
     Ok(Back::Edge(lo, hi))
 }
 
-/// The distance up to which `kept` returns true, by doubling and then halving.
+/// Finds the largest distance at which `kept` returns true. The distance is doubled until `kept`
+/// returns false; then the interval is halved repeatedly.
 fn edge(limit: u64, mut kept: impl FnMut(u64) -> Result<Option<bool>, Stop>) -> Result<Back, Stop> {
     let (mut lo, mut hi, mut next) = (0, limit, 16);
     while hi - lo > (hi / 128).max(16) {
@@ -175,7 +181,7 @@ fn edge(limit: u64, mut kept: impl FnMut(u64) -> Result<Option<bool>, Stop>) -> 
     Ok(Back::Edge(lo, hi))
 }
 
-/// A read far from `lba`.
+/// Reads a sector far from `lba`.
 fn away(s: &mut Session<'_>, lba: u64) -> Result<(), Stop> {
     let half = s.capacity() / 2;
     let a = s.below(half / 2 / 8) * 8;
@@ -184,7 +190,8 @@ fn away(s: &mut Session<'_>, lba: u64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Sectors the drive reads ahead while it is idle.
+/// Measures how many sectors the drive reads ahead while it is idle. Returns the lower and upper
+/// bound in sectors.
 pub(crate) fn read_ahead(
     s: &mut Session<'_>,
     hits: Hits,
@@ -195,7 +202,7 @@ pub(crate) fn read_ahead(
     let ahead = |s: &mut Session<'_>, delta: u64| -> Result<bool, Stop> {
         let lba = s.below((s.capacity() - delta - 4096) / 8) * 8;
         s.read(lba)?;
-        // Twice the time the read-ahead needs, and a few revolutions.
+        // The pause is twice the time that the read-ahead needs, plus a few revolutions.
         s.sleep_ms(40.0 + 2.0 * delta as f64 * 512.0 / 1e3 / rate_mb.max(1.0))?;
         Ok(s.read(lba + delta)?.ms() < hits.below_ms)
     };
@@ -212,14 +219,14 @@ pub(crate) fn read_ahead(
     if lo == 0 {
         return Ok(None);
     }
-    // Confirms the edge.
+    // Two more reads confirm the result.
     let (below, above) = (lo.saturating_sub(32) / 8 * 8, (hi + 32) / 8 * 8);
     let sure = below < 16 || (ahead(s, below)? && (!ahead(s, above)? || !ahead(s, above)?));
     Ok(sure.then_some((lo, hi)))
 }
 
-/// Number of segments: reads at many places far apart, then reads them again in reverse order while
-/// they hit.
+/// Measures the number of segments. It reads at many addresses far apart, and then reads them again
+/// in reverse order until a read is a miss. Returns the number of hits and the number of samples.
 pub(crate) fn segments(s: &mut Session<'_>, hits: Hits) -> Result<Option<(usize, usize)>, Stop> {
     s.stage("cache segments");
     let mut places = 48;

@@ -1,8 +1,8 @@
-//! Fitting a hard disk: the parameters of `hdd`, from reads alone.
+//! Fits the parameters of an `hdd` preset to a hard disk. Only reads are needed.
 //!
-//! The most important parameters of a preset are measured first, so that an early end of the budget
-//! costs least: the revolution, tracks and zones, the order of tracks, seek curve and overhead,
-//! sequential rates, cache, queue. At the end the fitted model serves the same random reads as the
+//! The most important parameters of a preset are measured first, because the time budget may end
+//! early. The order is: revolution, tracks and zones, order of tracks, seek curve and overhead,
+//! queue, sequential rates, cache. At the end, the fitted model serves the same random reads as the
 //! device, and the two latency distributions are compared.
 
 mod cache;
@@ -23,17 +23,18 @@ use seekwell_stats::mean;
 use track::{Grid, Pattern, Spindle};
 use zones::Zones;
 
-/// A device with faster random reads than this is not a disk, ms. A disk waits half a revolution on
-/// average, so its random reads take milliseconds.
+/// Lower limit of the median random-read latency of a hard disk, ms. A disk waits for half a
+/// revolution on average, so its random reads take several milliseconds.
 pub(crate) const SLOW: f64 = 1.0;
 
-/// Looks for a spindle.
+/// Searches for a spindle: measures the revolution and the latency of cache hits.
 pub(crate) fn period(s: &mut Session<'_>) -> Result<(Period, cache::Hits), Stop> {
     let hits = cache::hits(s)?;
     Ok((period::measure(s, hits.below_ms)?, hits))
 }
 
-/// Measures everything else. `Err` of the inner result: why the disk cannot be fitted.
+/// Measures all other parameters. If the disk cannot be fitted, the inner `Err` contains the
+/// reason.
 pub(crate) fn fit(
     s: &mut Session<'_>,
     p: Period,
@@ -50,7 +51,7 @@ pub(crate) fn fit(
             "rpm",
             rpm,
             "rpm",
-            "P1: completion times of far places agree modulo a turn",
+            "P1: completion times of far places agree modulo one revolution",
         )
         .pm(rpm * p.pm_ms / p.turn_ms)
         .n(p.samples),
@@ -77,7 +78,7 @@ pub(crate) fn fit(
 }
 
 fn found_zones(s: &mut Session<'_>, z: &Zones) {
-    // Tracks have a whole number of sectors.
+    // The number of sectors per track is an integer.
     let rows: Vec<(f64, f64)> = z
         .zones
         .iter()
@@ -102,7 +103,8 @@ fn found_zones(s: &mut Session<'_>, z: &Zones) {
     );
 }
 
-/// P5 in the widest zone; records what is known about heads and bands.
+/// Measures the order of tracks (P5) in the largest zone. Records the parameters of heads and
+/// bands. Returns the map of the tracks, if there is one, and the number of heads.
 fn tracks(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -116,12 +118,13 @@ fn tracks(
     let mut grid = None;
     for i in order.iter().take(3) {
         let spt = z.zones[*i].length.sectors;
-        // A tenth of the zone is left out at either end, because zone limits are not exact.
+        // A tenth of the zone at each end is not used, because the measured zone limits are not
+        // exact.
         let (from, to) = (
             z.zones[*i].first + width(*i) / 10,
             z.end(*i) - width(*i) / 10,
         );
-        // A cache hit or a disturbed read spoils an attempt.
+        // An attempt can fail because of a cache hit or a disturbed read.
         for _ in 0..4 {
             let apart = s.below((to - from) / 4);
             let lba = (to - apart) / 8 * 8;
@@ -140,7 +143,7 @@ fn tracks(
                 "surfaces",
                 4.0,
                 "surfaces",
-                "P5 found no track boundaries; a usual number",
+                "P5 found no track boundaries; a typical value",
             )
             .unknown(),
         );
@@ -155,7 +158,7 @@ fn tracks(
                     "surfaces",
                     1.0,
                     "surfaces",
-                    "P5: all track switches look alike, so heads do not show",
+                    "P5: all track switches are equal, so the heads cannot be counted",
                 )
                 .unknown()
                 .n(n),
@@ -206,7 +209,7 @@ fn tracks(
                         "surfaces",
                         heads as f64,
                         "surfaces",
-                        "bands do not tell the number of heads; a usual number",
+                        "the number of heads cannot be derived from bands; a typical value",
                     )
                     .unknown(),
                 );
@@ -233,7 +236,7 @@ fn tracks(
     }
 }
 
-/// Records the points without the overhead, and the summary of the curve.
+/// Records the points of the seek curve without the command overhead, and its summary.
 fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
     let overhead = match c.overhead {
         Some(p) => {
@@ -268,8 +271,8 @@ fn found_seek(s: &mut Session<'_>, c: &seek::Curve) {
         let ((x0, y0), (x1, y1)) = (rows[i - 1], rows[i]);
         y0 + (y1 - y0) * (d - x0) / (x1 - x0)
     };
-    // The density of the distance between uniformly random cylinders falls linearly to zero at full
-    // stroke.
+    // For two uniformly random cylinders, the density of their distance falls linearly to zero at
+    // full stroke.
     let steps = 4000;
     let mean = (0..steps)
         .map(|i| {
@@ -336,7 +339,8 @@ fn round_us(ms: f64) -> f64 {
     libm::round(ms * 1e3) / 1e3
 }
 
-/// P10: (first sector, MB/s) at places from the rim inward.
+/// Measures sequential rates (P10). Returns (first sector, MB/s) at addresses from the outer edge
+/// to the inner edge.
 fn rates(s: &mut Session<'_>) -> Result<Vec<(u64, f64)>, Stop> {
     s.stage("sequential rates");
     let n = s.count(9, 5).min(17) as u64;
@@ -350,14 +354,16 @@ fn rates(s: &mut Session<'_>) -> Result<Vec<(u64, f64)>, Stop> {
         .collect()
 }
 
-/// Without skews: the time that sequential reading loses from track to track.
+/// Estimates the switch times if no skews were measured. The estimate is the time that sequential
+/// reading loses per track.
 fn switch_from_rates(s: &mut Session<'_>, spindle: Spindle, z: &Zones, rates: &[(u64, f64)]) {
     let lost: Vec<f64> = rates
         .iter()
         .map(|(lba, mb)| 512.0 * z.at(*lba) / mb / 1e3 - spindle.turn_ms)
         .collect();
     let ms = median(&lost);
-    // A loss of more than half a revolution is not a switch: the link was slower than the platter.
+    // A loss of more than half a revolution is not caused by a track switch. In this case the link
+    // is slower than the platter.
     if ms > 0.0 && ms < spindle.turn_ms / 2.0 {
         for key in ["head_switch", "band_switch"] {
             s.found(
@@ -499,11 +505,11 @@ fn found_queue(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<(), Sto
     Ok(())
 }
 
-/// Compares the same random reads on the device, the fitted model and a generic disk, and the
-/// measured with the fitted rates.
+/// Compares the latencies of the same random reads on the device, on the fitted model and on a
+/// generic disk. Compares the measured rates with the fitted rates.
 fn validate(s: &mut Session<'_>, rates: &[(u64, f64)], mean_ms: f64) -> Result<(), Stop> {
     s.stage("comparison with the fit");
-    // A seek, half a revolution and the rest: the remaining budget is for this.
+    // The comparison may use 80 % of the remaining budget.
     let n = s.within(s.count(1000, 120), mean_ms, 0.8);
     let ios: Vec<Io> = (0..n).map(|_| Io::read(s.anywhere(), SMALL)).collect();
     let measured: Vec<f64> = s.run(&ios, 1)?.iter().map(|t| t.ms()).collect();

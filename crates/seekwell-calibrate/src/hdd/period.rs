@@ -1,7 +1,10 @@
-//! P1, the revolution: completion times of one sector that is read repeatedly differ by whole
-//! revolutions. A set of places far apart is read in rounds. Each round has a new order, so that
-//! the rounds have no period of their own. The read cache cannot hold all places. Each place votes
-//! for the period that makes its times agree.
+//! Probe P1, which measures the revolution. Completion times of one sector that is read repeatedly
+//! differ by whole revolutions.
+//!
+//! The probe reads a set of addresses in several rounds. The addresses are far apart, and there are
+//! too many for the read cache. Each round has a new random order, so that the rounds themselves
+//! have no period. The result is the frequency at which the completion times of each address agree
+//! best.
 
 use crate::probe::Stop;
 use crate::session::Session;
@@ -13,28 +16,29 @@ use seekwell_stats::t_quantile;
 pub(crate) struct Period {
     /// Duration of a revolution, ms.
     pub turn_ms: f64,
-    /// Half of its 95 % interval, ms.
+    /// Half-width of the 95 % confidence interval, ms.
     pub pm_ms: f64,
-    /// How well the times agree, 0 to 1 (mean length of the circular means).
+    /// Agreement of the completion times with this period, from 0 to 1: the mean length of the mean
+    /// phase vectors of the addresses.
     pub agreement: f64,
-    /// Agreement required for significance.
+    /// Minimum agreement for a significant period.
     pub needed: f64,
-    /// Number of times used.
+    /// Number of completion times that were used.
     pub samples: usize,
     /// Mean latency of the reads, ms.
     pub mean_ms: f64,
 }
 
-/// Lowest spindle frequency: 3600 rpm, in revolutions per second. The highest is 20 000 rpm. Slower
-/// disks have not been sold since the 1980s.
+/// Lowest spindle frequency, in revolutions per second: just below 3600 rpm. The highest frequency
+/// is just above 20 000 rpm. No slower disks have been sold since the 1980s.
 const LOWEST: f64 = 58.0;
 const HIGHEST: f64 = 340.0;
-/// How far the agreement of a spindle's frequency must stand above those of other frequencies, in
-/// their standard deviations. Among some thousand frequencies without a period the best stands at
-/// about 4.
+/// Minimum difference between the agreement of a spindle's frequency and the median agreement of
+/// all frequencies, in standard deviations. Among several thousand frequencies without a period,
+/// the best differs by about 4.
 const ABOVE: f64 = 6.5;
 
-/// Completion times of each place, s since the first.
+/// Completion times of each address, in seconds since the first read.
 type Times = Vec<Vec<f64>>;
 
 fn agreement(times: &Times, f: f64) -> f64 {
@@ -55,7 +59,8 @@ fn agreement(times: &Times, f: f64) -> f64 {
 /// Measures the revolution.
 pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> {
     s.stage("spindle speed");
-    // Twice as many places as contemporary caches have segments; more if they still hit.
+    // The number of addresses is twice the number of segments in the caches of contemporary drives.
+    // It is increased if too many reads are hits.
     let (mut places, rounds) = (s.count(40, 24), s.count(8, 6).min(16));
     let times = loop {
         let at: Vec<u64> = (0..places).map(|_| s.anywhere()).collect();
@@ -85,7 +90,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
     };
     let (times, mean_ms) = times;
     let last = times.iter().flatten().fold(0.0f64, |a, b| a.max(*b));
-    // A quarter of the width of the peak.
+    // The step is a quarter of the width of the peak.
     let step = 0.25 / last.max(0.5);
     let n = ((HIGHEST - LOWEST) / step) as usize;
     let scan: Vec<f64> = (0..n)
@@ -95,7 +100,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
     let off: Vec<f64> = scan.iter().map(|r| (r - usual).abs()).collect();
     let needed = usual + ABOVE * 1.48 * median(&off);
     let best = scan.iter().fold(0.0f64, |a, b| a.max(*b));
-    // Whole multiples of the true frequency agree as well, so the lowest counts.
+    // Multiples of the true frequency have a high agreement too, so the lowest frequency is taken.
     let first = scan.iter().position(|r| *r > 0.85 * best).unwrap_or(0);
     let peak = (first..(first + 8).min(n)).max_by(|a, b| scan[*a].total_cmp(&scan[*b]));
     let mut f = LOWEST + peak.unwrap_or(first) as f64 * step;
@@ -115,8 +120,8 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         width *= 0.7;
     }
     let r = agreement(&times, f);
-    // Standard error of the frequency from the scatter of the phases about each place's mean, like
-    // the slope of a regression of revolutions on time.
+    // The standard error of the frequency is computed like the slope of a regression of revolutions
+    // on time. Its input is the scatter of the phases around the mean phase of each address.
     let spread = libm::sqrt(-2.0 * libm::log(r.clamp(1e-9, 1.0))) / core::f64::consts::TAU;
     let mut ss = 0.0;
     let mut samples = 0;
@@ -126,7 +131,7 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64) -> Result<Period, Stop> 
         samples += t.len();
     }
     let se = spread / libm::sqrt(ss.max(1e-9));
-    // Estimating one mean per place and the frequency costs degrees of freedom.
+    // The estimates of one mean per address and of the frequency reduce the degrees of freedom.
     let df = samples.saturating_sub(times.len() + 1).max(1) as f64;
     Ok(Period {
         turn_ms: 1e3 / f,

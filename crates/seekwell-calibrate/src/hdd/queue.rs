@@ -1,30 +1,31 @@
-//! P9, the drive's queue: from how many commands it chooses, and its age limit.
+//! Probe P9, which measures the command queue of the drive: the number of commands that the drive
+//! chooses from, and its age limit.
 //!
-//! More reads are kept outstanding than any drive takes. If the drive chooses among the oldest W
-//! commands, a completed command was among them. So its rank by age never exceeds W and, over many
-//! choices, reaches W. The greatest rank is thus the window or the number of commands the drive
-//! takes, whichever is less.
+//! The probe keeps more reads outstanding than any drive accepts. Assume that the drive chooses
+//! among the oldest W commands. Then the age rank of a completed command is never greater than W,
+//! and over many decisions it reaches W. Therefore the largest rank is either the window W or the
+//! number of commands that the drive accepts, whichever is smaller.
 
 use crate::probe::{Io, Stop, Timed};
 use crate::session::{SMALL, Session};
 
-/// Queue parameters derived from the order of completions.
+/// Queue parameters, derived from the order of completions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Queue {
-    /// Commands the drive chooses from.
+    /// Number of commands that the drive chooses from.
     pub window: usize,
-    /// Age at which the oldest command is served first, ms, and how many were forced; `None` if
-    /// there is no evidence.
+    /// Age from which the drive serves the oldest command first, ms, and the number of commands
+    /// that were served for this reason. `None` if there is no evidence of a limit.
     pub age: Option<(f64, usize)>,
-    /// Ratio of the throughput with a full window to that of one command at a time.
+    /// Throughput with a full window, divided by the throughput with one command at a time.
     pub gain: Option<f64>,
     pub samples: usize,
 }
 
-/// Outstanding reads, unless the host is known to send fewer.
+/// Number of outstanding reads, unless the host is known to send fewer.
 const OUTSTANDING: usize = 64;
 
-/// Measures the queue.
+/// Measures the queue. `each_ms` is the mean latency of a read.
 pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<Queue, Stop> {
     s.stage("command queue");
     let depth = s.facts().depth.map_or(OUTSTANDING, |d| d as usize).max(1);
@@ -34,8 +35,8 @@ pub(crate) fn measure(s: &mut Session<'_>, hit_ms: f64, each_ms: f64) -> Result<
     };
     let ios = far(s, n);
     let mut q = of(s.run(&ios, depth)?, hit_ms);
-    // A second run with no more commands than the window, so that none waits in the host and ages
-    // are known.
+    // The second run sends only as many commands as the window holds. Then no command waits in the
+    // host, and the age of each command in the drive is known.
     let ios = far(s, n);
     let times = s.run(&ios, q.window)?;
     let full = rate(times);
@@ -51,7 +52,7 @@ fn rate(times: &[Timed]) -> f64 {
     times.len() as f64 / last.saturating_sub(first).max(1) as f64
 }
 
-/// Derives the window from the times of commands in the order they were sent.
+/// Derives the window from the times of commands, in the order in which they were sent.
 fn of(times: &[Timed], hit_ms: f64) -> Queue {
     let mut ranks: Vec<usize> = vec![];
     for (i, t) in times.iter().enumerate() {
@@ -61,7 +62,7 @@ fn of(times: &[Timed], hit_ms: f64) -> Queue {
         }
     }
     ranks.sort_unstable_by(|a, b| b.cmp(a));
-    // A few commands may be out of order because of the host.
+    // The largest ranks are dropped, because the host may have sent a few commands out of order.
     let spare = (times.len() / 500).max(1);
     let window = ranks.get(spare).copied().unwrap_or(1);
     Queue {
@@ -72,7 +73,8 @@ fn of(times: &[Timed], hit_ms: f64) -> Queue {
     }
 }
 
-/// The age limit: the oldest command was passed over only below this age.
+/// Derives the age limit: the largest age at which the drive served another command before the
+/// oldest command.
 fn age(times: &[Timed], window: usize) -> Option<(f64, usize)> {
     if window < 2 {
         return None;
@@ -87,7 +89,7 @@ fn age(times: &[Timed], window: usize) -> Option<(f64, usize)> {
         while oldest < times.len() && gone[oldest] {
             oldest += 1;
         }
-        // The drive chose when the previous command completed.
+        // The drive made its decision when the previous command completed.
         let age = before.saturating_sub(times[oldest].sent) as f64 / 1e6;
         if i == oldest {
             taken.push(age);

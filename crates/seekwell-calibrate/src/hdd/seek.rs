@@ -1,10 +1,11 @@
-//! P6, the seek curve and the overhead of a command: the minimum time between completions over all
-//! angles of the target (MTBRC, Worthington and others 1995).
+//! Probe P6, which measures the seek curve and the overhead of a command. Its method is the minimum
+//! time between completions over all angles of the target (MTBRC, Worthington et al. 1995).
 //!
-//! Each read between two places takes the seek and then a wait of less than a revolution. So the
-//! measured time is an upper bound of the seek, and that time less a revolution is a lower bound.
-//! Because angles are known, the next target is chosen to halve the interval between the bounds. A
-//! wrong prediction of the angle costs a read, but the bounds stay correct.
+//! A read at another address consists of the seek and a rotational wait of less than one
+//! revolution. Therefore the measured time is an upper bound of the seek time. The measured time
+//! minus one revolution is a lower bound. The angles of the sectors are known, so the next target
+//! is chosen to halve the interval between the bounds. If the angle is predicted wrongly, one read
+//! is wasted, but the bounds stay correct.
 
 use super::track::{Grid, Pattern, Spindle};
 use super::zones::Zones;
@@ -13,7 +14,7 @@ use crate::session::{SMALL, Session};
 use crate::stats::frac;
 use libm::{pow, sqrt};
 
-/// Bounds of a time: each sample bounds it to within a revolution.
+/// Bounds of a seek time. Each sample gives an interval of the length of one revolution.
 #[derive(Debug, Clone)]
 struct Bracket {
     turn: f64,
@@ -21,7 +22,7 @@ struct Bracket {
 }
 
 impl Bracket {
-    /// The interval that most samples agree on.
+    /// Returns the interval that is contained in the most sample intervals.
     fn bounds(&self) -> (f64, f64) {
         let mut ends: Vec<(f64, i32)> = vec![];
         for l in &self.samples {
@@ -44,29 +45,29 @@ impl Bracket {
     }
 }
 
-/// Bounds closer than this are accepted, ms.
+/// The measurement ends when the bounds differ by less than this, ms.
 const FINE: f64 = 0.04;
-/// Bounds further apart than twice this did not converge, ms.
+/// If half the difference of the bounds exceeds this, the measurement did not converge, ms.
 const WIDE: f64 = 0.1;
-/// Maximum of reads per distance.
+/// Maximum number of reads per distance.
 const LEGS: usize = 18;
 
-/// Maximum time from a completion to the host's next command, ms.
+/// Maximum time between a completion and the next command of the host, ms.
 const TURNAROUND_MS: f64 = 0.12;
 
-/// A point of the curve.
+/// A point of the seek curve.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
-    /// Cylinders.
+    /// Seek distance, cylinders.
     pub distance: f64,
-    /// Minimum time between completions without the transfer, ms.
+    /// Minimum time between completions, without the transfer, ms.
     pub ms: f64,
-    /// Half of the interval.
+    /// Half-width of the interval, ms.
     pub pm: f64,
     pub samples: usize,
 }
 
-/// The last small read at one end of a distance.
+/// The last small read at one end of the measured distance.
 #[derive(Debug, Clone, Copy)]
 struct End {
     lba: u64,
@@ -75,7 +76,8 @@ struct End {
 }
 
 impl End {
-    /// A place up to one track before the last one, whose read would end `tau` ms after `now`.
+    /// Returns an address at most one track before the last read. A read there that starts after
+    /// `now` would complete `tau` ms after `now`.
     fn aim(&self, spindle: Spindle, now: Timed, tau: f64) -> u64 {
         let back = frac(spindle.between(now, self.at) - tau / spindle.turn_ms);
         let k = ((back * self.spt) as u64 / 8 * 8).max(8);
@@ -83,7 +85,7 @@ impl End {
     }
 }
 
-/// Measures the seek between two places far apart, in both directions.
+/// Measures the seek between two addresses far apart, in both directions.
 fn far(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -143,8 +145,9 @@ fn far(
     }))
 }
 
-/// Measures the seek between tracks of the grid `apart` tracks from each other on one head (0:
-/// within a track). Each attempt uses new tracks, `fresh` further towards the rim.
+/// Measures the seek between two tracks on the same head that are `apart` tracks from each other.
+/// With 0 both sectors are on one track. Each attempt uses new tracks, `fresh` tracks closer to the
+/// outer edge.
 fn near(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -160,8 +163,9 @@ fn near(
         samples: vec![],
     };
     let align = |lba: u64| lba / unit * unit;
-    // A little before the end of the track, so that the read-ahead does not leave the track before
-    // the next command arrives. Seeks to other tracks start from the middle.
+    // On one track, the first read is shortly before the end of the track. The margin keeps the
+    // read-ahead on this track until the next command arrives. Seeks to other tracks start from the
+    // middle of a track.
     let margin = (TURNAROUND_MS / spindle.turn_ms * spt as f64) as u64;
     let leave = if apart == 0 {
         spt - unit - margin - grid.loose
@@ -170,15 +174,16 @@ fn near(
     };
     let (mut lo, mut hi) = (0.0, spindle.turn_ms);
     for i in 0..LEGS as u64 {
-        // Towards the rim: in the other direction a drive may read everything in between.
+        // The seeks go towards the outer edge. In the other direction a drive may read all sectors
+        // in between.
         let (from, to) = (2 + i * fresh, 2 + i * fresh + apart);
         let start = align(grid.track(from) + leave);
         let q = start - grid.track(from);
         let first = s.one(Io::read(start, unit as u32))?;
-        // The angle of the target, in sectors after the start of its track.
+        // Angle of the target in sectors, relative to the start of its track.
         let mut tau = (lo + hi) / 2.0 / spindle.turn_ms * spt as f64;
         if apart == 0 {
-            // Sectors ahead on the same track are streamed, not sought.
+            // Later sectors of the same track would be read by streaming and not after a seek.
             let least = (spt - q + unit + grid.loose) as f64;
             if tau < least && hi / spindle.turn_ms * spt as f64 <= least + 8.0 {
                 break;
@@ -190,7 +195,7 @@ fn near(
         let at = (at as u64).clamp(grid.loose, spt - unit - grid.loose);
         let target = align(grid.track(to) + at);
         let t = s.one(Io::read(target, unit as u32))?;
-        // An access on the same track can be as fast as a hit.
+        // An access on the same track can be as fast as a cache hit.
         if t.ms() > hit_ms * if apart == 0 { 0.5 } else { 1.0 } {
             bracket.samples.push((t.done - first.done) as f64 / 1e6);
         }
@@ -211,17 +216,17 @@ fn near(
     }))
 }
 
-/// The seek curve.
+/// The measured seek curve.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
-    /// Command overhead, ms, if the grid allowed its measurement.
+    /// Command overhead, ms. `None` if the track grid did not allow a measurement.
     pub overhead: Option<Point>,
-    /// Points, overhead included.
+    /// Points of the curve. They include the overhead.
     pub points: Vec<Point>,
     pub cylinders: f64,
 }
 
-/// Distance in tracks of one cylinder on the same head.
+/// Returns the number of tracks between two neighbouring cylinders on the same head.
 pub(crate) fn unit_of(grid: Option<&Grid>, heads: u64) -> u64 {
     match grid.map(|g| g.pattern) {
         Some(Pattern::Periodic { period, .. }) if period <= heads => period,
@@ -229,7 +234,7 @@ pub(crate) fn unit_of(grid: Option<&Grid>, heads: u64) -> u64 {
     }
 }
 
-/// Measures the seek curve. `heads` tracks make a cylinder.
+/// Measures the seek curve. One cylinder consists of `heads` tracks.
 pub(crate) fn measure(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -262,12 +267,12 @@ pub(crate) fn measure(
     let repeats = s.count(2, 1).min(4);
     let (least, most) = (32.0f64, cylinders * 0.97);
     for i in 0..n {
-        // Points are denser at large distances, which contribute most to the mean.
+        // Large distances contribute most to the mean, so more points are measured there.
         let f = i as f64 / (n - 1) as f64;
         let d = least * pow(most / least, sqrt(f));
         let mut all: Vec<Point> = vec![];
-        // A pair of places with failed predictions has wide bounds; the measurement is repeated
-        // elsewhere.
+        // If predictions fail, the bounds of a pair of addresses stay wide. The measurement is then
+        // repeated at other addresses.
         for _ in 0..2 * repeats {
             if all.iter().filter(|p| p.pm < WIDE).count() >= repeats {
                 break;

@@ -1,14 +1,16 @@
-//! P3 to P5, angles and tracks. With a known revolution, the completion time of a read gives the
-//! angle of its last sector. Reading backwards within a track, the angle falls by one sector's
-//! share per step. A jump marks the end of a track, and its size is the skew. The reads go
-//! backwards because a drive reads ahead: sectors before the head are not in its cache.
+//! Probes P3 to P5, which measure angles and tracks. If the revolution is known, the completion
+//! time of a read gives the angle of its last sector.
+//!
+//! The probes read backwards within a track. At each step the angle decreases by the angle of one
+//! step. A different decrease marks the end of a track, and the difference is the skew. The reads
+//! go backwards because a drive reads ahead, so sectors before the head are not in its cache.
 
 use crate::probe::{Io, Stop, Timed};
 use crate::session::{SMALL, Session};
 use crate::stats::{frac, median, quantile_sorted};
 use seekwell_stats::{deviation, t_quantile};
 
-/// The spindle as a clock, in revolutions.
+/// Uses the spindle as a clock that counts revolutions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spindle {
     pub turn_ms: f64,
@@ -16,47 +18,48 @@ pub(crate) struct Spindle {
 }
 
 impl Spindle {
-    /// Revolutions since the origin.
+    /// Returns the number of revolutions between the origin and the time `t`, in ns.
     pub fn turns(&self, t: u64) -> f64 {
         (t as f64 - self.origin as f64) / 1e6 / self.turn_ms
     }
-    /// Fraction of a revolution from `a` to `b`.
+    /// Returns the angle between two completions, as a fraction of a revolution.
     pub fn between(&self, a: Timed, b: Timed) -> f64 {
         frac(self.turns(b.done) - self.turns(a.done))
     }
 }
 
-/// Whether an angle, in revolutions, is that expected for a sector on the same track. A busy host
-/// is sometimes late, which looks like an angle further on; a skew looks like an angle further
-/// back.
+/// Returns whether an angle error, in revolutions, is small enough for a sector of the same track.
+/// A busy host sometimes completes late, which gives a positive error. A skew gives a negative
+/// error.
 fn same_track(off: f64) -> bool {
     let f = frac(off);
     !(LATE..=1.0 - EARLY).contains(&f)
 }
 
-/// Sectors per track around a place.
+/// Number of sectors per track near an address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrackLength {
     pub sectors: f64,
-    /// Half of the 95 % interval.
+    /// Half-width of the 95 % confidence interval.
     pub pm: f64,
-    /// What noise may do to it: 1.96 standard errors. Zones are told apart and averaged by it: the
-    /// noise is the same everywhere, so few samples are no reason for a wider limit.
+    /// Possible error from timing noise: 1.96 standard errors. It decides whether two zones differ,
+    /// and it is the weight in means. The noise is the same on the whole drive, so a small number
+    /// of samples does not need a wider limit.
     pub noise: f64,
 }
 
-/// Residual angles up to this count as zero, in revolutions: timing noise, not a skew.
+/// Angle errors up to this count as timing noise and not as a skew, in revolutions.
 const SAME: f64 = 0.011;
-/// How late a read, and the read it is compared with, may be, in revolutions.
+/// How late a read may complete relative to the read that it is compared with, in revolutions.
 const LATE: f64 = 0.05;
 const EARLY: f64 = 0.013;
-/// Backward steps of a measurement of the track length.
+/// Number of backward steps in a measurement of the track length.
 const STEPS: usize = 12;
-/// Number of repetitions of a noisy measurement.
+/// Maximum number of passes of a noisy measurement.
 const PASSES: u64 = 6;
 
-/// Sectors per track around `lba`; `guess` may be off by a third. Noisy measurements are repeated
-/// further towards the rim.
+/// Measures the number of sectors per track near `lba`. The estimate `guess` may be wrong by a
+/// third. Noisy measurements are repeated closer to the outer edge.
 pub(crate) fn length_at(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -66,7 +69,7 @@ pub(crate) fn length_at(
     let delta = ((guess / 10.0) as u64 / 8 * 8).max(8);
     let reach = delta * (STEPS as u64 + 1);
     let mut top = lba.clamp(PASSES * reach, s.capacity() - u64::from(SMALL)) / 8 * 8;
-    // Sectors and turns over all runs, the variance of a step and its degrees of freedom.
+    // Sums over all runs: sectors, revolutions, variance of a step and its degrees of freedom.
     let (mut sectors, mut turns, mut var, mut df) = (0.0, 0.0, 0.0, 0.0);
     for _ in 0..PASSES {
         if let Some(r) = run_at(s, spindle, top, delta)? {
@@ -82,7 +85,8 @@ pub(crate) fn length_at(
     }
     Ok((turns > 0.0).then(|| {
         let length = sectors / turns;
-        // Each run is off by the noise of its first and its last read, as a step is.
+        // The error of a run is the noise of its first and its last read, so it equals the error of
+        // one step.
         let half = |quantile: f64| length * (quantile * libm::sqrt(var) / turns).max(0.2 / length);
         TrackLength {
             sectors: length,
@@ -92,7 +96,7 @@ pub(crate) fn length_at(
     }))
 }
 
-/// The longest row of backward steps within one track.
+/// The longest series of backward steps within one track.
 struct Run {
     sectors: f64,
     turns: f64,
@@ -145,42 +149,43 @@ fn run_at(
     }))
 }
 
-/// The tracks around one place, exact to the sector.
+/// The tracks near an address, exact to one sector.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
-    /// First sector of a track; each track before it begins `spt` sectors earlier.
+    /// First sector of a track, the anchor. Each track before it begins `spt` sectors earlier.
     pub start: u64,
-    /// Uncertainty of `start`: it may be this many sectors lower.
+    /// Uncertainty of `start`: the true start may be lower by up to this many sectors.
     pub loose: u64,
-    /// Sectors per track, whole.
+    /// Sectors per track, an integer.
     pub spt: u64,
-    /// Jump from track -i-1 to track -i, in sectors.
+    /// Skews between track -i-1 and track -i, in sectors.
     pub jumps: Vec<f64>,
-    /// The steps in the order of the tracks.
+    /// Pattern of the skews.
     pub pattern: Pattern,
 }
 
-/// Order of the tracks, derived from the jumps.
+/// Pattern in the skews of consecutive tracks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pattern {
-    /// All jumps are equal.
+    /// All skews are equal.
     Plain { step: f64 },
-    /// Every `period`-th jump differs: heads of a cylinder, or tracks of a band.
+    /// Every `period`-th skew differs, because a cylinder or a band ends there.
     Periodic {
         period: u64,
         step: f64,
         end: f64,
-        /// Index of the first jump that differs.
+        /// Index of the first skew that differs.
         first: u64,
     },
 }
 
 impl Grid {
-    /// First sector of the track `i` before the anchor.
+    /// Returns the first sector of the `i`-th track before the anchor.
     pub fn track(&self, i: u64) -> u64 {
         self.start - i * self.spt
     }
-    /// Angle of sector `q` of track `i`, in sectors relative to the start of the anchor track.
+    /// Returns the angle of sector `q` of track `i`, in sectors relative to the start of the
+    /// anchor.
     pub fn angle(&self, i: u64, q: u64) -> f64 {
         q as f64 - (0..i).map(|k| self.jump(k)).sum::<f64>()
     }
@@ -203,12 +208,13 @@ impl Grid {
     }
 }
 
-/// Boundaries are first located to this many sectors. Closer reads may hit the read-ahead of the
-/// previous read.
+/// Resolution of the first search for a track boundary, sectors. A read closer to the previous read
+/// might be served from the read-ahead of the drive.
 const COARSE: u64 = 16;
 
-/// Finds where the track of `known` begins. `low` is on the track before. Returns two sectors
-/// around the boundary, at most [`COARSE`] apart, or `None` if a read came from the cache.
+/// Finds the first sector of the track that contains `known`. The sector `low` is on the track
+/// before. Returns two sectors before and after the boundary, at most [`COARSE`] apart. Returns
+/// `None` if a read was served from the cache.
 fn boundary(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -223,9 +229,9 @@ fn boundary(
     let mut aside = low.saturating_sub(3 * spt as u64);
     while hi - lo > COARSE.max(unit) {
         let mid = (lo + (hi - lo) / 2) / unit * unit;
-        // The target must not pass under the head soon after the last read: such a read is as fast
-        // as a cache hit. So the head is first moved back some tracks. In the other direction the
-        // drive might read everything in between.
+        // If the target passed under the head shortly after the last read, the read would be as
+        // fast as a cache hit. Therefore the head is first moved to lower addresses. On the way to
+        // higher addresses the drive might read all sectors in between.
         aside = aside.saturating_sub(64);
         s.one(Io::read(aside / unit * unit, n))?;
         let t = s.one(Io::read(mid, n))?;
@@ -239,11 +245,11 @@ fn boundary(
             lo = mid;
         }
     }
-    // An end that never moved is not a bound.
+    // If one bound never changed, the boundary may be outside the interval.
     Ok((lo != low && hi != known).then_some((lo, hi)))
 }
 
-/// Maps the tracks before `lba`, in a zone that reaches at least `room` sectors further down.
+/// Maps the tracks before `lba`. The zone must contain at least `room` sectors before `lba`.
 pub(crate) fn grid_at(
     s: &mut Session<'_>,
     spindle: Spindle,
@@ -260,7 +266,8 @@ pub(crate) fn grid_at(
     };
     let (mut lo, mut hi) = first;
     let start = (lo + hi) as f64 / 2.0;
-    // Boundaries at growing distances make the length exact.
+    // The boundaries of tracks at growing distances determine the track length more and more
+    // exactly.
     let (mut exact, mut pm) = (spt, 0.008 * spt);
     for k in [1u64, 4, 16, 64, 256] {
         if k as f64 * spt > room as f64 / 2.0 {
@@ -280,13 +287,15 @@ pub(crate) fn grid_at(
         pm = COARSE.max(unit) as f64 / k as f64;
     }
     let spt = libm::round(exact) as u64;
-    // With an exact length, new tracks refine the coarse bounds of the start.
+    // When the track length is exact, the boundaries of other tracks narrow the bounds of the
+    // start.
     let mut i = 300;
     while hi - lo > unit && (i + 3) * spt < room {
         let mid = (lo + (hi - lo) / 2) / unit * unit;
         let (test, known) = (mid - i * spt, (mid - i * spt + spt / 2) / unit * unit);
         if mid == lo || !test.is_multiple_of(unit) {
-            // Aligned reads cannot reach this place on this track; they may on the next one.
+            // Reads must be aligned, so this position cannot be read on this track. It may be
+            // possible on the next track.
             i += 1;
             if i > 340 {
                 break;
@@ -310,7 +319,7 @@ pub(crate) fn grid_at(
         jumps: vec![],
         pattern: Pattern::Plain { step: 0.0 },
     };
-    // Few tracks show the heads of a cylinder, many show the tracks of a band.
+    // The heads of a cylinder can be found with few tracks. The tracks of a band need many.
     for tracks in [96, s.count(2200, 500)] {
         let tracks = (tracks as u64).min(room / grid.spt);
         let left = s.left_s() * 0.4;
@@ -324,7 +333,7 @@ pub(crate) fn grid_at(
     Ok(Some(grid))
 }
 
-/// Reads one sector of each track up to track `tracks`, and records the jumps.
+/// Reads one sector of each track up to track `tracks`, and records the skews.
 fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -> Result<(), Stop> {
     let unit = u64::from(s.facts().block.max(1));
     let place = |g: &Grid, i: u64| (g.track(i) + g.spt * 3 / 8) / unit * unit;
@@ -333,8 +342,9 @@ fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -
     for i in done + 1..tracks {
         let t = s.one(Io::read(place(grid, i), unit as u32))?;
         let q = |i: u64| (place(grid, i) - grid.track(i)) as f64;
-        // Towards the rim the angle advances by the distance between the two sectors in their
-        // tracks, less the jump.
+        // This read is one track closer to the outer edge than the last read. Without skew, the
+        // angle would change by the difference between the positions of the two sectors in their
+        // tracks. The skew is this difference minus the measured change.
         let moved = spindle.between(last, t);
         let jump = frac((q(i) - q(i - 1)) / grid.spt as f64 - moved) * grid.spt as f64;
         grid.jumps.push(jump);
@@ -343,15 +353,16 @@ fn extend(s: &mut Session<'_>, spindle: Spindle, grid: &mut Grid, tracks: u64) -
     Ok(())
 }
 
-/// Finds the levels and the period in a series of jumps.
+/// Finds the two levels and the period in a series of skews.
 pub(crate) fn pattern(jumps: &[f64]) -> Pattern {
     let mut sorted = jumps.to_vec();
     sorted.sort_by(f64::total_cmp);
     let plain = Pattern::Plain {
         step: libm::round(median(jumps)),
     };
-    // The widest gap separates the levels if it is wider than the levels themselves. A level has at
-    // least `few` members; outliers at its outer end do not widen it.
+    // The widest gap between the sorted skews separates the two levels, if it is wider than each
+    // level. Each level has at least `few` members. Quantiles are used so that outliers do not
+    // widen a level.
     let few = 3;
     if sorted.len() < 2 * few {
         return plain;
@@ -367,8 +378,8 @@ pub(crate) fn pattern(jumps: &[f64]) -> Pattern {
         return plain;
     }
     let split = (low[low.len() - 1] + high[0]) / 2.0;
-    // The rarer level marks the end of a cylinder or band; if both are equally common, the longer
-    // one does.
+    // The less frequent level belongs to the end of a cylinder or band. If both are equally
+    // frequent, the larger skew does.
     let rare_high = high.len() <= low.len();
     let ends: Vec<u64> = (0..jumps.len())
         .filter(|i| (jumps[*i] > split) == rare_high)

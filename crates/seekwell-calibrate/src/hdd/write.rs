@@ -1,6 +1,6 @@
-//! P8 (c) and (d), the write cache, only with permission: how many scattered writes and how many
-//! bytes it holds before writes slow down, and the cost of a flush. Only data already there is
-//! written.
+//! Probe P8 (c) and (d), which measures the write cache. It runs only if writes are permitted. It
+//! finds how many scattered writes and how many bytes the cache holds before writes become slow,
+//! and the duration of a flush. It writes back only data that it has read.
 
 use super::cache::Hits;
 use super::track::Spindle;
@@ -9,13 +9,14 @@ use crate::probe::{Io, Stop};
 use crate::session::{SMALL, Session};
 use crate::stats::median;
 
-/// Maximum of writes per burst.
+/// Number of writes in a burst.
 const BURST: usize = 2400;
-/// Size of the writes that fill the cache by bytes.
+/// Size of a large write, sectors: 128 KiB. Large writes reach the limit of the cache in bytes
+/// before the limit in commands.
 const LARGE: u32 = 256;
 
-/// Index of the first write in a burst that waited for the platter, if another one waits soon
-/// after.
+/// Returns the index of the first write in a burst that waited for the platter. A single slow write
+/// does not count: at least a third of the next twelve writes must be slow.
 fn step(ms: &[f64], fast: f64) -> Option<usize> {
     let slow = |x: &f64| *x > fast;
     (0..ms.len()).find(|i| {
@@ -68,7 +69,8 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
             .n(n),
         );
         let large = burst(s, (i + i / 2).max(24), LARGE)?;
-        // The drive writes to the platter meanwhile, at most at the outer rate.
+        // During the burst, the drive also writes to the platter, at most at the rate of the outer
+        // tracks.
         if let Some(j) = step(&large, fast + f64::from(LARGE) * 512.0 / 100e3)
             && j < i
         {
@@ -98,7 +100,7 @@ pub(crate) fn measure(s: &mut Session<'_>, spindle: Spindle, hits: Hits) -> Resu
         points.push((n as f64, median(&times), plain));
     }
     s.curve(Curve {
-        title: "flush of scattered writes; line: an access each".into(),
+        title: "flush of scattered writes; line: one access per write".into(),
         x: "writes".into(),
         y: "ms".into(),
         points,

@@ -1,14 +1,14 @@
-//! P4 over the whole drive: sectors per track at evenly spaced places, then the zone limits, by
-//! halving.
+//! Probe P4, which measures the zones of the whole drive. It measures the sectors per track at
+//! evenly spaced addresses, then finds the zone limits by bisection.
 
 use super::track::{Spindle, TrackLength, length_at};
 use crate::probe::{Io, Stop};
 use crate::session::Session;
 
-/// Size of the sequential reads that measure a rate: 128 KiB.
+/// Size of a sequential read when a rate is measured, sectors: 128 KiB.
 const BLOCK: u32 = 256;
 
-/// Rate of a sequential reader at `lba`, MB/s, measured over about `ms`.
+/// Measures the rate of sequential reads at `lba`, in MB/s, for about `ms` milliseconds.
 pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Stop> {
     let block = u64::from(BLOCK);
     let room = s.capacity() / block;
@@ -16,7 +16,7 @@ pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Sto
         let ios = (0..n as u64).map(|i| Io::read((from + i * block) / 8 * 8, BLOCK));
         ios.collect()
     };
-    // A first piece starts the stream and shows how long a measurement takes.
+    // The first reads start the stream and show how long the measurement takes.
     let warm = 8;
     let from = lba.min((room.saturating_sub(warm as u64)) * block) / 8 * 8;
     let t = s.run(&read(from, warm), 1)?;
@@ -29,14 +29,14 @@ pub(crate) fn rate_at(s: &mut Session<'_>, lba: u64, ms: f64) -> Result<f64, Sto
     Ok(n as f64 * f64::from(BLOCK) * 512.0 / 1e6 / (took as f64 / 1e9))
 }
 
-/// A zone: first sector and sectors per track.
+/// A zone: its first sector and its number of sectors per track.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Zone {
     pub first: u64,
     pub length: TrackLength,
 }
 
-/// The zones, from the rim.
+/// All zones, from the outer edge to the inner edge.
 #[derive(Debug, Clone)]
 pub(crate) struct Zones {
     pub zones: Vec<Zone>,
@@ -45,16 +45,16 @@ pub(crate) struct Zones {
 }
 
 impl Zones {
-    /// Sectors per track at a place.
+    /// Returns the number of sectors per track at an address.
     pub fn at(&self, lba: u64) -> f64 {
         let i = self.zones.partition_point(|z| z.first <= lba).max(1) - 1;
         self.zones[i].length.sectors
     }
-    /// Where the zone after `i` begins.
+    /// Returns the first sector after zone `i`.
     pub fn end(&self, i: usize) -> u64 {
         self.zones.get(i + 1).map_or(self.capacity, |z| z.first)
     }
-    /// Tracks from the rim to a place.
+    /// Returns the number of tracks between the outer edge and an address.
     pub fn tracks(&self, lba: u64) -> f64 {
         let mut sum = 0.0;
         for (i, z) in self.zones.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Zones {
         }
         sum
     }
-    /// The place at this number of tracks from the rim.
+    /// Returns the address at a number of tracks from the outer edge.
     pub fn lba(&self, tracks: f64) -> u64 {
         let mut left = tracks.max(0.0);
         for (i, z) in self.zones.iter().enumerate() {
@@ -80,14 +80,14 @@ impl Zones {
     }
 }
 
-/// Measures the zones.
+/// Measures the zones. If they cannot be measured, the inner `Err` contains the reason.
 pub(crate) fn measure(
     s: &mut Session<'_>,
     spindle: Spindle,
 ) -> Result<Result<Zones, String>, Stop> {
     s.stage("zones");
     let outer = rate_at(s, 0, 150.0)?;
-    // A track and the switch to the next take about an eighth more than a revolution.
+    // One track and the switch to the next track take about an eighth longer than a revolution.
     let mut guess = outer * 1e6 / 512.0 * spindle.turn_ms / 1e3 * 1.12;
     let capacity = s.capacity();
     let places = s.count(64, 24) as u64;
@@ -103,8 +103,8 @@ pub(crate) fn measure(
             l = length_at(s, spindle, lba + (guess / 3.0) as u64, guess * 0.9)?;
         }
         match l {
-            // The first guess comes from a rate. The link, or a revolution lost at every command
-            // without read-ahead, may have limited that rate.
+            // The first estimate comes from a sequential rate. It may be too low for two reasons:
+            // the link is slow, or a drive without read-ahead loses a revolution at each command.
             Some(l)
                 if (0.5..1.8).contains(&(l.sectors / guess))
                     || found.is_empty() && (0.4..64.0).contains(&(l.sectors / guess)) =>
@@ -117,12 +117,12 @@ pub(crate) fn measure(
     }
     if found.len() < 8 || missed > found.len() / 2 {
         return Ok(Err(format!(
-            "the angles of neighbouring sectors make no tracks at {missed} of {places} places: \
-             too noisy, or the addresses are remapped (shingled drive, array)"
+            "the angles of neighbouring sectors show no tracks at {missed} of {places} places: \
+             the times are too noisy, or the addresses are remapped (shingled drive, array)"
         )));
     }
     let mut samples = found.len();
-    // They differ by more than the noise and more than 0.6 percent.
+    // Two track lengths differ if the difference exceeds the noise and 0.6 percent.
     let differ = |a: TrackLength, b: TrackLength| {
         (a.sectors - b.sectors).abs() > (0.006 * a.sectors).max(a.noise + b.noise)
     };
@@ -134,7 +134,8 @@ pub(crate) fn measure(
             let mid = (a + (b - a) / 2) / 8 * 8;
             let between = match length_at(s, spindle, mid, lb.sectors) {
                 Ok(l) => l,
-                // The rest of the drive keeps its coarse zones.
+                // The budget is used up: the rest of the drive keeps the zone limits of the first
+                // step.
                 Err(Stop::Budget) => None,
                 Err(e) => return Err(e),
             };
@@ -149,7 +150,8 @@ pub(crate) fn measure(
         done.push((b, lb));
         todo.pop();
     }
-    // Equal neighbours form a zone; its length is the weighted mean of its samples.
+    // Neighbours with equal track length form a zone. Its track length is the weighted mean of its
+    // samples.
     let mut zones: Vec<Zone> = vec![];
     let mut last = 0;
     let mut group: Vec<TrackLength> = vec![];
@@ -170,7 +172,8 @@ pub(crate) fn measure(
         last = lba;
     }
     close(&mut zones, &mut group);
-    // A very narrow zone is a failed measurement. Zones that are equal afterwards are merged.
+    // A very narrow zone is the result of a failed measurement and is removed. Zones that become
+    // equal are merged.
     let mut i = 1;
     while i < zones.len() {
         let end = zones.get(i + 1).map_or(capacity, |z| z.first);
@@ -191,7 +194,7 @@ pub(crate) fn measure(
     }))
 }
 
-/// The mean of samples of one zone, weighted by their precision.
+/// Returns the mean of the samples of one zone, weighted by their precision.
 fn mean(group: &[TrackLength]) -> Option<TrackLength> {
     let weight = |half: f64| 1.0 / (half * half).max(1e-4);
     let all: f64 = group.iter().map(|l| weight(l.noise)).sum();
@@ -204,7 +207,7 @@ fn mean(group: &[TrackLength]) -> Option<TrackLength> {
     })
 }
 
-/// Sets the length of the completed zone to the mean of its samples.
+/// Sets the track length of the last zone to the mean of its samples.
 fn close(zones: &mut [Zone], group: &mut Vec<TrackLength>) {
     if let (Some(z), Some(m)) = (zones.last_mut(), mean(group)) {
         z.length = m;

@@ -1,10 +1,13 @@
-//! Derives the parameters of `ssd` from the measurements of a drive. Closed forms give a first
-//! guess. Then the candidate runs through the same measurements, and each parameter is corrected by
-//! the error of its own figure. The number of units has no figure of its own: the number with the
-//! best depth curve is taken.
+//! Derives the parameters of an `ssd` preset from the measurements of a drive.
 //!
-//! Different parameter sets can give the same measurements: the division of a latency into array,
-//! look-up and transfer is not observable from outside. Such a parameter is marked as a guess.
+//! Formulas give a first estimate of all parameters. The model with these parameters, the
+//! candidate, then goes through the same measurements as the drive. Each parameter is corrected by
+//! the error of the measurement that depends on it. The number of units has no such measurement.
+//! Several numbers are tried, and the number with the best throughput at all depths is taken.
+//!
+//! Different sets of parameters can give the same measurements. For example, the measurements do
+//! not show how a latency is divided between flash array, look-up and transfer. Such parameters are
+//! marked as a guess.
 
 use super::measure::{Effort, Shown, shown};
 use crate::probe::Facts;
@@ -13,7 +16,7 @@ use crate::sim::SimProbe;
 use seekwell_device::Preset;
 use seekwell_device::ssd::{CheapSsd, DEFS, SsdParams};
 
-/// A candidate. Times in us, rates in MB/s.
+/// A set of parameters to be tried. Times are in us, rates in MB/s.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
     pub link: &'static str,
@@ -33,18 +36,19 @@ pub(crate) struct Candidate {
     pub plp: bool,
 }
 
-/// Parameters that the measurements do not determine.
+/// Default of a parameter that the measurements do not determine: pages per program operation.
 const PROGRAM_UNIT: u32 = 4;
-/// Program operations per block.
+/// Number of program operations per block.
 const PROGRAMS: u32 = 256;
 pub(crate) const ERASE_US: f64 = 3000.0;
 pub(crate) const BUFFER_KIB: f64 = 8192.0;
 const PAGE: f64 = 4096.0;
-/// Bytes per command of a sequential reader or writer; divided by MB/s it is the time in us.
+/// Size of a command in sequential reads and writes, bytes. Divided by a rate in MB/s, it gives a
+/// time in us.
 const COMMAND: f64 = 131_072.0;
 
 impl Candidate {
-    /// First guess by inverted closed forms.
+    /// Returns the first estimate, by inverting formulas for the measurements.
     pub fn guess(facts: &Facts, m: &Shown) -> Candidate {
         let most = m.rate.value;
         let depth = facts.depth.unwrap_or(if most < 600.0 { 31 } else { 1023 });
@@ -89,18 +93,18 @@ impl Candidate {
         c
     }
 
-    /// Program time at which all units together write at `mb` MB/s.
+    /// Returns the program time with which all units together write at `mb` MB/s, us.
     fn program_us(&self, mb: f64) -> f64 {
         let unit = f64::from(self.program_unit);
         let all = f64::from(self.units) * unit * PAGE / mb;
         (all - ERASE_US / f64::from(PROGRAMS) - unit * PAGE / self.channel_rate).max(0.1)
     }
-    /// Pages per block.
+    /// Returns the number of pages per block.
     pub fn block(&self) -> u32 {
         self.program_unit * PROGRAMS
     }
 
-    /// The candidate as a preset.
+    /// Returns the candidate as the text of a preset.
     pub fn text(&self, capacity: u64) -> String {
         let capacity = capacity / 8 * 8;
         let e = "source = \"estimate\"";
@@ -136,7 +140,7 @@ impl Candidate {
             .replace(".000000,", ",")
     }
 
-    /// Runs the candidate through the same measurements as the device.
+    /// Runs the measurements on a model with the parameters of the candidate.
     pub fn shows(&self, facts: &Facts, seed: u64, write: bool) -> Result<Shown, String> {
         let text = self.text(facts.capacity);
         let p = Preset::parse("ssd", DEFS, "candidate", &text).map_err(|e| e.to_string())?;
@@ -158,7 +162,8 @@ impl Candidate {
     }
 }
 
-/// Error of a candidate's throughput over all depths, as a share.
+/// Returns the relative error of a candidate's throughput over all depths: the root mean square of
+/// the logarithm of the ratio.
 fn misfit(m: &Shown, c: &Shown) -> f64 {
     let sum: f64 = m
         .depths
@@ -172,14 +177,15 @@ fn misfit(m: &Shown, c: &Shown) -> f64 {
     libm::sqrt(sum / m.depths.len() as f64)
 }
 
-/// Corrects each parameter by the error of its figure.
+/// Corrects each parameter by the error of the measurement that depends on it.
 fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     let ratio = |want: f64, have: f64| (want / have).clamp(0.3, 3.0);
     let latency = (m.latency.value - got.latency.value) * 1e3;
-    // The firmware time limits the rate at full depth, unless the units do.
+    // At full depth the rate is limited by the firmware time, unless the number of units limits it.
     let serial = ratio(got.ceiling(), m.ceiling());
     let fw = (c.t_fw_read * serial).clamp(0.01, m.latency.value * 900.0);
-    // A command of a sequential reader cannot take longer than its share of the rate.
+    // With sequential reads, the firmware time of a command cannot exceed the command's time at the
+    // measured rate.
     let fw = fw.min(COMMAND / m.rate.value);
     c.t_read = (c.t_read + latency - (fw - c.t_fw_read)).max(0.05);
     c.t_fw_read = fw;
@@ -187,7 +193,7 @@ fn improve(c: &mut Candidate, m: &Shown, got: &Shown) {
     if got.rate.value > 0.97 * c.link_rate {
         c.link_rate *= rate;
     } else {
-        // The flash behind the link limits the candidate.
+        // The rate of the candidate is limited by the flash channels and not by the link.
         c.channel_rate = (c.channel_rate * rate * rate).clamp(10.0, 1e5);
         c.link_rate = c.link_rate.max(m.rate.value);
     }
@@ -235,7 +241,8 @@ pub(crate) fn fit(facts: &Facts, m: &Shown, seed: u64) -> Result<(Candidate, Sho
         }
     }
     let (_, mut c, mut got) = best.ok_or("no candidate fits the capacity")?;
-    // If the units are too few for the sequential rate, they hold longer contiguous runs.
+    // If the units are too few for the sequential rate, the contiguous runs in each unit are made
+    // longer.
     while got.rate.value < 0.95 * m.rate.value && c.program_unit < 64 {
         let mut wider = Candidate {
             program_unit: c.program_unit * 2,
@@ -253,7 +260,8 @@ pub(crate) fn fit(facts: &Facts, m: &Shown, seed: u64) -> Result<(Candidate, Sho
         }
         c = wider;
     }
-    // Read-ahead makes up for the waits of a single sequential reader.
+    // A single sequential reader can be faster than the candidate because of read-ahead. Several
+    // sizes are tried.
     if m.rate_one > 1.15 * got.rate_one {
         let mut tries = vec![];
         for kib in [128.0, 256.0, 512.0, 1024.0, 2048.0] {

@@ -1,6 +1,6 @@
-//! What a flash drive shows from outside: latency by size, throughput by depth, rates of long reads
-//! and writes, the cost of a flush. A candidate model is measured in the same way, so that a fit
-//! compares equal figures.
+//! Measures a flash drive: latency by size, throughput by depth, rates of sequential reads and
+//! writes, and the duration of a flush. Candidate models are measured in the same way, so that a
+//! fit compares like with like.
 
 use crate::fit::short;
 use crate::probe::{Io, Stop};
@@ -8,16 +8,17 @@ use crate::session::{SMALL, Session};
 use crate::stats::{half_width, median};
 use seekwell_stats::{mean, median_interval};
 
-/// Size of the reads and writes that measure a rate: 128 KiB.
+/// Size of the reads and writes that measure a rate, sectors: 128 KiB.
 const BLOCK: u32 = 256;
-/// Depths of the sweep.
+/// Queue depths at which the throughput of reads is measured.
 const DEPTHS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
-/// Sizes of single reads, sectors.
+/// Sizes of the reads whose latency is measured, sectors.
 const SIZES: [u32; 5] = [8, 32, 128, 256, 1024];
-/// Range of the long writes, sectors. Its data is read first, kept in memory and written back.
+/// Length of the range for sequential writes, sectors. Its data are read first, kept in memory and
+/// written back.
 const LAP: u64 = 131_072;
 
-/// A mean with half of its 95 % interval and the samples behind it.
+/// A mean with the half-width of its 95 % confidence interval and the number of samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mean {
     pub value: f64,
@@ -28,51 +29,51 @@ pub(crate) struct Mean {
 /// Measurements of writes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Writes {
-    /// 4 KiB at a random place, one at a time, ms.
+    /// Latency of random 4 KiB writes, one at a time, ms.
     pub latency: Mean,
-    /// The same in short bursts with many outstanding, writes per second.
+    /// Rate of random 4 KiB writes in short bursts with many outstanding, writes per second.
     pub burst: f64,
-    /// 128 KiB in sequence, MB/s, once the buffer is full.
+    /// Rate of sequential 128 KiB writes when the buffer is full, MB/s.
     pub rate: Mean,
-    /// Flush after one write, and after 64, ms.
+    /// Duration of a flush after 1 write and after 64 writes, ms.
     pub flush: (f64, f64),
-    /// Flush with nothing to do, ms.
+    /// Duration of a flush without preceding writes, ms.
     pub idle_flush: f64,
 }
 
 /// Measurements of a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shown {
-    /// 4 KiB read, ms.
+    /// Latency of random 4 KiB reads, ms.
     pub latency: Mean,
-    /// (sectors, ms) of single reads.
+    /// (size in sectors, latency in ms) of single reads.
     pub sizes: Vec<(u32, f64)>,
-    /// (depth, reads a second), depth 1 first.
+    /// (queue depth, reads per second), starting with depth 1.
     pub depths: Vec<(usize, f64)>,
-    /// 128 KiB in sequence, MB/s: one outstanding, and many.
+    /// Rate of sequential 128 KiB reads, MB/s: `rate_one` with one outstanding, `rate` with many.
     pub rate_one: f64,
     pub rate: Mean,
     pub writes: Option<Writes>,
 }
 
 impl Shown {
-    /// Most reads a second at any depth.
+    /// Returns the maximum number of reads per second over all depths.
     pub fn ceiling(&self) -> f64 {
         self.depths.iter().map(|d| d.1).fold(0.0, f64::max)
     }
 }
 
-/// Limits on the effort per point.
+/// Limits on the effort per measured point.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
     /// Maximum number of I/Os per point.
     pub ios: usize,
-    /// Time per point, ms, on the device's clock.
+    /// Maximum time per point, ms on the device's clock.
     pub ms: f64,
 }
 
-/// Mean latency without the slowest 1 %. On a busy host many reads are disturbed, and the mean
-/// describes the host. Then the median is taken, and a note is recorded.
+/// Returns the mean latency without the slowest 1 %. On a busy host many I/Os are disturbed, and
+/// the mean would describe the host. In this case the median is returned and a note is recorded.
 fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     ms.sort_by(f64::total_cmp);
     let usual = median(&ms);
@@ -87,8 +88,8 @@ fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     }
     let us = |ms: f64| short(libm::round(ms * 1e4) / 10.0);
     s.note(format!(
-        "{what} are noisy: half take less than {} us, but the mean is {} us; the median is taken. \
-         A busy host, or a device that is in use",
+        "{what} are noisy: the median is {} us, but the mean is {} us; the median is used. \
+         The host is busy, or the device is in use",
         us(usual),
         us(m.value)
     ));
@@ -100,7 +101,8 @@ fn steady(s: &mut Session<'_>, what: &str, mut ms: Vec<f64>) -> Mean {
     }
 }
 
-/// I/Os per second at a depth, measured in pieces with a full queue each.
+/// Measures I/Os per second at a depth. The measurement consists of several parts. In each part the
+/// queue is full.
 fn throughput(
     s: &mut Session<'_>,
     effort: Effort,
@@ -112,7 +114,8 @@ fn throughput(
         let ios: Vec<Io> = (0..n).map(|k| next(s, i + k)).collect();
         i += n;
         let times = s.run(&ios, depth)?;
-        // From the moment the queue was first full to the moment it began to run empty.
+        // The rate counts from the moment when the queue was first full to the moment when it began
+        // to become empty.
         let mut done: Vec<u64> = times.iter().map(|t| t.done).collect();
         done.sort_unstable();
         let (from, to) = (done[depth.min(n / 4)], done[n - 1 - depth.min(n / 4)]);
@@ -131,7 +134,8 @@ fn throughput(
     })
 }
 
-/// Measures reads, and writes if they are permitted. Also returns what stopped the writes.
+/// Measures reads, and also writes if they are permitted. The second value is the reason why the
+/// writes ended early.
 pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Option<Stop>), Stop> {
     s.stage("read latency");
     let n = (effort.ios / 4).min(2000);
@@ -163,7 +167,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
     let first = s.below(blocks / 2);
     let mut reading =
         |_: &mut Session<'_>, i: usize| Io::read((first + i as u64) % blocks * block, BLOCK);
-    // As many bytes as in the small reads.
+    // The number of bytes is the same as in the small reads.
     let long = Effort {
         ios: (effort.ios / 4).max(1024),
         ..effort
@@ -176,7 +180,8 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
         pm: m.pm * f64::from(BLOCK) * 512.0 / 1e6,
         n: m.n,
     };
-    // Reads alone give a preset, so a failure during the writes does not lose it.
+    // Reads alone are enough for a preset. Therefore a failure during the writes does not discard
+    // the reads.
     let (writes, cut) = match s.facts().may_write {
         true => match writes(s, effort, deep) {
             Ok(w) => (Some(w), None),
@@ -198,7 +203,7 @@ pub(crate) fn shown(s: &mut Session<'_>, effort: Effort) -> Result<(Shown, Optio
 fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, Stop> {
     s.stage("write latency");
     s.one(Io::flush())?;
-    // Few writes, so that the buffer absorbs them, with pauses for it to drain.
+    // There are few writes, so that the buffer absorbs them. The pauses let the buffer drain.
     let mut ms = vec![];
     for _ in 0..(effort.ios / 400).clamp(10, 40) {
         let ios: Vec<Io> = (0..10).map(|_| Io::write(s.anywhere(), SMALL)).collect();
@@ -232,13 +237,13 @@ fn writes(s: &mut Session<'_>, effort: Effort, deep: usize) -> Result<Writes, St
     let flush = (flush(s, 1)?, flush(s, 64)?);
     s.stage("sequential writes");
     let block = u64::from(BLOCK);
-    // A small effort uses a shorter range.
+    // With a small effort the range is shorter.
     let quick = (effort.ms * 200.0) as u64;
     let lap = quick.clamp(LAP / 16, LAP).min(s.capacity() / 2) / block;
     let first = s.below(s.capacity() / block - lap);
     let mut rates = vec![];
     let start = s.used_s();
-    // The first writes fill the buffer and are not counted.
+    // The first rounds fill the buffer and are not counted.
     for i in 0..9 {
         let ios: Vec<Io> = (0..lap)
             .map(|k| Io::write((first + k) * block, BLOCK))

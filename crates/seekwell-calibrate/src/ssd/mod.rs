@@ -1,8 +1,9 @@
-//! Fitting flash: latency, parallelism, rates, the write buffer and the cost of a flush.
+//! Fits the parameters of an `ssd` preset to a flash drive: latency, parallelism, rates, the write
+//! buffer and the duration of a flush.
 //!
-//! Reads are always measured, writes only with permission. The drive is measured in its current
-//! state: blocks without data are read without touching the flash, and a drive without recent
-//! random writes shows its fresh-drive speed.
+//! Reads are always measured. Writes are measured only with permission. The drive is measured in
+//! its current state. This has two effects: reads of blocks without data do not access the flash,
+//! and a drive without recent random writes is as fast as a fresh drive.
 
 mod fit;
 mod measure;
@@ -13,7 +14,7 @@ use crate::session::Session;
 use fit::{BUFFER_KIB, Candidate, ERASE_US};
 use measure::{Effort, Shown};
 
-/// Measures and fits.
+/// Measures the drive and fits a preset. If no model fits, the inner `Err` contains the reason.
 pub(crate) fn run(s: &mut Session<'_>) -> Result<Result<(), String>, Stop> {
     let effort = Effort {
         ios: s.count(24_000, 6_000).min(60_000),
@@ -38,7 +39,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
         "link",
         Val::Word(c.link),
         "",
-        "S2: the least link that carries it",
+        "S2: the slowest link that allows the sequential rate",
     ));
     let n = m.latency.n;
     let us = |ms: f64| ms * 1e3;
@@ -63,14 +64,14 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
     } else {
         depth.unknown()
     });
-    let guess = "a guess; several values show the same";
+    let guess = "a guess; several values give the same measurements";
     s.found(Estimate::num("channels", f64::from(c.channels), "channels", guess).unknown());
     s.found(
         Estimate::num(
             "units",
             f64::from(c.units),
             "units",
-            "S3: the depth curve; powers of 2 tried",
+            "S3: throughput by depth; powers of 2 were tried",
         )
         .between(f64::from(c.units) / 2.0, f64::from(c.units) * 2.0)
         .n(m.depths.len()),
@@ -111,12 +112,12 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
             "rho",
             0.07,
             "ratio",
-            "needs hours of writing; the usual least",
+            "needs hours of writing; a typical minimum",
         )
         .unknown(),
     );
     s.found(Estimate::num("t_erase", ERASE_US, "us", guess).unknown());
-    s.found(Estimate::num("buffer", BUFFER_KIB, "KiB", "not looked for; a usual size").unknown());
+    s.found(Estimate::num("buffer", BUFFER_KIB, "KiB", "a typical size").unknown());
     let write = |key, value, unit, how: &str| Estimate::num(key, value, unit, how);
     match &m.writes {
         Some(w) => {
@@ -154,7 +155,7 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
             s.found(write("t_flush", c.t_flush, "us", "S8: flush after one write").n(7));
         }
         None => {
-            let how = "writes were not allowed; a usual value";
+            let how = "writes were not permitted; a typical value";
             s.found(write("t_fw_write", 5.0, "us", how).unknown());
             s.found(write("t_ack", 10.0, "us", how).unknown());
             s.found(write("t_prog", 1000.0, "us", how).unknown());
@@ -163,8 +164,8 @@ fn found(s: &mut Session<'_>, m: &Shown, c: &Candidate, got: &Shown) {
     curves(s, m, got);
     if m.latency.value < 0.03 {
         s.note(
-            "a read takes less than flash needs: memory, or blocks that hold no data; reads of \
-             written blocks may take longer",
+            "reads are faster than flash: the device is memory, or the blocks hold no data; reads \
+             of written blocks may take longer",
         );
     }
     if m.writes.is_some() {

@@ -43,7 +43,7 @@ fn a_file_is_replaced_whole_and_keeps_its_mode() {
     assert_eq!((text(&path).as_str(), mode(&path)), ("new", 0o640));
     let after = fs::metadata(&path).expect("there").ino();
     assert_ne!(before, after, "in one step");
-    // If it is abandoned, the file is unchanged and no temporary file remains.
+    // If the sink is dropped without `finish`, the file is unchanged and no temporary file remains.
     let mut s = Sink::open(&path).expect("open");
     s.write_all(b"half").expect("written");
     drop(s);
@@ -86,7 +86,7 @@ fn nothing_is_written_through_a_planted_name() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name);
     fs::write(at("victim"), "precious").expect("written");
-    // A predictable temporary name, as an earlier version used it.
+    // An attacker plants a link under a predictable temporary name.
     let planted = format!(".out.{}.part", std::process::id());
     symlink("victim", at(&planted)).expect("linked");
     put(&at("out"), "new").expect("written");
@@ -99,7 +99,7 @@ fn what_is_no_file_stays_what_it_is() {
     let dir = tempfile::tempdir().expect("a directory");
     let pipe = dir.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).expect("a pipe");
-    // Without a reader, the check does not block.
+    // The check of a pipe without a reader does not block.
     crate::check(&pipe).expect("may be written");
     let reader = {
         let pipe = pipe.clone();

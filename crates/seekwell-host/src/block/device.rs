@@ -1,4 +1,4 @@
-//! A block device as the kernel describes it under `/sys/block`.
+//! The facts about a block device that the kernel reports under `/sys/block`.
 
 use super::kind::Kind;
 use super::read::{self, Reader, clean};
@@ -6,30 +6,32 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The I/O schedulers of a queue.
+/// The I/O schedulers that a queue offers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Scheduler {
-    /// No such file: the device passes requests on unchanged (bio-based), or has no queue.
+    /// The file does not exist. The device has no request queue, or it passes requests on unchanged
+    /// (bio-based).
     #[default]
     Absent,
-    /// A single word, as older kernels show for queues without schedulers.
+    /// The file contains a single word. Older kernels report queues without schedulers in this way.
     Fixed {
-        /// `none`.
+        /// The word, which is `none`.
         word: String,
     },
-    /// One scheduler is active, others are offered.
+    /// One scheduler is active, and others can be selected.
     Choice {
         /// The active scheduler.
         active: String,
-        /// All that can be selected, the active one included, in the kernel's order.
+        /// All schedulers that can be selected, including the active scheduler, in the kernel's
+        /// order.
         offered: Vec<String>,
     },
 }
 
 impl Scheduler {
-    /// Parses the text of `queue/scheduler`: `none [mq-deadline] kyber`. `None` for unexpected
-    /// text: two pairs of brackets, or several words without brackets.
+    /// Parses the text of `queue/scheduler`, for example `none [mq-deadline] kyber`. Returns `None`
+    /// for malformed text: two pairs of brackets, or several words without brackets.
     pub fn parse(text: &str) -> Option<Scheduler> {
         let mut active = None;
         let mut offered = Vec::new();
@@ -50,7 +52,7 @@ impl Scheduler {
             (None, _) => None,
         }
     }
-    /// The active scheduler, if the queue has one.
+    /// Returns the active scheduler, or `None` if the queue has no scheduler.
     pub fn active(&self) -> Option<&str> {
         match self {
             Scheduler::Absent => None,
@@ -58,7 +60,7 @@ impl Scheduler {
             Scheduler::Choice { active, .. } => Some(active),
         }
     }
-    /// The schedulers that can be selected; empty if there are none.
+    /// Returns the schedulers that can be selected. The list is empty if the queue has none.
     pub fn offered(&self) -> &[String] {
         match self {
             Scheduler::Choice { offered, .. } => offered,
@@ -70,115 +72,120 @@ impl Scheduler {
 /// A partition of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Partition {
-    /// Kernel name: `sda2`.
+    /// Kernel name, for example `sda2`.
     pub name: String,
-    /// Major and minor number.
+    /// Major and minor device number.
     pub numbers: Option<(u32, u32)>,
     /// Size, bytes.
     pub size_bytes: Option<u64>,
-    /// Its mount points.
+    /// Mount points of the partition.
     pub mounts: Vec<PathBuf>,
-    /// Whether it is used for swap.
+    /// Whether the partition is used for swap.
     pub swap: bool,
-    /// Names of the devices stacked on it.
+    /// Names of the devices that are stacked on the partition.
     pub above: Vec<String>,
 }
 
-/// All facts about a device. `None` if the kernel does not report a value.
+/// All facts about a device. A value is `None` if the kernel does not report it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Device {
-    /// Kernel name: `sda`, `dm-0`, `cciss!c0d0`.
+    /// Kernel name, for example `sda`, `dm-0` or `cciss!c0d0`.
     pub name: String,
-    /// Major and minor number.
+    /// Major and minor device number.
     pub numbers: Option<(u32, u32)>,
     /// Kind of device.
     pub kind: Kind,
     /// Vendor and model, as the device reports them.
     pub model: Option<String>,
-    /// Serial number, from the device or udev.
+    /// Serial number, as the device or udev reports it.
     pub serial: Option<String>,
     /// World-wide name.
     pub wwid: Option<String>,
-    /// Keys and values that a udev rule can identify this device by, the most reliable first, as
-    /// udev compares them (`ENV{ID_SERIAL}`, `ATTR{wwid}`). Empty if nothing survives a boot.
+    /// Keys and values by which a udev rule can identify this device, such as `ENV{ID_SERIAL}` or
+    /// `ATTR{wwid}`. The most reliable pair comes first. The list is empty if no value stays the
+    /// same after a boot.
     pub identity: Vec<(String, String)>,
-    /// For a mapped device its name (`vg-home`), for an array its level (`raid1`).
+    /// For a mapped device its name, such as `vg-home`. For an array its level, such as `raid1`.
     pub label: Option<String>,
     /// Size, bytes.
     pub size_bytes: Option<u64>,
-    /// Whether it reports itself as rotational.
+    /// Whether the device reports a rotational medium.
     pub rotational: Option<bool>,
-    /// Whether its medium is removable.
+    /// Whether the medium is removable.
     pub removable: bool,
-    /// Whether it is read-only.
+    /// Whether the device is read-only.
     pub read_only: bool,
-    /// Whether programs must not open it (a path of NVMe multipath).
+    /// Whether programs must not open the device, because it is a path of NVMe multipath.
     pub hidden: bool,
-    /// Commands that the device accepts at a time, on each of its queues.
+    /// Number of commands that each hardware queue accepts at a time.
     pub depth: Option<u32>,
-    /// Hardware queues.
+    /// Number of hardware queues.
     pub hw_queues: Option<u32>,
-    /// `write back` or `write through`.
+    /// Mode of the write cache: `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// `none`, `host-aware`, `host-managed`.
+    /// Zone model: `none`, `host-aware` or `host-managed`.
     pub zoned: Option<String>,
-    /// Smallest unit of I/O, bytes.
+    /// Smallest unit of I/O (logical block), bytes.
     pub logical_block_bytes: Option<u32>,
-    /// The medium's own unit, bytes.
+    /// Smallest unit of the medium (physical block), bytes.
     pub physical_block_bytes: Option<u32>,
-    /// The schedulers of its queue.
+    /// The schedulers of the queue.
     pub scheduler: Scheduler,
-    /// Tunables of the active scheduler, `queue/iosched`.
+    /// Tunables of the active scheduler, from `queue/iosched`.
     pub tunables: BTreeMap<String, String>,
-    /// Target of writeback throttling, us; 0: off.
+    /// Latency target of writeback throttling, us. With 0 it is off.
     pub wbt_lat_usec: Option<i64>,
-    /// Maximum number of allocated requests.
+    /// Maximum number of requests in the queue.
     pub nr_requests: Option<u32>,
-    /// Read-ahead, KiB.
+    /// Maximum read-ahead, KiB.
     pub read_ahead_kb: Option<u64>,
     /// Maximum size of a request, KiB.
     pub max_sectors_kb: Option<u64>,
     /// Maximum size of a request that the hardware accepts, KiB.
     pub max_hw_sectors_kb: Option<u64>,
-    /// 0 merge, 1 simple merges only, 2 none.
+    /// Merging: 0 all merges, 1 simple merges only, 2 no merges.
     pub nomerges: Option<u32>,
-    /// 0: completes on any CPU; 1: in the group of the submitting CPU; 2: on the submitting CPU.
+    /// CPU that completes a request: 0 any CPU, 1 a CPU in the group of the submitting CPU, 2 the
+    /// submitting CPU.
     pub rq_affinity: Option<u32>,
     /// Whether I/O statistics are collected.
     pub iostats: Option<bool>,
-    /// The kernel's sequence number of this attachment, unique within a boot.
+    /// Sequence number that the kernel gave when this device was attached. It is unique within a
+    /// boot.
     pub diskseq: Option<u64>,
-    /// The file behind a loop device.
+    /// Path of the file of a loop device.
     pub backing_file: Option<String>,
-    /// Whether that file is accessed without the page cache.
+    /// Whether the loop device accesses its file without the page cache.
     pub direct_io: Option<bool>,
-    /// Its partitions.
+    /// Partitions of the device.
     pub partitions: Vec<Partition>,
     /// Mount points of the whole device.
     pub mounts: Vec<PathBuf>,
     /// Whether the whole device is used for swap.
     pub swap: bool,
-    /// Devices it is stacked on, by name; the partition's name for a partition.
+    /// Names of the devices on which this device is stacked. If it is stacked on a partition, the
+    /// name of the partition.
     pub below: Vec<String>,
-    /// Devices stacked on it.
+    /// Names of the devices that are stacked on this device.
     pub above: Vec<String>,
-    /// Files that could not be parsed, with reasons.
+    /// Files that could not be parsed, each with the reason.
     pub trouble: Vec<String>,
 }
 
-/// `8:1`.
+/// Parses major and minor device number, for example `8:1`.
 pub fn numbers(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Size in bytes: the unit of `size` is 512 bytes for every block size.
+/// Returns the size in bytes. The file `size` counts units of 512 bytes, whatever the block size of
+/// the device.
 fn sectors(r: &mut Reader) -> Option<u64> {
     r.number::<u64>("size")?.checked_mul(512)
 }
 
 impl Device {
-    /// Reads the device in `dir`; `udev` is the directory of udev's data.
+    /// Reads the device in directory `dir`. `udev` is the directory of udev's database.
     pub fn read(name: &str, dir: &Path, udev: &Path) -> Device {
         let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
         let mut r = Reader::new(dir.to_owned());
@@ -239,7 +246,8 @@ impl Device {
         self.iostats = r.flag("queue/iostats");
         let queues = read::names(&r.dir().join("mq"));
         self.hw_queues = u32::try_from(queues.len()).ok().filter(|n| *n > 0);
-        // SCSI reports the depth of the device; for others it is the number of tags of a queue.
+        // For SCSI the kernel reports the queue depth of the device. For other devices the number
+        // of tags of a queue is used.
         self.depth = r.number("device/queue_depth").or_else(|| {
             let first = queues.first()?;
             r.number(&format!("mq/{first}/nr_tags"))
@@ -262,7 +270,7 @@ impl Device {
                     .push((format!("ENV{{{key}}}"), value.to_owned()));
             }
         }
-        // udev compares without trailing blanks.
+        // udev ignores trailing blanks in comparisons.
         for file in [
             "wwid",
             "device/wwid",
@@ -276,7 +284,7 @@ impl Device {
                 .push((format!("ATTR{{{file}}}"), value.trim_end().to_owned()));
         }
         self.identity.retain(|i| !i.1.trim().is_empty());
-        // A SATA disk reports `ATA` as its vendor.
+        // A SATA disk reports the vendor `ATA`.
         let vendor = r.label("device/vendor");
         let vendor = vendor.filter(|v| v != "ATA" && !v.starts_with("0x"));
         let model = r.label("device/model").or_else(|| r.label("device/name"));
@@ -285,7 +293,7 @@ impl Device {
             (_, model) => model,
         };
         let page80 = || {
-            // Four bytes of header, then text.
+            // The page contains four bytes of header, then text.
             let page = read::bytes(&r.dir().join("device/vpd_pg80")).ok()??;
             let text = clean(&String::from_utf8_lossy(page.get(4..)?));
             (!text.is_empty()).then_some(text)
@@ -301,12 +309,12 @@ impl Device {
         self.label = r.label("dm/name").or_else(|| r.label("md/level"));
     }
 
-    /// The file to open: `/dev/cciss/c0d0`.
+    /// Returns the path of the device node, for example `/dev/cciss/c0d0`.
     pub fn path(&self) -> PathBuf {
         Path::new("/dev").join(self.name.replace('!', "/"))
     }
 
-    /// Whether it is an unused device of a kind that is created in advance (see
+    /// Returns whether the device is unused and of a kind that the kernel creates in advance (see
     /// [`Kind::idle_by_the_dozen`]).
     pub fn idle(&self) -> bool {
         self.kind.idle_by_the_dozen()
@@ -316,12 +324,12 @@ impl Device {
             && !self.swap
     }
 
-    /// `SATA HDD`, `NVMe SSD`, `LVM`, `md RAID raid1`.
+    /// Returns a short description, for example `SATA HDD`, `NVMe SSD`, `LVM` or `md RAID raid1`.
     pub fn what(&self) -> String {
         let word = self.kind.word();
         match (self.kind, self.rotational, &self.label) {
             (Kind::Md, _, Some(level)) => format!("md {level}"),
-            // For a guest's disk the rotational flag is at best the host's guess.
+            // For the disk of a virtual machine the rotational flag is not reliable.
             (Kind::VirtioBlk | Kind::VirtioScsi | Kind::Xen, ..) => format!("{word} disk"),
             (Kind::Mmc | Kind::Usb, Some(false), _) => word.to_owned(),
             (k, Some(true), _) if k.disk() => format!("{word} HDD"),
@@ -330,13 +338,13 @@ impl Device {
         }
     }
 
-    /// Whether it is a zoned device, where the order of writes matters.
+    /// Returns whether the device is zoned. On a zoned device the order of writes matters.
     pub fn is_zoned(&self) -> bool {
         self.zoned.as_deref().is_some_and(|z| z != "none")
     }
 }
 
-/// The file behind a loop device. Its name may hold any characters, so it is not cleaned.
+/// Returns the file of a loop device. The name may contain any characters, so it is not cleaned.
 fn backing(dir: &Path) -> Option<String> {
     let text = read::lossy(&dir.join("loop/backing_file"));
     let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -1,5 +1,5 @@
-//! Determines the kind of a block device from its name and the place of its directory in the device
-//! tree.
+//! Determines the kind of a block device. Its input is the device's name and the path of its
+//! directory in the device tree.
 
 use serde::Serialize;
 use std::path::Path;
@@ -10,31 +10,31 @@ use std::path::Path;
 pub enum Kind {
     /// An NVMe namespace with a single path.
     Nvme,
-    /// NVMe multipath: the device that programs see; its paths do the I/O.
+    /// The device of an NVMe multipath namespace that programs use. Its paths do the I/O.
     NvmeHead,
-    /// NVMe multipath: a path to the namespace, hidden from programs.
+    /// One path of an NVMe multipath namespace. It is hidden from programs.
     NvmePath,
     /// A disk on an ATA port.
     Sata,
-    /// Any other SCSI disk: SAS, Fibre Channel, iSCSI, a volume of a controller.
+    /// Any other SCSI disk, for example SAS, Fibre Channel, iSCSI, or a volume of a controller.
     Scsi,
-    /// Behind a USB bridge.
+    /// A disk behind a USB bridge.
     Usb,
-    /// A guest's disk, virtio-blk.
+    /// A virtual machine's disk, by virtio-blk.
     VirtioBlk,
-    /// A guest's disk, SCSI over virtio.
+    /// A virtual machine's disk, by SCSI over virtio.
     VirtioScsi,
-    /// eMMC or SD card.
+    /// An eMMC or an SD card.
     Mmc,
-    /// A guest's disk under Xen.
+    /// A virtual machine's disk under Xen.
     Xen,
-    /// CD, DVD.
+    /// A CD or DVD drive.
     Optical,
-    /// A file used as a disk.
+    /// A loop device: a file that is used as a disk.
     Loop,
-    /// Compressed memory.
+    /// A compressed disk in memory.
     Zram,
-    /// Memory used as a disk.
+    /// A disk in memory.
     Ram,
     /// Persistent memory.
     Pmem,
@@ -42,32 +42,33 @@ pub enum Kind {
     Nbd,
     /// A Ceph volume.
     Rbd,
-    /// A user-space block device.
+    /// A block device that is implemented in user space.
     Ublk,
-    /// A device for tests that does nothing.
+    /// A test device that does nothing.
     NullBlk,
-    /// LVM volume.
+    /// A volume of LVM.
     Lvm,
-    /// dm-crypt.
+    /// An encrypted volume of dm-crypt.
     Crypt,
-    /// dm-multipath.
+    /// A multipath device of dm-multipath.
     Multipath,
-    /// Any other target of device mapper.
+    /// Any other device of the device mapper.
     Dm,
-    /// Software RAID.
+    /// An array of software RAID (md).
     Md,
-    /// A cache in front of a disk.
+    /// A disk with a cache in front of it (bcache).
     Bcache,
-    /// A mirror over the network.
+    /// A mirror over the network (DRBD).
     Drbd,
     /// A volume of a ZFS pool.
     Zvol,
-    /// Unknown.
+    /// A device of an unknown kind.
     #[default]
     Other,
 }
 
-/// Prefixes of names; if one is a prefix of another, the longer one comes first.
+/// Name prefixes of device kinds. If one prefix is the start of another, the longer prefix comes
+/// first.
 const BY_NAME: &[(&str, Kind)] = &[
     ("loop", Kind::Loop),
     ("zram", Kind::Zram),
@@ -90,8 +91,8 @@ const BY_NAME: &[(&str, Kind)] = &[
 ];
 
 impl Kind {
-    /// Kind by name, by the canonical path of the device's directory, and by the uuid of a dm
-    /// device.
+    /// Returns the kind of a device from its name, the canonical path of its directory, and its
+    /// UUID if it is a dm device.
     pub fn of(name: &str, dir: &Path, dm_uuid: Option<&str>) -> Kind {
         if name.starts_with("nvme") {
             return Kind::of_nvme(name, dir);
@@ -119,7 +120,8 @@ impl Kind {
         }
     }
 
-    /// `nvme0c1n1` is a path; a head is below the subsystem, not below a controller.
+    /// Returns the kind of an NVMe device. A name such as `nvme0c1n1` is a path. The directory of a
+    /// multipath head is below the subsystem and not below a controller.
     fn of_nvme(name: &str, dir: &Path) -> Kind {
         let rest = name.trim_start_matches("nvme");
         let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -132,7 +134,7 @@ impl Kind {
         }
     }
 
-    /// A word or two for a table.
+    /// Returns one or two words for tables.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Nvme => "NVMe",
@@ -166,7 +168,7 @@ impl Kind {
         }
     }
 
-    /// Whether it is stacked on other block devices of this machine.
+    /// Returns whether the device is stacked on other block devices of this machine.
     pub fn stacked(self) -> bool {
         matches!(
             self,
@@ -181,8 +183,8 @@ impl Kind {
         )
     }
 
-    /// Whether it is hardware, or appears as hardware to a guest; then the medium is worth
-    /// reporting.
+    /// Returns whether the device is hardware, or appears as hardware to a virtual machine. For
+    /// such devices the medium is reported.
     pub fn disk(self) -> bool {
         matches!(
             self,
@@ -198,8 +200,7 @@ impl Kind {
         )
     }
 
-    /// Whether devices of this kind are created in advance, so that their number does not show
-    /// their use.
+    /// Returns whether the kernel creates devices of this kind in advance. Most of them are unused.
     pub fn idle_by_the_dozen(self) -> bool {
         matches!(self, Kind::Loop | Kind::Ram | Kind::Nbd | Kind::Zram)
     }

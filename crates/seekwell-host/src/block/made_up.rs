@@ -1,4 +1,4 @@
-//! Artificial machines for tests: file trees as the kernel shows them.
+//! Simulated machines for tests: trees of files like those of the kernel.
 
 use super::{Machine, Tree};
 use crate::place::Scratch;
@@ -6,19 +6,19 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-/// A tree in its own directory, which is removed with the value.
+/// A tree in a directory of its own. The directory is removed when the value is dropped.
 pub struct MadeUp(Scratch);
 
 impl MadeUp {
-    /// An empty tree.
+    /// Creates an empty tree.
     pub fn new(name: &str) -> Self {
         MadeUp(Scratch::new(&std::env::temp_dir(), name).expect("a directory"))
     }
-    /// The real path of a file in the tree.
+    /// Returns the real path of a file in the tree.
     pub fn at(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
-    /// Makes a directory.
+    /// Creates a directory.
     pub fn dir(&self, path: &str) -> &Self {
         fs::create_dir_all(self.at(path)).expect("made");
         self
@@ -30,14 +30,14 @@ impl MadeUp {
         fs::write(path, bytes).expect("written");
         self
     }
-    /// Links `from` to another path of the tree.
+    /// Creates a symbolic link from `from` to another path of the tree.
     pub fn link(&self, from: &str, to: &str) -> &Self {
         let from = self.at(from);
         fs::create_dir_all(from.parent().expect("not the root")).expect("made");
         symlink(self.at(to), from).expect("linked");
         self
     }
-    /// Adds a disk at `sys/devices/PLACE/NAME`; `scheduler` is the text of `queue/scheduler`.
+    /// Adds a disk at `sys/devices/PLACE/NAME`. `scheduler` is the text of `queue/scheduler`.
     pub fn disk(&self, name: &str, place: &str, scheduler: &str) -> &Self {
         let dir = format!("sys/devices/{place}/block/{name}");
         self.put(&format!("{dir}/queue/scheduler"), format!("{scheduler}\n"));
@@ -56,7 +56,7 @@ impl MadeUp {
         self.put(&format!("{dir}/size"), "1048576\n");
         self.put(&format!("{dir}/dev"), format!("{numbers}\n"))
     }
-    /// Adds a bio-based device on top of others.
+    /// Adds a bio-based device that is stacked on other devices.
     pub fn bio(&self, name: &str, numbers: &str, members: &[&str]) -> &Self {
         let dir = format!("sys/devices/virtual/block/{name}");
         self.put(&format!("{dir}/dev"), format!("{numbers}\n"));
@@ -66,11 +66,11 @@ impl MadeUp {
         }
         self.link(&format!("sys/block/{name}"), &dir)
     }
-    /// The tree, for reading.
+    /// Returns the tree.
     pub fn tree(&self) -> Tree {
         Tree::below(self.0.path())
     }
-    /// Reads the tree.
+    /// Reads the tree and returns the machine.
     pub fn machine(&self) -> Machine {
         Machine::read(&self.tree())
     }

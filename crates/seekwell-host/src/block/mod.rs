@@ -1,9 +1,9 @@
-//! The block devices of a machine and how they are stacked, found by reading only.
+//! The block devices of a machine, and how they are stacked. Everything is found by reading files.
 //!
-//! Everything comes from files under `/sys`, `/proc` and `/run/udev`, which every user may read.
-//! Their root directory can be changed, for tests and for copies of other machines' trees. A
-//! missing value is `None`, an unexpected one is reported; nothing here panics, waits or writes.
-//! Not covered: facts that need an ioctl or a command to the device (SMART, the seek curve).
+//! The files are under `/sys`, `/proc` and `/run/udev`, and every user may read them. Their root
+//! directory can be changed, for tests and for copies of the trees of other machines. A missing
+//! value is `None`, and a malformed value is reported. This module never panics, blocks or writes.
+//! Facts that need an ioctl or a command to the device are not covered (SMART, the seek curve).
 
 mod device;
 mod kind;
@@ -25,7 +25,7 @@ pub use under::{Acts, Role, Step, Under, UnderError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The root directory of the files.
+/// The root directory of the files that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
     root: PathBuf,
@@ -38,7 +38,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// The tree whose `/sys` is `ROOT/sys`.
+    /// Returns the tree with this root directory: its `/sys` is `ROOT/sys`.
     pub fn below(root: impl Into<PathBuf>) -> Tree {
         let root = root.into();
         // Links are resolved, so that paths below the root can be recognised.
@@ -46,16 +46,16 @@ impl Tree {
             root: std::fs::canonicalize(&root).unwrap_or(root),
         }
     }
-    /// Whether it is this machine itself, not a copy.
+    /// Returns whether the tree is that of this machine and not a copy.
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
     }
-    /// The file in this tree for an absolute path of the machine.
+    /// Returns the path in this tree for an absolute path of the machine.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
-    /// The absolute path on the machine, with links resolved.
+    /// Returns the absolute path on the machine, with symbolic links resolved.
     pub fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
         let path = match self.is_live() {
             true => path.to_owned(),
@@ -67,57 +67,56 @@ impl Tree {
             Err(_) => Err(std::io::Error::other("a link leads out of the tree")),
         }
     }
-    /// Reads a single device.
+    /// Reads a single device. Returns `None` if it does not exist.
     pub fn device(&self, name: &str) -> Option<Device> {
         let dir = self.at("/sys/block").join(name);
         dir.is_dir()
             .then(|| Device::read(name, &dir, &self.at("/run/udev/data")))
     }
-    /// Release of the kernel: `6.18.44-generic`; empty if unknown.
+    /// Returns the release of the kernel, for example `6.18.44-generic`. It is empty if unknown.
     pub fn release(&self) -> String {
         read::lossy(&self.at("/proc/sys/kernel/osrelease"))
             .trim()
             .to_owned()
     }
-    /// Whether the kernel keeps the order of writes to a zone under every scheduler. Linux 6.10
-    /// introduced zone write plugging; before it only mq-deadline kept the order. False if the
-    /// release is unknown.
+    /// Returns whether the kernel preserves the order of writes to a zone with every scheduler.
+    /// Linux 6.10 introduced zone write plugging. Before, only mq-deadline preserved the order.
+    /// Returns false if the release is unknown.
     pub fn plugs_zone_writes(&self) -> bool {
         release(&self.release()).is_some_and(|r| r >= (6, 10))
     }
-    /// The directory of a device's queue.
+    /// Returns the directory of a device's queue.
     pub fn queue(&self, device: &str) -> PathBuf {
         self.at("/sys/block").join(device).join("queue")
     }
 }
 
-/// Major and minor number of a release: `6.18.44-generic`.
+/// Returns the major and minor number of a release such as `6.18.44-generic`.
 pub fn release(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// All block devices and mounts.
+/// All block devices and mounts of a machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     tree: Tree,
-    /// In natural order, with unused loop devices and the like.
+    /// All devices in natural order, including unused loop devices.
     pub devices: Vec<Device>,
-    /// The table of mounts.
+    /// All mounts.
     pub mounts: Vec<Mount>,
-    /// Members of file systems that span several devices (btrfs), by the names of devices or
-    /// partitions.
+    /// For each file system on several devices (btrfs), the names of its devices or partitions.
     pools: Vec<BTreeSet<String>>,
-    /// `elevator=` on the kernel's command line; kernels since 5.0 ignore it.
+    /// Value of `elevator=` on the kernel's command line. Kernels since 5.0 ignore it.
     pub elevator: Option<String>,
 }
 
 impl Machine {
-    /// Reads all of them.
+    /// Reads all devices and mounts of a tree.
     pub fn read(tree: &Tree) -> Machine {
         let sys = tree.at("/sys/block");
         let class = tree.at("/sys/class/block");
-        // A path of NVMe multipath may appear only in the class directory.
+        // A path of NVMe multipath may exist only in the class directory.
         let mut dirs: BTreeMap<String, PathBuf> = BTreeMap::new();
         for base in [&class, &sys] {
             for name in read::names(base) {
@@ -150,17 +149,18 @@ impl Machine {
         m
     }
 
-    /// The tree it was read from.
+    /// Returns the tree from which the machine was read.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// The whole device with this name.
+    /// Returns the whole device with this name.
     pub fn device(&self, name: &str) -> Option<&Device> {
         self.devices.iter().find(|d| d.name == name)
     }
 
-    /// The device with this name; for a partition's name the disk and the partition.
+    /// Returns the device with this name. For the name of a partition, returns the disk and the
+    /// partition.
     pub fn named(&self, name: &str) -> Option<(&Device, Option<&Partition>)> {
         if let Some(d) = self.device(name) {
             return Some((d, None));
@@ -171,7 +171,7 @@ impl Machine {
         })
     }
 
-    /// The name of the device with these major and minor numbers.
+    /// Returns the name of the device or partition with these major and minor numbers.
     pub fn numbered(&self, numbers: (u32, u32)) -> Option<&str> {
         self.devices.iter().find_map(|d| {
             if d.numbers == Some(numbers) {
@@ -182,7 +182,8 @@ impl Machine {
         })
     }
 
-    /// Links the heads of NVMe multipath to their paths, by name if the kernel lists none.
+    /// Links the heads of NVMe multipath to their paths. If the kernel does not list the paths,
+    /// they are found by name.
     fn heads(&mut self) {
         let all = self.devices.iter();
         let paths: Vec<String> = all
@@ -190,7 +191,7 @@ impl Machine {
             .map(|d| d.name.clone())
             .collect();
         for d in self.devices.iter_mut().filter(|d| d.kind == Kind::NvmeHead) {
-            // `nvme0n1` over `nvme0c0n1`, `nvme0c1n1`.
+            // For example, `nvme0n1` is the head of `nvme0c0n1` and `nvme0c1n1`.
             let Some((subsystem, namespace)) = d.name.rsplit_once('n') else {
                 continue;
             };
@@ -208,14 +209,14 @@ impl Machine {
         }
     }
 
-    /// Names of the devices or partitions of a mount.
+    /// Returns the names of the devices or partitions that a mount is on.
     pub fn sources(&self, mount: &Mount) -> Vec<String> {
         let mut names = Vec::new();
         if mount.numbers.0 != 0 {
             names.extend(self.numbered(mount.numbers).map(str::to_owned));
         }
         if names.is_empty() {
-            // bcachefs lists its devices separated by colons.
+            // bcachefs reports its devices separated by colons.
             for source in mount.source.split(':').filter(|s| s.starts_with('/')) {
                 names.extend(self.node(Path::new(source)));
             }
@@ -231,14 +232,15 @@ impl Machine {
         names
     }
 
-    /// Name of the device or partition behind a node in `/dev`, with links resolved.
+    /// Returns the name of the device or partition of a node in `/dev`. Symbolic links are
+    /// resolved.
     pub fn node(&self, path: &Path) -> Option<String> {
         let real = self.tree.real(path).unwrap_or_else(|_| path.to_owned());
         let name = real.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");
         if self.named(&name).is_some() {
             return Some(name);
         }
-        // A copied tree often lacks /dev/mapper: the label replaces it.
+        // A copied tree often lacks `/dev/mapper`, so the device is found by its label.
         let label = path.strip_prefix("/dev/mapper").ok()?.to_str()?;
         let all = self.devices.iter();
         let found = all
@@ -247,7 +249,7 @@ impl Machine {
         found.map(|d| d.name.clone())
     }
 
-    /// Records mounts and swap on the devices that hold them.
+    /// Records mounts and swap in the devices that they use.
     fn uses(&mut self) {
         let mut mounted: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
         for m in &self.mounts {
@@ -275,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// Whether `/` is on this device, directly or through layers.
+    /// Returns whether `/` is on this device, directly or through other layers.
     pub fn carries_root(&self, device: &str) -> bool {
         let root = self.mounts.iter().rfind(|m| m.point == Path::new("/"));
         root.is_some_and(|m| self.steps_of(m).iter().any(|s| s.name == device))

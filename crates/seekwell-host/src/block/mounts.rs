@@ -1,4 +1,4 @@
-//! Mounted file systems, from the lines of `/proc/self/mountinfo`.
+//! Mounted file systems, as `/proc/self/mountinfo` lists them.
 
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,22 @@ use std::path::{Path, PathBuf};
 pub struct Mount {
     /// The kernel's number of the mount.
     pub id: u64,
-    /// Device of the file system; the major number is 0 if it has none of its own.
+    /// Device number of the file system. The major number is 0 if the file system has no block
+    /// device of its own.
     pub numbers: (u32, u32),
     /// Mount point.
     pub point: PathBuf,
-    /// `ext4`, `btrfs`, `nfs4`.
+    /// Type of the file system, for example `ext4`, `btrfs` or `nfs4`.
     pub filesystem: String,
-    /// Source as the file system reports it: a device, a server's path, any word.
+    /// Source as the file system reports it: a device, the path of a server, or any word.
     pub source: String,
-    /// Options of the mount, then of the file system.
+    /// Options of the mount, followed by options of the file system.
     pub options: String,
 }
 
 impl Mount {
-    /// A line of proc_pid_mountinfo(5): `36 35 98:0 /root /point options [tags] - type source ..`.
+    /// Parses a line of proc_pid_mountinfo(5): `36 35 98:0 /root /point options [tags] - type
+    /// source ..`. Returns `None` if the line is malformed.
     pub fn parse(line: &str) -> Option<Mount> {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ');
@@ -43,19 +45,20 @@ impl Mount {
         })
     }
 
-    /// Parses all valid lines of a table.
+    /// Parses all lines of mountinfo and leaves out malformed lines.
     pub fn table(text: &str) -> Vec<Mount> {
         text.lines().filter_map(Mount::parse).collect()
     }
 
-    /// The value of an option (`upperdir=..`); a backslash escapes a comma or colon in it.
+    /// Returns the value of an option such as `upperdir=..`. A backslash in it escapes a comma or a
+    /// colon.
     pub fn option(&self, name: &str) -> Option<String> {
         let mut all = split(&self.options, ',').into_iter();
         all.find_map(|o| Some(o.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
     }
 }
 
-/// Splits a list and drops empty parts; an escaped separator belongs to its part.
+/// Splits a list at a separator and leaves out empty parts. An escaped separator does not split.
 pub fn split(text: &str, by: char) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut kept = false;
@@ -73,8 +76,8 @@ pub fn split(text: &str, by: char) -> Vec<String> {
     parts
 }
 
-/// The mount of a path: the longest mount point that is a prefix of it. Of two on the same point,
-/// the later one hides the earlier.
+/// Returns the mount of a path: the mount whose mount point is the longest prefix of the path. Of
+/// two mounts on the same point, the later mount hides the earlier.
 pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     mounts
         .iter()
@@ -82,7 +85,7 @@ pub fn of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
         .max_by_key(|m| m.point.as_os_str().len())
 }
 
-/// Decodes blanks and backslashes, which are written as `\040` and the like.
+/// Decodes octal escapes such as `\040`, which replace blanks and backslashes.
 pub fn unescape(text: &str) -> String {
     let mut out = Vec::new();
     let mut rest = text.as_bytes();

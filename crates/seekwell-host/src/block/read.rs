@@ -1,5 +1,5 @@
-//! Safe reads of small kernel files. Neither their contents nor objects in their place do harm: a
-//! pipe, a directory, a link loop, megabytes, binary data.
+//! Reads small kernel files safely. Unexpected objects in their place do no harm: pipes,
+//! directories, link loops, very long or binary files.
 
 use seekwell_core::foreign;
 use std::fs::OpenOptions;
@@ -7,9 +7,10 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes read: an attribute is a page at most, but mount tables are longer.
+/// Maximum number of bytes that are read. An attribute has at most one page, but mount tables are
+/// longer.
 const MOST: u64 = 4 << 20;
-/// Maximum length of a word shown to users, characters.
+/// Maximum length of a word that is shown to users, characters.
 const SHOWN: usize = 120;
 
 /// Reads files of one directory and collects the errors.
@@ -18,7 +19,7 @@ pub struct Reader {
     trouble: Vec<String>,
 }
 
-/// A missing file, or one that does not apply to this device, is not an error.
+/// Returns whether an error is harmless: the file does not exist, or does not apply to this device.
 fn harmless(e: &std::io::Error) -> bool {
     let none = [
         libc::ENOENT,
@@ -33,7 +34,7 @@ fn harmless(e: &std::io::Error) -> bool {
     e.raw_os_error().is_some_and(|n| none.contains(&n))
 }
 
-/// The bytes of a plain file; `None` if there is nothing to read.
+/// Returns the bytes of a regular file, or `None` if there is nothing to read.
 pub fn bytes(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -54,13 +55,15 @@ pub fn bytes(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// The text of a file with invalid bytes replaced; empty if there is none.
+/// Returns the text of a file. Invalid bytes are replaced. The text is empty if the file cannot be
+/// read.
 pub fn lossy(path: &Path) -> String {
     let all = bytes(path).ok().flatten().unwrap_or_default();
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// Text that is safe to show: one line, no control characters for a terminal, limited length.
+/// Returns text that is safe to print on a terminal: one line of limited length, without control
+/// characters.
 pub fn clean(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {
@@ -76,7 +79,7 @@ pub fn clean(text: &str) -> String {
     words
 }
 
-/// Names in a directory, sorted; empty if it does not exist.
+/// Returns the names in a directory, sorted. The list is empty if the directory does not exist.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut all: Vec<String> = entries
@@ -86,7 +89,8 @@ pub fn names(dir: &Path) -> Vec<String> {
     all
 }
 
-/// `sda2` before `sda10`, `loop2` before `loop10`: letters, then numbers by value.
+/// Compares names by letters, then by the value of the number at the end. So `sda2` comes before
+/// `sda10`.
 pub fn by_number(a: &str, b: &str) -> std::cmp::Ordering {
     let split = |s: &str| {
         let digits = s.chars().rev().take_while(char::is_ascii_digit).count();
@@ -97,14 +101,14 @@ pub fn by_number(a: &str, b: &str) -> std::cmp::Ordering {
 }
 
 impl Reader {
-    /// A reader for this directory.
+    /// Returns a reader for this directory.
     pub fn new(dir: PathBuf) -> Self {
         Reader {
             dir,
             trouble: Vec::new(),
         }
     }
-    /// The directory itself.
+    /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -112,7 +116,7 @@ impl Reader {
     pub fn wrong(&mut self, name: &str, what: &str) {
         self.trouble.push(format!("{name}: {what}"));
     }
-    /// A line of text; `None` if the file is missing or empty.
+    /// Returns the text of a file with one line, or `None` if the file is missing or empty.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let all = match bytes(&self.dir.join(name)) {
             Ok(all) => all?,
@@ -127,17 +131,17 @@ impl Reader {
                 (!text.is_empty()).then_some(text)
             }
             _ => {
-                self.wrong(name, "holds bytes that are no text");
+                self.wrong(name, "contains bytes that are not text");
                 None
             }
         }
     }
-    /// A vendor's text in the device, as far as it is printable.
+    /// Returns a text of the device's vendor, as far as it is printable.
     pub fn label(&self, name: &str) -> Option<String> {
         let text = clean(&lossy(&self.dir.join(name)));
         (!text.is_empty()).then_some(text)
     }
-    /// A number.
+    /// Returns the number in a file, or `None` if there is none.
     pub fn number<T: std::str::FromStr>(&mut self, name: &str) -> Option<T> {
         let text = self.text(name)?;
         let number = text.parse().ok();
@@ -146,11 +150,11 @@ impl Reader {
         }
         number
     }
-    /// A flag: 0 or another number.
+    /// Returns the flag in a file. 0 is false, every other number is true.
     pub fn flag(&mut self, name: &str) -> Option<bool> {
         self.number::<i64>(name).map(|n| n != 0)
     }
-    /// All recorded errors.
+    /// Returns all recorded errors.
     pub fn trouble(self) -> Vec<String> {
         self.trouble
     }

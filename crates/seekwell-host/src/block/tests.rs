@@ -1,13 +1,13 @@
-//! Artificial machines from file trees: common ones and malformed ones.
+//! Reads simulated machines from trees of files: common machines and malformed trees.
 
 use super::made_up::MadeUp;
 use super::*;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// A server: two SATA disks in a mirror under encryption under LVM, an NVMe drive, a USB stick, a
-/// shingled disk, a guest's disk, btrfs over two partitions, both kinds of multipath, a loop
-/// device.
+/// Returns a server with many kinds of devices. Two SATA disks form a mirror, with encryption and
+/// LVM on top. There is an NVMe drive, a USB stick, a shingled disk, and a virtual machine's disk.
+/// A btrfs uses two partitions. Both kinds of multipath and a loop device are included.
 fn server(name: &str) -> MadeUp {
     let t = MadeUp::new(name);
     let all = "none [mq-deadline] kyber bfq";
@@ -40,7 +40,7 @@ fn server(name: &str) -> MadeUp {
         t.part(disk, &format!("{disk}1"), &format!("8:{}", major + 1));
         t.part(disk, &format!("{disk}2"), &format!("8:{}", major + 2));
     }
-    // NAA page: four bytes of header, then text.
+    // The page contains four bytes of header, then text.
     t.put(
         "sys/block/sda/device/vpd_pg80",
         b"\0\x80\0\x14     WD-WCC4E0001",
@@ -71,7 +71,7 @@ fn server(name: &str) -> MadeUp {
         t.disk(path, "pci0/nvme/nvme1", "[none] mq-deadline")
             .put(&format!("sys/block/{path}/hidden"), "1\n");
     }
-    // dm-multipath, request-based, over two paths.
+    // Request-based dm-multipath with two paths.
     for (disk, dev) in [("sde", "8:64"), ("sdf", "8:80")] {
         t.disk(disk, "pci1/host20", "[none] mq-deadline bfq");
         t.put(&format!("sys/block/{disk}/dev"), dev);
@@ -79,7 +79,7 @@ fn server(name: &str) -> MadeUp {
     t.bio("dm-2", "253:2", &["sde", "sdf"]);
     t.put("sys/block/dm-2/dm/uuid", "mpath-3600508b4\n");
     t.queue("dm-2", "scheduler", "[mq-deadline] none");
-    // A loop device over a file on the NVMe drive.
+    // A loop device with a file on the NVMe drive.
     t.disk("loop3", "virtual", "[none] mq-deadline kyber bfq");
     t.put("sys/block/loop3/dev", "7:3\n");
     t.put("sys/block/loop3/loop/backing_file", "/home/vm/disk.img\n");
@@ -121,7 +121,7 @@ fn told(m: &Machine, path: &str) -> Under {
     m.under(Path::new(path)).expect("there")
 }
 
-/// Names of the steps, indented by depth.
+/// Returns the names of the layers, each after its depth.
 fn shape(u: &Under) -> String {
     let all = u.steps.iter().map(|s| format!("{}{}", s.depth, s.name));
     all.collect::<Vec<_>>().join(" ")
@@ -279,7 +279,8 @@ fn devices_are_found_by_name_node_and_label() {
     );
 }
 
-/// A phone with one eMMC on a kernel of 2014: single queue, dozens of partitions.
+/// A phone with one eMMC and a kernel of 2014, which has single-queue schedulers and dozens of
+/// partitions.
 #[test]
 fn a_phone_is_read() {
     let t = MadeUp::new("phone");
@@ -335,7 +336,7 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
         0,
     )
     .expect("a pipe");
-    // Devices stacked on each other in a loop, a link to itself, a link out of the tree.
+    // Devices that are stacked in a loop, a link to itself, and a link out of the tree.
     t.bio("dm-0", "253:0", &["dm-1", "gone"])
         .bio("dm-1", "253:1", &["dm-0", "dm-1"]);
     t.link("sys/block/dm-9", "sys/block/dm-9");
@@ -352,7 +353,7 @@ fn what_nobody_should_have_is_told_and_does_no_harm() {
     for part in [
         "queue/scheduler: cannot be understood: `none [bfq`",
         "queue/nr_requests: not a number that could be meant: `many`",
-        "queue/rotational: holds bytes that are no text",
+        "queue/rotational: contains bytes that are not text",
         "queue/read_ahead_kb: not a plain file",
         "queue/nomerges: ",
         "queue/zoned: not a plain file",
@@ -379,12 +380,12 @@ fn an_empty_machine_is_empty() {
     assert!(m.devices.is_empty() && m.under(Path::new("sda")).is_err());
     let u = told(&m, "/");
     assert!(
-        u.verdict.contains("the table of mounts has no line for it"),
+        u.verdict.contains("the mount table does not contain it"),
         "{u:?}"
     );
 }
 
-/// The walk of an unrealistically deep chain or wide tree ends soon.
+/// For an unrealistically deep or wide stack the search ends soon.
 #[test]
 fn depth_and_width_end() {
     let t = MadeUp::new("deep");
@@ -407,7 +408,7 @@ fn content() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For any file contents: no panic, and no control characters in the output.
+    /// With any file contents there is no panic and no control character in the output.
     #[test]
     fn any_content_is_taken(
         files in proptest::collection::vec((0usize..22, content()), 0..12),

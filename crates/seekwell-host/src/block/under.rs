@@ -1,8 +1,9 @@
-//! The layers under a path, and where a scheduler can act.
+//! Finds the layers under a path, and at which layers a scheduler can act.
 //!
-//! A path leads to its mount, and a mount to devices (btrfs to several, overlay to other paths). A
-//! partition leads to its disk, mapped devices and arrays to their members, a loop device to the
-//! file system of its file. Bio-based layers create new requests and schedule nothing.
+//! A path leads to its mount. A mount leads to devices: btrfs to several devices, overlay to other
+//! paths. A partition leads to its disk. Mapped devices and arrays lead to their members. A loop
+//! device leads to the file system of its file. Bio-based layers create new requests and have no
+//! scheduler.
 
 use super::device::{Device, Scheduler};
 use super::kind::Kind;
@@ -16,7 +17,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Maximum depth of layers; a deeper stack is a loop.
+/// Maximum number of layers. A deeper stack is a loop.
 const DEEPEST: u32 = 64;
 
 /// Role of a layer.
@@ -25,94 +26,96 @@ const DEEPEST: u32 = 64;
 pub enum Role {
     /// A mount.
     FileSystem,
-    /// A partition of the next device.
+    /// A partition of the following device.
     Partition,
     /// A block device.
     Device,
 }
 
-/// What a layer does with the order of requests.
+/// How a layer affects the order of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "acts")]
 pub enum Acts {
-    /// No request queue: passes bios on.
+    /// The layer has no request queue and passes bios on.
     Passes,
-    /// A queue without schedulers.
+    /// The layer has a queue without schedulers.
     Fixed,
-    /// A queue whose scheduler can be changed.
+    /// The layer has a queue whose scheduler can be changed.
     Chooses {
         /// The active scheduler.
         active: String,
     },
-    /// Its queue has a scheduler, but requests from the layer above bypass it.
+    /// The queue of the layer has a scheduler, but requests from the layer above bypass it.
     Bypassed,
-    /// Reported above, at its first occurrence.
+    /// The layer was already reported further up.
     AsAbove,
-    /// Not visible from here.
+    /// The layer is not visible from this machine or container.
     Unseen,
 }
 
-/// A layer.
+/// One layer under a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Number of layers above it.
+    /// Number of layers above this layer.
     pub depth: u32,
-    /// Kernel name of a device or partition; type of a file system.
+    /// Kernel name of a device or partition, or type of a file system.
     pub name: String,
-    /// Its role.
+    /// Role of the layer.
     pub role: Role,
-    /// Its effect on requests.
+    /// How the layer affects the order of requests.
     #[serde(flatten)]
     pub acts: Acts,
-    /// Description.
+    /// Description for users.
     pub says: String,
 }
 
 /// All layers under a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Under {
-    /// The path as requested.
+    /// The path as the user gave it.
     pub asked: String,
-    /// The path with links resolved; for a device, its node.
+    /// The path with symbolic links resolved. For a device, the path of its node.
     pub path: PathBuf,
-    /// The device or partition, if the request named one.
+    /// Name of the device or partition, if the user named one.
     pub device: Option<String>,
-    /// Type of the file system, if the request named a path.
+    /// Type of the file system, if the user named a path.
     pub filesystem: Option<String>,
-    /// Mount point of that file system.
+    /// Mount point of the file system.
     pub mount_point: Option<PathBuf>,
-    /// From top to bottom; members of a layer follow each other, each with the layers below it.
+    /// Layers from top to bottom. Each member of a layer is followed by the layers below this
+    /// member.
     pub steps: Vec<Step>,
-    /// Devices whose scheduler gets the path's requests first.
+    /// Devices whose scheduler gets the requests first.
     pub deciding: Vec<String>,
-    /// Devices further down that schedule them again (the disk under a loop device's file).
+    /// Devices further down that schedule the requests a second time, for example the disk under
+    /// the file of a loop device.
     pub again: Vec<String>,
-    /// Summary in a sentence or two.
+    /// Summary in one or two sentences.
     pub verdict: String,
 }
 
-/// Why a path has no answer.
+/// Reasons why the layers of a path cannot be found.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum UnderError {
-    /// It does not exist.
+    /// The path does not exist.
     #[error("{asked}: no such device, file or directory{hint}")]
     Missing {
-        /// The path as requested.
+        /// The path as the user gave it.
         asked: String,
-        /// What may have been meant.
+        /// A suggestion of what the user may have meant.
         hint: String,
     },
-    /// It exists, but no block requests go through it.
+    /// The path exists, but it has no block requests.
     #[error("{asked}: {what}")]
     Unfit {
-        /// The path as requested.
+        /// The path as the user gave it.
         asked: String,
-        /// Why, and what to name instead.
+        /// The reason, and what the user can name instead.
         what: String,
     },
 }
 
-/// State of a walk.
+/// State of the search.
 #[derive(Default)]
 struct Walk {
     steps: Vec<Step>,
@@ -123,11 +126,11 @@ struct Walk {
     why_none: Option<String>,
 }
 
-/// Position of a walk.
+/// Position of the search.
 #[derive(Clone, Copy)]
 struct At {
     depth: u32,
-    /// Whether a scheduler was met already.
+    /// Whether the search has already met a scheduler.
     decided: bool,
     /// Whether requests bypass the scheduler of the next device.
     bypassed: bool,
@@ -161,7 +164,7 @@ impl Walk {
 }
 
 impl Machine {
-    /// Looks up the layers for a device name (`sda2`), a node, a file or a directory.
+    /// Finds the layers of a device name (`sda2`), a device node, a file or a directory.
     pub fn under(&self, asked: &Path) -> Result<Under, UnderError> {
         let shown = read::clean(&asked.to_string_lossy());
         let mut under = Under {
@@ -184,7 +187,7 @@ impl Machine {
                     under.mount_point = Some(mount.point.clone());
                     self.mount(&mut walk, mount, TOP, "");
                 }
-                None => walk.why_none = Some("the table of mounts has no line for it".to_owned()),
+                None => walk.why_none = Some("the mount table does not contain it".to_owned()),
             }
         }
         under.verdict = self.verdict(&walk);
@@ -192,14 +195,14 @@ impl Machine {
         Ok(under)
     }
 
-    /// The layers under a mount.
+    /// Returns the layers under a mount.
     pub(super) fn steps_of(&self, mount: &Mount) -> Vec<Step> {
         let mut walk = Walk::default();
         self.mount(&mut walk, mount, TOP, "");
         walk.steps
     }
 
-    /// The requested device, by its kernel name or its node.
+    /// Returns the device that the user named, by its kernel name or its node.
     fn asked_device(&self, asked: &Path, shown: &str) -> Result<Option<String>, UnderError> {
         let bare = asked.to_str().filter(|t| !t.contains('/'));
         if let Some(name) = bare.filter(|n| self.named(n).is_some()) {
@@ -264,7 +267,7 @@ impl Machine {
             .flat_map(|d| d.partitions.iter().map(|p| &*p.name));
         let names = self.devices.iter().map(|d| &*d.name).chain(parts);
         let hint = match name.contains('/') {
-            // For a path that does not exist, its nearest existing directory has the same layers.
+            // If a path does not exist, its nearest existing parent directory has the same layers.
             true => {
                 let mut up = asked.ancestors().skip(1);
                 let up = up.find(|a| !a.as_os_str().is_empty() && self.tree().real(a).is_ok());
@@ -280,7 +283,7 @@ impl Machine {
         }
     }
 
-    /// The mount of a path; on a live machine the kernel answers.
+    /// Returns the mount of a path. On a live machine the kernel is asked.
     pub fn mount_of(&self, path: &Path) -> Option<&Mount> {
         use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
         if self.tree().is_live()
@@ -293,7 +296,8 @@ impl Machine {
         mounts::of(&self.mounts, path)
     }
 
-    /// Adds the layers of a mount; `why` says which part of it is meant, if not all.
+    /// Adds the layers of a mount. `why` describes which part of the mount is used, if only a part
+    /// is used.
     fn mount(&self, walk: &mut Walk, mount: &Mount, at: At, why: &str) {
         let point = mount.point.display();
         if at.depth >= DEEPEST {
@@ -328,11 +332,12 @@ impl Machine {
         );
     }
 
-    /// Changed files are in the upper directory, the others in the lower directories.
+    /// Adds the layers of an overlay. Changed files are in the upper directory, all other files in
+    /// the lower directories.
     fn overlay(&self, walk: &mut Walk, mount: &Mount, at: At) {
         let upper = mount.option("upperdir");
         let lower = mount.option("lowerdir").unwrap_or_default();
-        // `lowerdir=a:b::data`, or one `lowerdir+=a` per directory.
+        // The option is `lowerdir=a:b::data`, or `lowerdir+=a` for each directory.
         let lowers = split(&lower, ':');
         let all = upper
             .into_iter()
@@ -366,7 +371,7 @@ impl Machine {
         }
     }
 
-    /// Adds a device or partition by name, and the layers below it.
+    /// Adds a device or partition by its name, and the layers below it.
     fn walk(&self, walk: &mut Walk, name: &str, at: At) {
         if at.depth >= DEEPEST {
             return;
@@ -404,7 +409,7 @@ impl Machine {
         let next = At {
             depth: at.depth + 1,
             decided: at.decided || chooses,
-            // Request-based multipath passes whole requests to its paths.
+            // Request-based multipath passes complete requests to its paths.
             bypassed: chooses && device.kind == Kind::Multipath,
         };
         for below in &device.below {
@@ -415,7 +420,7 @@ impl Machine {
         }
     }
 
-    /// Adds the file system that holds a loop device's file.
+    /// Adds the layers of the file of a loop device.
     fn backing(&self, walk: &mut Walk, file: &str, at: At) {
         let file = file.strip_suffix(" (deleted)").unwrap_or(file);
         // A deleted file has no directory entry, but its directory may still exist.
@@ -476,7 +481,7 @@ impl Machine {
     }
 }
 
-/// Describes a device and its effect.
+/// Describes a device and its effect on requests.
 fn words(d: &Device, bypassed: bool) -> String {
     let mut text = d.what();
     if let Some(label) = d.label.as_ref().filter(|_| d.kind != Kind::Md) {
@@ -487,7 +492,7 @@ fn words(d: &Device, bypassed: bool) -> String {
     }
     if let Some(file) = &d.backing_file {
         let how = match d.direct_io {
-            Some(true) => "past the page cache",
+            Some(true) => "without the page cache",
             _ => "through the page cache",
         };
         text += &format!(" over the file {}, {how}", read::clean(file));
@@ -526,7 +531,7 @@ fn words(d: &Device, bypassed: bool) -> String {
     text
 }
 
-/// Why a mount has no block device, and what decides instead.
+/// Returns why a mount has no block device, and where its requests are scheduled.
 fn no_device(mount: &Mount) -> String {
     let fs = mount.filesystem.as_str();
     let text = match fs {
@@ -538,18 +543,18 @@ fn no_device(mount: &Mount) -> String {
         }
         "zfs" => {
             "ZFS orders requests itself and opens the disks of its pool, which `zpool list -v` names: \
-             ask for those"
+             name one of those"
         }
         "proc" | "sysfs" | "cgroup" | "cgroup2" | "debugfs" | "tracefs" | "devpts" | "mqueue"
         | "securityfs" | "bpf" | "efivarfs" | "configfs" | "pstore" | "fusectl" | "autofs" => {
-            "the kernel makes these files up, no disk is read"
+            "the kernel generates these files without reading a disk"
         }
         _ if fs.starts_with("fuse") => {
-            "a program serves these files: ask for the path or device that it reads"
+            "a program serves these files: name the path or device that it reads"
         }
         _ if mount.source.starts_with('/') => {
             return format!(
-                "it says it lies on {}, which cannot be seen from here",
+                "its source is {}, which is not visible from here",
                 read::clean(&mount.source)
             );
         }

@@ -1,25 +1,25 @@
-//! `elevator=` on the kernel's command line: kernels before 5.0 apply it to all devices, later ones
-//! ignore it.
+//! The kernel parameter `elevator=`. Kernels before 5.0 set the scheduler of all devices from it,
+//! and later kernels ignore it.
 
 use super::{KeepError, word};
 use crate::block::{Tree, release};
 use std::path::PathBuf;
 
-/// Files that hold a kernel's command line for the next boot.
+/// Files that contain the kernel's command line for the next boot.
 const FILES: &[&str] = &[
     "/etc/default/grub",
     "/etc/kernel/cmdline",
     "/boot/cmdline.txt",
     "/boot/firmware/cmdline.txt",
 ];
-/// Directories of systemd-boot entries.
+/// Directories with the entries of systemd-boot.
 const ENTRIES: &[&str] = &["/boot/loader/entries", "/efi/loader/entries"];
 
-/// The parameter for the command line of a kernel of this release: `elevator=deadline`, for all
-/// devices.
+/// Returns the kernel parameter for a scheduler of all devices, such as `elevator=deadline`, for a
+/// kernel of release `of`.
 ///
 /// # Errors
-/// Kernels since 5.0 ignore it.
+/// Returns an error for kernels since 5.0, because they ignore the parameter.
 pub fn parameter(of: &str, scheduler: &str) -> Result<String, KeepError> {
     match release(of) {
         Some((major, _)) if major >= 5 => Err(KeepError::Ignored {
@@ -30,7 +30,7 @@ pub fn parameter(of: &str, scheduler: &str) -> Result<String, KeepError> {
     }
 }
 
-/// Files whose command line for the next boot has `elevator=`, with the value.
+/// Returns the files whose command line for the next boot contains `elevator=`, with its value.
 pub fn existing(tree: &Tree) -> Vec<(PathBuf, String)> {
     let mut files: Vec<PathBuf> = FILES.iter().map(PathBuf::from).collect();
     for dir in ENTRIES {

@@ -1,5 +1,5 @@
-//! Writes a file atomically, under a temporary name first. Temporary files that a killed process
-//! left are recognised by their names and removed.
+//! Writes files atomically: under a temporary name first, then by a rename. Temporary files of
+//! killed processes are recognised by their names and removed.
 
 use crate::block::{Tree, names};
 use crate::place::ours;
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Directory of the notes.
 pub(super) const NOTES: &str = "/var/lib/seekwell/applied";
-/// Directories of Seekwell's files, with the suffix of their names, and the text inside.
+/// Directories in which Seekwell writes files. For each, the suffix of the file names and a text
+/// that the names contain.
 const PLACES: &[(&str, &str, &str)] = &[
     (NOTES, ".json", ""),
     ("/etc/udev/rules.d", ".rules", "-seekwell-"),
@@ -21,16 +22,17 @@ const TUNED: &str = "/etc/tuned";
 const PROFILE: &str = "seekwell-";
 /// Suffix of temporary names.
 const END: &str = ".seekwell";
-/// Maximum of new files that a cleanup may remove before they are locked.
+/// Maximum number of attempts to create a temporary file. A concurrent cleanup may remove each file
+/// before it is locked.
 const TRIES: u32 = 20;
 
-/// The temporary name; udev, systemd and tuned ignore files with such names.
+/// Returns the temporary name of a file. udev, systemd and tuned ignore files with such names.
 fn early_name(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}{END}"))
 }
 
-/// Whether Seekwell writes files at this path, notes excepted.
+/// Returns whether Seekwell writes files at this path. Notes do not count.
 pub(super) fn is_of_ours(path: &Path) -> bool {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
         return false;
@@ -44,7 +46,7 @@ pub(super) fn is_of_ours(path: &Path) -> bool {
     (profile && name == "tuned.conf") || PLACES[1..].iter().any(of)
 }
 
-/// Writes the complete file to the medium, then renames it. Never sets setuid and similar bits.
+/// Writes a complete file to the medium, then renames it. Bits such as setuid are never set.
 pub(super) fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let early = early_name(path);
     let mode = mode & 0o777;
@@ -61,7 +63,7 @@ pub(super) fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     })
 }
 
-/// Creates a file that is locked while it is written, so that no cleanup takes it for a leftover.
+/// Creates a temporary file and locks it while it is written, so that a cleanup does not remove it.
 fn begun(early: &Path, mode: u32) -> io::Result<File> {
     for _ in 0..TRIES {
         let mut how = OpenOptions::new();
@@ -73,7 +75,7 @@ fn begun(early: &Path, mode: u32) -> io::Result<File> {
                 }
             }
             Err(e) => return Err(e),
-            // A concurrent cleanup may have removed it.
+            // A concurrent cleanup may have removed the file before it was locked.
             Ok(file) => {
                 let own = file.metadata()?.ino();
                 let there = || fs::symlink_metadata(early).is_ok_and(|m| m.ino() == own);
@@ -86,7 +88,8 @@ fn begun(early: &Path, mode: u32) -> io::Result<File> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes a temporary file of this user, if no process writes it.
+/// Removes a temporary file of this user unless a process is writing it. Returns whether the file
+/// was removed.
 fn removed(early: &Path) -> bool {
     let mut how = OpenOptions::new();
     how.write(true)
@@ -100,8 +103,8 @@ fn removed(early: &Path) -> bool {
     own && file.try_lock().is_ok() && fs::remove_file(early).is_ok()
 }
 
-/// Removes temporary files of killed runs and returns the paths. Also removes empty directories of
-/// notes.
+/// Removes temporary files of killed runs and returns their paths. Also removes empty directories
+/// of notes.
 pub fn sweep(tree: &Tree) -> Vec<PathBuf> {
     let mut gone = Vec::new();
     let mut within = |dir: &Path, end: &str, part: &str| {

@@ -1,8 +1,9 @@
-//! Files that can be removed again completely, so that the earlier state returns byte for byte.
+//! Writes files that can be undone completely, so that the earlier state is restored byte for byte.
 //!
 //! A note is written to the medium before the first file. It lists the new files, the previous
-//! contents and the new directories. Each file then appears atomically. An undo only affects files
-//! that still have the written contents; a file that somebody has changed since stays.
+//! contents of existing files, and the new directories. Then each file is written atomically. An
+//! undo changes only files that still have the written content. A file that somebody has changed
+//! since then is kept.
 
 use super::Kept;
 pub use super::early::sweep;
@@ -17,92 +18,93 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why nothing was written or removed.
+/// Reasons why no file was written or removed.
 #[derive(Debug, Error)]
 pub enum FilesError {
     /// Access to a file failed.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file exists and is not Seekwell's.
+    /// The file exists, and Seekwell did not write it.
     #[error(
         "{}: exists already, and seekwell did not write it: check it, and remove it or make the \
-         choice permanent in another way", .0.display()
+         scheduler permanent in another way", .0.display()
     )]
     Foreign(PathBuf),
-    /// A link or another special file.
-    #[error("{}: is not a plain file: look at it and remove it", .0.display())]
+    /// The path is a symbolic link or another special file.
+    #[error("{}: is not a plain file: check it and remove it", .0.display())]
     NotPlain(PathBuf),
-    /// The file was changed since it was written.
+    /// Somebody has changed the file since Seekwell wrote it.
     #[error(
         "{}: was changed since seekwell wrote it, and is not touched: edit it, or restore the \
          written text and try again", .0.display()
     )]
     Changed(PathBuf),
-    /// It belongs to another user, or others could have written it.
+    /// The note belongs to another user, or other users could have written it.
     #[error(
         "{}: belongs to another user, or others may write to it, so it is not trusted: check it, \
          and remove it or restrict it to its owner (chown, chmod go-w)", .0.display()
     )]
     Untrusted(PathBuf),
-    /// There is nothing to remove.
+    /// There is nothing to undo for this device.
     #[error("nothing that seekwell wrote for {0} is there")]
     Nothing(String),
     /// The file is not a valid note.
-    #[error("{}: cannot be understood; look at it, and remove it if it is of no use", .0.display())]
+    #[error("{}: is not a valid note; check it, and remove it if you do not need it", .0.display())]
     Note(PathBuf),
 }
 
-/// A written file in a note.
+/// A file that was written, as recorded in a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Written {
     path: PathBuf,
     text: String,
-    /// Its previous content; absent if it did not exist.
+    /// Previous content of the file. It is absent if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<String>,
-    /// Its previous mode.
+    /// Previous mode of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<u32>,
 }
 
-/// What was written for a device.
+/// A record of the files and settings that were written for a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     schema: u32,
-    /// The device's name at that time.
+    /// Name of the device when the note was written.
     pub device: String,
-    /// Its identity at that time: keys and values as udev has them.
+    /// Identity of the device when the note was written: keys and values of udev.
     identity: Vec<(String, String)>,
-    /// Sequence number of its attachment in that boot.
+    /// Sequence number of the device when the note was written. It is valid only for the boot
+    /// `boot_id`.
     diskseq: Option<u64>,
     boot_id: String,
     /// The scheduler that was set.
     pub scheduler: String,
-    /// The previous settings; `None` if only files were written.
+    /// The previous settings. `None` if only files were written.
     pub before: Option<Settings>,
     files: Vec<Written>,
-    /// Directories that were created, the outermost first.
+    /// Directories that were created. The outermost directory comes first.
     made: Vec<PathBuf>,
-    /// Commands for root after an undo.
+    /// Commands that root should run after an undo.
     after_undo: Vec<String>,
-    /// Whether all files were written and the settings set; if not, the change counts as
-    /// interrupted and is undone.
+    /// Whether all files were written and the settings set. If false, the change was interrupted
+    /// and must be undone.
     #[serde(default = "yes")]
     done: bool,
 }
 
-/// Notes of older versions lack this field and describe complete changes.
+/// Notes of older versions do not have this field. They describe complete changes.
 fn yes() -> bool {
     true
 }
 
 impl Note {
-    /// The written files.
+    /// Returns the paths of the written files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|f| f.path.as_path())
     }
@@ -113,9 +115,9 @@ impl Note {
 pub struct Undone {
     /// Files that were removed or restored.
     pub files: Vec<PathBuf>,
-    /// The settings to restore, if the note is from this boot and device.
+    /// The settings that must be restored. `None` if the note is from another boot or device.
     pub before: Option<Settings>,
-    /// Commands for root.
+    /// Commands that root should run after the undo.
     pub after: Vec<String>,
 }
 
@@ -126,7 +128,8 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> FilesError + '_ {
     }
 }
 
-/// The name of a device's note, from its persistent identity if it has one.
+/// Returns the name of a device's note. It is derived from the persistent identity of the device,
+/// if there is one.
 fn note_name(d: &Device) -> String {
     let known = d.identity.first().map(|i| i.1.as_str());
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -149,10 +152,10 @@ fn trusted(tree: &Tree) -> Result<(), FilesError> {
     Ok(())
 }
 
-/// The file of a note with the note, or with the reason why it is not trusted.
+/// The path of a note, with the note or the reason why it is not trusted.
 type Found = (PathBuf, Result<Note, FilesError>);
 
-/// All notes, by name.
+/// Returns all notes, sorted by name.
 fn notes(tree: &Tree) -> Result<Vec<Found>, FilesError> {
     trusted(tree)?;
     let all = crate::block::names(&tree.at(NOTES)).into_iter();
@@ -163,7 +166,8 @@ fn notes(tree: &Tree) -> Result<Vec<Found>, FilesError> {
         .collect())
 }
 
-/// The note of a device, by its identity; if the device is absent, by its earlier name.
+/// Finds the note of a device by its identity. If the device is absent, the note is found by the
+/// name that the device had.
 fn find(
     tree: &Tree,
     name: &str,
@@ -188,7 +192,8 @@ fn boot(tree: &Tree) -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// Missing parent directories of a path, the outermost first, as paths of the tree.
+/// Returns the missing parent directories of a path, as paths of the tree. The outermost directory
+/// comes first.
 fn missing(tree: &Tree, path: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = path
         .ancestors()
@@ -200,7 +205,7 @@ fn missing(tree: &Tree, path: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// A plain file's text and mode; `None` if it does not exist.
+/// Returns the text and the mode of a regular file, or `None` if it does not exist.
 fn plain(path: &Path) -> Result<Option<(String, u32)>, FilesError> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -213,8 +218,8 @@ fn plain(path: &Path) -> Result<Option<(String, u32)>, FilesError> {
     }
 }
 
-/// Loads a note; `None` if it does not exist. Rejects a note that others could have written, and a
-/// note about files of another kind.
+/// Loads a note, or returns `None` if it does not exist. Rejects a note that other users could have
+/// written, and a note about files that Seekwell does not write.
 fn load(path: &Path) -> Result<Option<Note>, FilesError> {
     let mut how = OpenOptions::new();
     how.read(true)
@@ -256,7 +261,7 @@ fn keep(path: &Path, note: &Note) -> Result<(), FilesError> {
     put(path, &format!("{text}\n"), 0o600).map_err(failed(path))
 }
 
-/// Creates directories that only their owner may write.
+/// Creates directories that only their owner can write.
 fn make(tree: &Tree, dir: &Path) -> Result<(), FilesError> {
     let at = tree.at(dir);
     let mut how = DirBuilder::new();
@@ -264,7 +269,8 @@ fn make(tree: &Tree, dir: &Path) -> Result<(), FilesError> {
     made.map_err(failed(&at))
 }
 
-/// Restores the earlier state of a file: removes it, or restores its content.
+/// Restores the earlier state of a file: restores its content, or removes the file if it did not
+/// exist.
 fn take_away(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     let at = tree.at(&f.path);
     match &f.before {
@@ -276,8 +282,8 @@ fn take_away(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     }
 }
 
-/// Checks that nobody has changed a file since it was written. After a kill it may also be missing,
-/// or have its earlier content.
+/// Checks that nobody has changed a file since Seekwell wrote it. After a kill, the file may also
+/// be missing or have its earlier content.
 fn unchanged(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     match plain(&tree.at(&f.path))? {
         Some((text, _)) if text != f.text && f.before.as_ref() != Some(&text) => {
@@ -287,7 +293,7 @@ fn unchanged(tree: &Tree, f: &Written) -> Result<(), FilesError> {
     }
 }
 
-/// The note of an earlier change for a device, if there is one.
+/// Returns the note of an earlier change of a device, if there is one.
 ///
 /// # Errors
 /// The note cannot be read.
@@ -295,10 +301,10 @@ pub fn noted(tree: &Tree, d: &Device) -> Result<Option<Note>, FilesError> {
     Ok(find(tree, &d.name, Some(d))?.map(|found| found.1))
 }
 
-/// Checks that files can be written: no foreign file is in their place.
+/// Checks that files can be written, because no file of somebody else has the same path.
 ///
 /// # Errors
-/// The obstacle.
+/// Returns what prevents the files from being written.
 pub fn check(tree: &Tree, d: &Device, files: &[Kept]) -> Result<(), FilesError> {
     let note = noted(tree, d)?;
     let ours = |p: &Path| note.iter().flat_map(|n| &n.files).any(|f| f.path == p);
@@ -311,12 +317,12 @@ pub fn check(tree: &Tree, d: &Device, files: &[Kept]) -> Result<(), FilesError> 
     Ok(())
 }
 
-/// Writes files for a device, and the note. Previous contents from an earlier note are kept, so
-/// that an undo restores the original state. Until [`confirm`] is called, the change counts as
-/// interrupted.
+/// Writes files and a note for a device. If there is an earlier note, its previous contents are
+/// kept, so that an undo restores the original state. Until [`confirm`] is called, the change
+/// counts as interrupted.
 ///
 /// # Errors
-/// The obstacle; then only changes that a note can undo are left.
+/// Returns what prevented the change. The note can then undo everything that was changed.
 pub fn write(
     tree: &Tree,
     d: &Device,
@@ -350,7 +356,7 @@ pub fn write(
         (note.files, note.made) = (old.files, old.made);
         note.after_undo = old.after_undo;
     }
-    // The new file replaces a file of the same kind with an earlier name.
+    // The new file replaces a file of the same kind that has an earlier name.
     let same_kind = |f: &Written, k: &Kept| f.path.parent() == k.path.parent();
     let stale: Vec<Written> = note
         .files
@@ -389,7 +395,7 @@ pub fn write(
             note.made.push(dir.clone());
         }
     }
-    // The note is written before everything that it lists.
+    // The note is written before all changes that it lists.
     make(tree, Path::new(NOTES))?;
     keep(&path, &note)?;
     for dir in &dirs[own.len()..] {
@@ -407,7 +413,7 @@ pub fn write(
     Ok(())
 }
 
-/// Makes the files of [`write()`] permanent.
+/// Marks the change of [`write()`] as complete.
 ///
 /// # Errors
 /// The note cannot be written.
@@ -418,8 +424,8 @@ pub fn confirm(tree: &Tree, d: &Device) -> Result<(), FilesError> {
     keep(&path, &note)
 }
 
-/// Devices, by their earlier names, whose change was interrupted by a kill or a power cut and must
-/// be undone. Also returns the errors of reading notes.
+/// Returns the devices whose change was interrupted by a kill or a power failure and must be
+/// undone, by the names in the notes. The second value contains the errors of reading notes.
 pub fn cut_short(tree: &Tree) -> (Vec<String>, Vec<FilesError>) {
     let (mut devices, mut errors) = (Vec::new(), Vec::new());
     match notes(tree) {
@@ -438,7 +444,7 @@ pub fn cut_short(tree: &Tree) -> (Vec<String>, Vec<FilesError>) {
     (devices, errors)
 }
 
-/// Removes the files of a device. If somebody has changed one of them, does nothing.
+/// Restores the files of a device. If somebody has changed one of the files, nothing is done.
 ///
 /// # Errors
 /// There is nothing to undo, or a file was changed.
@@ -459,7 +465,7 @@ pub fn undo(tree: &Tree, device: &str, now: Option<&Device>) -> Result<Undone, F
         undone.before.clone_from(&note.before);
     }
     fs::remove_file(&path).map_err(failed(&path))?;
-    // The innermost first; a directory with other contents stays.
+    // The innermost directory is removed first. A directory with other contents is kept.
     for dir in note.made.iter().rev() {
         let _ = fs::remove_dir(tree.at(dir));
     }

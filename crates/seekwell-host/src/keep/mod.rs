@@ -1,10 +1,10 @@
-//! Makes a choice permanent: files that name the disk by its identity, the way they are written,
-//! and their removal.
+//! Makes a scheduler permanent by files that identify the disk, and removes these files again.
 //!
-//! [`udev`] and [`tuned`] create files, [`nixos`] creates lines for a file of the user, and
-//! [`boot`] knows which kernels read `elevator=`. [`files`] writes files and undoes the change byte
-//! for byte. Not covered: later changes by other services (TLP, a distribution's own rules). The
-//! number of a rule sorts it after those of a distribution, but not after a service.
+//! [`udev`] and [`tuned`] create files. [`nixos`] creates lines for a configuration file of the
+//! user. [`boot`] handles the kernel parameter `elevator=`. [`files`] writes files and undoes the
+//! change byte for byte. Later changes by other services, such as TLP, are not prevented. The
+//! number in the name of a udev rule places it after the rules of the distribution, but services
+//! run later.
 
 pub mod at_boot;
 pub mod boot;
@@ -23,72 +23,72 @@ use crate::switch::settings::ATTRIBUTES;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A file to write, with the commands that activate it and that follow its removal.
+/// A file to be written, with the commands that are needed after writing and after removing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its content.
+    /// Content of the file.
     pub text: String,
-    /// Commands for root that activate it without a boot.
+    /// Commands that root can run to activate the file without a reboot.
     pub activate: Vec<String>,
-    /// Commands for root after its removal.
+    /// Commands that root should run after the file was removed.
     pub after_undo: Vec<String>,
 }
 
-/// The settings wanted for a device.
+/// The settings that the user wants for a device.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The device.
     pub device: &'a Device,
-    /// The kernel's name of the scheduler.
+    /// Name of the scheduler in the kernel.
     pub scheduler: &'a str,
     /// Tunables of the scheduler, and attributes of the queue.
     pub tunables: &'a [(String, String)],
-    /// Whether the kernel keeps the order of writes to a zone under every scheduler
+    /// Whether the kernel preserves the order of writes to a zone with every scheduler
     /// ([`crate::block::Tree::plugs_zone_writes`]).
     pub zones_keep_order: bool,
 }
 
-/// Why no file can be created.
+/// Reasons why no file can be created.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum KeepError {
     /// The device has no scheduler.
-    #[error("{0} takes no scheduler: there is nothing to keep")]
+    #[error("{0} takes no scheduler, so there is nothing to make permanent")]
     NoScheduler(String),
-    /// udev could not distinguish it from other devices.
+    /// udev cannot distinguish the device from other devices.
     #[error(
-        "{0} has no serial number or other name that survives a boot: a rule could only take its \
-         kernel name, which may be another device's next time"
+        "{0} has no serial number or other name that survives a boot: a rule would have to use its \
+         kernel name, which another device may have after the next boot"
     )]
     Nameless(String),
-    /// The order of writes within zones would be lost.
+    /// The device is zoned, and the order of writes to a zone could be lost.
     #[error(
-        "{0} is zoned: nothing is kept for it before Linux 6.10, where another scheduler than \
-         mq-deadline can cost writes their order"
+        "{0} is zoned: its scheduler cannot be made permanent before Linux 6.10, because only \
+         mq-deadline keeps the order of writes there"
     )]
     Zoned(String),
-    /// A word that is not allowed in a rule.
-    #[error("`{0}` cannot stand in a rule: letters, digits, `-`, `_` and `.` only")]
+    /// A word contains characters that are not allowed in a rule.
+    #[error("`{0}` is not allowed in a rule: use only letters, digits, `-`, `_` and `.`")]
     Word(String),
     /// The kernel ignores the parameter.
     #[error(
-        "Linux {release} ignores elevator= on its command line, as all do since 5.0: keep it by \
+        "Linux {release} ignores elevator= on its command line, as all kernels do since 5.0: use \
          udev instead (--persist=udev)"
     )]
     Ignored {
-        /// The kernel's release.
+        /// Release of the kernel.
         release: String,
     },
-    /// Not a release of Linux.
-    #[error("`{0}` is no release of Linux (write 4.19.0)")]
+    /// The text is not a release of Linux.
+    #[error("`{0}` is not a release of Linux: write it as in 4.19.0")]
     Release(String),
-    /// This way cannot express the settings.
+    /// This method cannot express the settings.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// Checks a word: a scheduler, tunable or value.
+/// Checks that a scheduler, tunable or value contains only allowed characters.
 fn word(text: &str) -> Result<&str, KeepError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !text.is_empty() && text.chars().all(plain) && text != ".." {
@@ -97,8 +97,8 @@ fn word(text: &str) -> Result<&str, KeepError> {
     }
 }
 
-/// A udev pattern that matches the value: special characters are replaced by `?`. `None` if a rule
-/// cannot contain the value.
+/// Returns a udev pattern that matches the value. Special characters are replaced by `?`. Returns
+/// `None` if a rule cannot contain the value.
 fn pattern(value: &str) -> Option<String> {
     let bad = |c: char| c.is_control() || c == '"' || c == '\\' || c == '\u{fffd}';
     if value.contains(bad) {
@@ -109,7 +109,7 @@ fn pattern(value: &str) -> Option<String> {
 }
 
 impl Wanted<'_> {
-    /// Checks that the device supports a permanent choice.
+    /// Checks that a scheduler can be made permanent for the device.
     fn fit(&self) -> Result<(), KeepError> {
         let d = self.device;
         if !matches!(d.scheduler, Scheduler::Choice { .. }) {
@@ -121,7 +121,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// Key and pattern that identify this device in udev, and the plain value.
+    /// Returns the key and the pattern that identify this device in udev, and the value itself.
     fn identity(&self) -> Result<(&str, String, &str), KeepError> {
         let d = self.device;
         let mut known = d.identity.iter();
@@ -130,8 +130,8 @@ impl Wanted<'_> {
             .ok_or_else(|| KeepError::Nameless(d.name.clone()))
     }
 
-    /// Files below `queue/` with their values, in the order of a switch: `nr_requests` resets a
-    /// tunable, so it comes first.
+    /// Returns the files below `queue/` with their values, in the order in which they must be
+    /// written. `nr_requests` comes first, because writing it resets a tunable.
     fn settings(&self) -> Result<Vec<(String, &str)>, KeepError> {
         let queue = |name: &str| ATTRIBUTES.contains(&name);
         let (of_queue, own): (Vec<_>, Vec<_>) = self.tunables.iter().partition(|t| queue(&t.0));
@@ -144,7 +144,7 @@ impl Wanted<'_> {
         all.map(|t| Ok((file(t)?, t.1.as_str()))).collect()
     }
 
-    /// The device for a comment; a model name may contain any text.
+    /// Describes the device for a comment in the file. The name of the model may contain any text.
     fn said(&self) -> String {
         let what = self.device.model.as_deref();
         let what = what.unwrap_or(self.device.kind.word());
@@ -152,12 +152,12 @@ impl Wanted<'_> {
         format!("{what}, {} when this was written", self.device.name)
     }
 
-    /// The part of a file name that identifies the device.
+    /// Returns the part of a file name that identifies the device.
     fn slug(&self) -> Result<String, KeepError> {
         let (_, _, raw) = self.identity()?;
         let plain = raw.chars().filter(char::is_ascii_alphanumeric);
         let all: String = plain.collect();
-        // The end of a path or serial number is more specific than its beginning.
+        // The end of a path or serial number is more specific than its start.
         let skip = all.len().saturating_sub(40);
         Ok(all[skip..].to_owned())
     }

@@ -60,8 +60,7 @@ fn a_rule_knows_the_disk_by_its_serial_number() {
     }
 }
 
-/// Without udev's properties the attributes identify a disk, with the blanks that a vendor put
-/// inside.
+/// Without properties of udev, attributes identify a disk. Blanks inside a vendor's text are kept.
 #[test]
 fn attributes_do_where_udev_is_silent() {
     let wwid = (
@@ -73,7 +72,7 @@ fn attributes_do_where_udev_is_silent() {
     let text = udev::rule(&w, "").expect("a rule").text;
     let matched = "ATTR{device/wwid}==\"t10.ATA     WDC WD40  ?x?\", ";
     assert!(text.contains(matched), "{text}");
-    // tuned sees only udev's properties.
+    // tuned can match only properties of udev.
     let none = tuned::profile(&w, None).expect_err("no property");
     assert!(
         none.to_string().contains("use udev (--persist=udev)"),
@@ -101,7 +100,7 @@ fn what_cannot_be_kept_is_said() {
         rule(&zoned, "bfq", &[]),
         Err(KeepError::Zoned("sda".into()))
     );
-    // Allowed since 6.10, by a rule that has no effect on an older kernel.
+    // Since Linux 6.10 this is allowed. The rule has no effect on an older kernel.
     let new = Wanted {
         zones_keep_order: true,
         ..wanted(&zoned, "bfq", &[])
@@ -187,7 +186,7 @@ fn a_parameter_that_is_there_is_found() {
     );
 }
 
-/// Every file and directory below a path, with its content and mode.
+/// Returns every file and directory below a path, with its content and mode.
 fn all_of(dir: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     use std::os::unix::fs::MetadataExt;
     let mut all = BTreeMap::new();
@@ -219,7 +218,7 @@ fn an_undo_leaves_the_tree_byte_for_byte() {
     let before = all_of(&at);
     let tree = t.tree();
     let d = machine_disk(&tree);
-    // Two writes with different choices; the undo covers both.
+    // Two changes with different schedulers are made. The undo must cover both.
     for s in ["bfq", "none"] {
         let w = wanted(&d, s, &[]);
         let mut all = vec![udev::rule(&w, "").expect("a rule")];
@@ -258,7 +257,7 @@ fn what_others_wrote_is_left_alone() {
     assert!(!t.at("var").exists(), "and nothing was begun");
     fs::remove_file(t.at(&rule)).expect("ours");
     files::write(&tree, &d, "bfq", None, &all).expect("written");
-    // Changed since: not removed.
+    // Somebody has changed the file, so it is not removed.
     t.put(&rule, "# changed\n");
     let e = files::undo(&tree, "sda", Some(&d)).expect_err("changed");
     assert!(matches!(e, files::FilesError::Changed(_)), "{e}");
@@ -266,17 +265,17 @@ fn what_others_wrote_is_left_alone() {
         fs::read_to_string(t.at(&rule)).expect("there"),
         "# changed\n"
     );
-    // Removed by hand: the undo still succeeds.
+    // Somebody has removed the file. The undo still succeeds.
     fs::remove_file(t.at(&rule)).expect("ours");
     files::undo(&tree, "sda", Some(&d)).expect("undone");
     assert!(!t.at("var").exists());
-    // A link is not followed.
+    // A symbolic link is not followed.
     std::os::unix::fs::symlink("/etc/passwd", t.at(&rule)).expect("linked");
     let e = files::write(&tree, &d, "bfq", None, &all).expect_err("a link");
     assert!(matches!(e, files::FilesError::NotPlain(_)), "{e}");
 }
 
-/// After a boot another disk may have the name: the note is found by what the disk is.
+/// After a boot another disk may have the name. The note is found by the identity of the disk.
 #[test]
 fn a_note_belongs_to_a_disk_not_to_a_name() {
     let t = tree(&[UDEV]);
@@ -297,14 +296,14 @@ fn a_note_belongs_to_a_disk_not_to_a_name() {
     assert_eq!(undone.files.len(), 1);
 }
 
-/// The note about the only disk.
+/// Returns the path of the note about the only disk.
 fn note_of(t: &MadeUp) -> std::path::PathBuf {
     let notes = t.at("var/lib/seekwell/applied");
     let first = fs::read_dir(notes).expect("there").flatten().next();
     first.expect("one").path()
 }
 
-/// Like a kill between the temporary and the final name of a file.
+/// Simulates a kill before a file gets its final name.
 #[test]
 fn half_written_files_are_found_and_removed() {
     let t = tree(&[UDEV]);
@@ -327,7 +326,7 @@ fn half_written_files_are_found_and_removed() {
     for e in early {
         t.put(e, "half");
     }
-    // A foreign file, one that is being written, and a link.
+    // A file of somebody else, a file that is being written, and a symbolic link.
     let foreign = "etc/udev/rules.d/.50-mine.rules.seekwell";
     let held = "etc/udev/rules.d/.62-seekwell-B.rules.seekwell";
     t.put(foreign, "x").put(held, "x");
@@ -361,7 +360,7 @@ fn half_written_files_are_found_and_removed() {
     fs::remove_dir_all(t.at("var")).expect("ours");
     fs::remove_dir_all(t.at("etc")).expect("ours");
     assert_eq!(all_of(&t.at("")), before);
-    // An object in place of a new file is not an error either.
+    // An object with the temporary name does not prevent the change.
     let d = machine_disk(&t.tree());
     let k = udev::rule(&wanted_bfq(&d), "").expect("a rule");
     let rule = k
@@ -426,7 +425,7 @@ fn a_note_that_others_could_have_written_is_not_believed() {
     } else {
         println!("skipped: notes of another user: needs root");
     }
-    // A note about a file of another kind.
+    // The note lists a file that Seekwell does not write.
     let text = fs::read_to_string(t.at(&note)).expect("there");
     t.put(
         &note,
@@ -455,11 +454,11 @@ fn an_undo_gives_no_file_more_than_plain_permissions() {
     fs::write(&note, planted).expect("ours");
     files::undo(&tree, "sda", Some(&d)).expect("undone");
     let meta = fs::metadata(tree.at(&k.path)).expect("as it was before");
-    // 2541 is 04755.
+    // In octal, 2541 is 04755.
     assert_eq!(meta.mode() & 0o7777, 0o755);
 }
 
-/// The rule gets another name if it must come later; the old file is removed.
+/// A rule that must come later gets another name. The old file is removed.
 #[test]
 fn a_rule_that_is_named_anew_leaves_no_second_one() {
     let t = tree(&[UDEV]);

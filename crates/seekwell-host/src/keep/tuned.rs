@@ -1,5 +1,6 @@
-//! A profile of tuned. Its `[disk]` plugin finds the disk by udev's properties and sets the
-//! scheduler. Tunables are set by `[sysfs]`, which knows kernel names only; the profile says so.
+//! Creates a profile of tuned. The plugin `[disk]` finds the disk by properties of udev and sets
+//! the scheduler. Tunables are set by `[sysfs]`, which identifies a disk only by its kernel name.
+//! The profile contains a comment about this.
 
 use super::{KeepError, Kept, Wanted, word};
 use std::path::PathBuf;
@@ -16,10 +17,12 @@ fn escaped(text: &str) -> String {
     all
 }
 
-/// A profile that includes the active profile `base`, or a standalone profile without one.
+/// Returns a profile that includes the active profile `base`. Without `base` the profile stands
+/// alone.
 ///
 /// # Errors
-/// The errors of a rule; also, tuned matches udev's properties only.
+/// Returns the same errors as for a rule. It also fails if udev has no property that identifies the
+/// disk.
 pub fn profile(w: &Wanted<'_>, base: Option<&str>) -> Result<Kept, KeepError> {
     w.fit()?;
     if w.device.is_zoned() {

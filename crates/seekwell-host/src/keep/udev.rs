@@ -1,22 +1,24 @@
-//! A udev rule for a single disk, in the form of SUSE's `60-io-scheduler.rules`: whole disks only,
-//! mapped devices only on change events, no effect on queues without schedulers or, before Linux
-//! 6.10, on zoned disks. Its number 62 sorts it after the distribution's rules; it moves further
-//! back if a later rule is known to override it.
+//! Creates a udev rule for a single disk, in the form of SUSE's `60-io-scheduler.rules`. The rule
+//! applies only to whole disks, and to mapped devices only on change events. It has no effect on
+//! queues without schedulers, nor on zoned disks before Linux 6.10. Its file name starts with 62,
+//! so that it comes after the rules of the distribution. If a known later rule would override it,
+//! its name gets a higher number.
 
 use super::{KeepError, Kept, Wanted, word};
 use std::path::PathBuf;
 
-/// Releases of Linux from 6.10 on, as a udev pattern.
+/// Udev pattern that matches the releases of Linux from 6.10 on.
 const SINCE_6_10: &str = "6.1[0-9]*|6.[2-9][0-9]*|[7-9].*|[1-9][0-9].*";
 
-/// Possible prefixes of rule names, in udev's order.
+/// Returns the possible prefixes of rule names, in udev's order.
 fn beginnings() -> impl Iterator<Item = String> {
     let numbers = (62..=99).map(|n: u32| n.to_string());
     numbers.chain(["zz".to_owned(), "zzzz".to_owned()])
 }
 
-/// A rule that sets scheduler and tunables (attributes of `queue/` or `queue/iosched/`) whenever
-/// this device appears. Its name sorts after `behind`, if that is possible.
+/// Returns a rule that sets the scheduler and tunables whenever this device appears. The tunables
+/// are attributes of `queue/` or `queue/iosched/`. The name of the rule sorts after `behind`, if
+/// that is possible.
 ///
 /// # Errors
 /// The device has no persistent identity or no scheduler, or a word is not allowed in a rule.
@@ -30,7 +32,7 @@ pub fn rule(w: &Wanted<'_>, behind: &str) -> Result<Kept, KeepError> {
     for (file, value) in w.settings()? {
         set.push(format!("ATTR{{queue/{file}}}=\"{value}\""));
     }
-    // An older kernel may be booted later, and it supports zoned disks under mq-deadline only.
+    // An older kernel may be booted later. It supports zoned disks only with mq-deadline.
     let older = match w.device.is_zoned() {
         true => format!("SYSCTL{{kernel.osrelease}}!=\"{SINCE_6_10}\", "),
         false => String::new(),

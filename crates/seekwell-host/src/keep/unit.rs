@@ -1,4 +1,4 @@
-//! A systemd unit that, at every boot, restores what an interrupted run left.
+//! Creates a systemd unit that restores the leftovers of an interrupted run at every boot.
 //!
 //! Settings do not survive a boot, but unfinished experiments and incomplete files do. The unit
 //! runs only if such leftovers exist.
@@ -7,10 +7,10 @@ use super::Kept;
 use crate::block::Device;
 use std::path::{Path, PathBuf};
 
-/// Its name.
+/// Name of the unit.
 pub const NAME: &str = "seekwell-restore.service";
 
-/// Identifies the unit in notes, in place of a disk.
+/// Returns a value that represents the unit in notes, in place of a disk.
 pub fn subject() -> Device {
     Device {
         name: NAME.to_owned(),
@@ -34,7 +34,7 @@ fn quoted(path: &Path) -> String {
     word
 }
 
-/// The unit, which runs `program`.
+/// Returns the unit, which runs `program`.
 pub fn unit(program: &Path) -> Kept {
     let text = format!(
         "[Unit]\n\

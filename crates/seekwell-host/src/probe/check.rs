@@ -1,5 +1,5 @@
-//! Opens a device: which devices can be probed, which may be written, and all refusals with reason
-//! and remedy.
+//! Opens a device for calibration. Decides which devices can be probed and which may be written.
+//! Each refusal has a reason and a remedy.
 
 use super::sysfs::{self, Counts, Dirs};
 use crate::buffer::Aligned;
@@ -10,7 +10,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a path is not probed. The text has the path, the problem and the remedy.
+/// Reason why a path is not probed. The text contains the path, the problem and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {what}; {remedy}")]
 pub struct Refusal {
@@ -55,12 +55,12 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
         if let Some(first) = users.first() {
             if allow_write {
                 return Err(no(
-                    &format!("{first}, and --allow-write needs an unused device"),
-                    "unmount it (umount, swapoff), or leave --allow-write away",
+                    &format!("{first}, and --allow-write requires an unused device"),
+                    "unmount it (umount, swapoff), or omit --allow-write",
                 ));
             }
             facts.identity.push(format!(
-                "{}: others may have used it meanwhile",
+                "{}: other programs may have used it during the calibration",
                 users.join(", ")
             ));
         }
@@ -69,7 +69,7 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
     }
     let mut flags = OFlags::DIRECT;
     if allow_write && block {
-        // The kernel itself reports whether the device is in use.
+        // With O_EXCL the kernel reports whether the device is in use.
         flags |= OFlags::EXCL;
     }
     let mut file = OpenOptions::new()
@@ -79,19 +79,19 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
         .open(path)
         .map_err(|e| match e.raw_os_error() {
             Some(22) => no(
-                "its file system does not do direct I/O (O_DIRECT), so reads would be timed in \
-                 the page cache",
-                "put the file on a file system that does, such as ext4 or XFS",
+                "its file system does not support direct I/O (O_DIRECT), so reads would be timed \
+                 in the page cache",
+                "put the file on a file system that supports it, such as ext4 or XFS",
             ),
             Some(16) => no(
-                "it is in use, and --allow-write needs an unused device",
-                "find out by whom (lsblk, lsof), or leave --allow-write away",
+                "it is in use, and --allow-write requires an unused device",
+                "find the programs that use it (lsblk, lsof), or omit --allow-write",
             ),
             Some(1 | 13) => no(
                 "you are not allowed to open it",
                 "run as root (sudo), or as a member of the group that owns it",
             ),
-            Some(30) => no("it is read-only", "leave --allow-write away"),
+            Some(30) => no("it is read-only", "omit --allow-write"),
             Some(6 | 19 | 123) => no("there is no device or medium behind it", "see `lsblk`"),
             _ => no(
                 &e.to_string(),
@@ -100,12 +100,12 @@ pub(super) fn open(path: &Path, allow_write: bool) -> Result<Opened, Refusal> {
         })?;
     let bytes = file
         .seek(SeekFrom::End(0))
-        .map_err(|e| no(&format!("its size is not to be had: {e}"), "see `lsblk`"))?;
+        .map_err(|e| no(&format!("its size is unknown: {e}"), "see `lsblk`"))?;
     facts.capacity = bytes / 4096 * 8;
     if facts.capacity < SMALLEST {
         return Err(no(
-            &format!("{} KiB are too little to tell places apart", bytes / 1024),
-            "it takes 16 MiB at least",
+            &format!("{} KiB are too little for a calibration", bytes / 1024),
+            "use at least 16 MiB",
         ));
     }
     facts.block = smallest(&file).ok_or_else(|| {
@@ -127,7 +127,7 @@ fn dirs_of(meta: &Metadata) -> Option<Dirs> {
     sysfs::dirs(rustix::fs::major(dev), rustix::fs::minor(dev))
 }
 
-/// Facts about a file: those of the device below its file system.
+/// Adds the facts about a file: those of the device under its file system.
 fn file_facts(meta: &Metadata, facts: &mut Facts) {
     facts
         .identity
@@ -141,7 +141,7 @@ fn file_facts(meta: &Metadata, facts: &mut Facts) {
     }
 }
 
-/// Smallest direct read, sectors: 1 or 8.
+/// Returns the size of the smallest direct read, sectors: 1 or 8.
 fn smallest(file: &File) -> Option<u32> {
     let mut b = Aligned::default();
     let reads = |b: &mut Aligned, n: usize| file.read_exact_at(b.room(n), 0).is_ok();

@@ -1,12 +1,14 @@
-//! The calibration's probe on a real block device or file: O_DIRECT, one thread, times of
-//! CLOCK_MONOTONIC_RAW taken right before and right after each call.
+//! The probe of the calibration for a real block device or file. It uses O_DIRECT and a single
+//! thread. The times come from CLOCK_MONOTONIC_RAW, read immediately before and after each call.
 //!
-//! Single I/Os use pread, which has the least overhead. Several use io_uring, or threads if
-//! io_uring is not available. Nothing is written without permission, and then only data just read
-//! from the same place. Opening changes nothing that outlives the process: the request against deep
-//! CPU idle states ends with its file descriptor.
+//! Single I/Os use pread(2), which has the least overhead. Several I/Os at a time use io_uring, or
+//! threads if io_uring is not available. Nothing is written without permission. With permission,
+//! only data that were just read from the same address are written back. Opening the probe has no
+//! effect after the process ends, because the request against deep CPU idle states ends with its
+//! file descriptor.
 //!
-//! The module is here, not with the estimators, because they use no clock and no system call.
+//! This module is not in the crate of the estimators, because the estimators use no clock and no
+//! system calls.
 
 mod check;
 mod ring;
@@ -30,25 +32,25 @@ use threads::Threads;
 /// Maximum length of an I/O, bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Length of an I/O, bytes.
+/// Returns the length of an I/O, bytes.
 fn bytes(io: &Io) -> usize {
     (io.sectors as usize * 512).min(LONGEST)
 }
 
-/// Now, ns.
+/// Returns the current time, ns.
 fn now() -> u64 {
     let t = clock_gettime(ClockId::MonotonicRaw);
     (t.tv_sec as u64) * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// How several I/Os at a time are sent.
+/// Method of sending several I/Os at a time.
 #[derive(Debug)]
 enum Many {
     Ring(Box<Ring>),
     Threads(Threads),
 }
 
-/// A real device or file.
+/// A probe for a real device or file.
 #[derive(Debug)]
 pub struct RealProbe {
     path: PathBuf,
@@ -60,19 +62,19 @@ pub struct RealProbe {
     /// The file with the kernel's I/O counters, and their values at the start.
     counted: Option<(PathBuf, sysfs::Counts)>,
     own: sysfs::Counts,
-    /// Held open to keep the CPUs out of deep idle states.
+    /// An open file that keeps the CPUs out of deep idle states.
     _awake: Option<File>,
 }
 
 impl RealProbe {
-    /// Opens a block device or a regular file. `stop` ends the probing when it is raised.
+    /// Opens a block device or a regular file. The calibration ends when `stop` is raised.
     pub fn open(path: &Path, allow_write: bool, stop: Arc<Asked>) -> Result<Self, Refusal> {
         let (file, mut facts, counted) = check::open(path, allow_write)?;
         facts.identity.push(sysfs::today());
         let awake = sysfs::stay_awake();
         if awake.is_none() {
             facts.identity.push(
-                "CPU idle states were not held off (needs root): times are a little longer".into(),
+                "CPU idle states were not prevented (needs root): times are a little longer".into(),
             );
         }
         Ok(RealProbe {
@@ -130,7 +132,7 @@ impl RealProbe {
         }
     }
 
-    /// Reads the data that writes will write back. Flushes and reads get an empty buffer.
+    /// Reads the data that the writes in `ios` will write back. Flushes and reads get `None`.
     fn contents(&self, ios: &[Io]) -> Result<Vec<Option<Aligned>>, Stop> {
         ios.iter()
             .map(|io| {
@@ -176,12 +178,12 @@ impl Probe for RealProbe {
         let writes = ios.iter().any(|io| io.what != What::Read);
         if writes && !self.facts.may_write {
             return Err(Stop::Device(
-                "a write was asked for without permission".into(),
+                "a write was requested without permission".into(),
             ));
         }
         if depth == 1 {
-            // A single write reads its data just before, outside the timed interval. Several writes
-            // read all data first, so that the reads do not disturb them.
+            // A single write reads its data just before the write, outside the timed interval. For
+            // several writes, all data are read first, so that the reads do not disturb the writes.
             let mut contents = if ios.len() > 1 && writes {
                 self.contents(ios)?
             } else {
@@ -239,10 +241,10 @@ impl Probe for RealProbe {
     }
 }
 
-/// Why a run with several I/Os ended early.
+/// Reason why several I/Os at a time ended early.
 #[derive(Debug)]
 enum Failed {
-    /// Stopped by the user.
+    /// The user stopped the calibration.
     Stopped,
     /// This I/O failed.
     Io(usize, io::Error),
@@ -252,7 +254,7 @@ enum Failed {
 mod tests {
     use super::*;
 
-    /// A file of 32 MiB in cargo's directory for tests, removed when dropped.
+    /// A file of 32 MiB in cargo's directory for tests. Dropping it removes the file.
     struct Image(PathBuf);
 
     impl Image {

@@ -1,4 +1,4 @@
-//! Many I/Os at a time through io_uring.
+//! Sends many I/Os at a time by io_uring.
 
 use super::{Aligned, Failed, bytes, now};
 use crate::stop::Stop as Asked;
@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Number of entries: the maximum depth of a probe.
+/// Number of entries of the ring, which is the maximum queue depth of a probe.
 const ENTRIES: u32 = 256;
 
-/// A ring with memory for its reads.
+/// An io_uring with memory for its reads.
 pub(super) struct Ring {
     ring: IoUring,
-    /// One buffer per outstanding I/O.
+    /// One buffer for each outstanding I/O.
     buffers: Vec<Aligned>,
 }
 
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// Errors: the kernel has no io_uring or does not allow it.
+    /// Creates a ring. Returns an error if the kernel does not support or does not allow io_uring.
     pub fn new() -> Result<Ring, Errno> {
         Ok(Ring {
             ring: IoUring::new(ENTRIES).map_err(crate::errno)?,
@@ -35,9 +35,9 @@ impl Ring {
         })
     }
 
-    /// Keeps `depth` I/Os outstanding until all complete. No I/O is outstanding on return, also
-    /// after an error: until then the kernel may write to the buffers, so they and `contents` must
-    /// stay in place.
+    /// Keeps `depth` I/Os outstanding until all have completed. When it returns, no I/O is
+    /// outstanding, even after an error. Until then the kernel may write to the buffers, so the
+    /// buffers and `contents` must not be moved.
     pub fn run(
         &mut self,
         file: &File,
@@ -48,7 +48,7 @@ impl Ring {
         out: &mut Vec<Timed>,
     ) -> Result<(), Failed> {
         out.resize(ios.len(), Timed::default());
-        // Free buffer slots, and the slot of each I/O.
+        // Indexes of free buffers, and the index of the buffer of each I/O.
         let mut free: Vec<usize> = (0..depth.min(ENTRIES as usize)).rev().collect();
         let mut slot = vec![0usize; ios.len()];
         let (mut next, mut outstanding) = (0, 0);
@@ -63,8 +63,9 @@ impl Ring {
                 let entry = entry(file, &ios[next], own, &mut self.buffers[s]);
                 out[next].sent = now();
                 #[expect(unsafe_code, reason = "the kernel will use the entry's buffer")]
-                // SAFETY: the slot or the I/O owns the buffer. It is not reused, moved or dropped
-                // before its completion was seen; without a completion it is leaked.
+                // SAFETY: the buffer belongs to `self.buffers` or to `contents`. It is not reused,
+                // moved or freed until the completion of the I/O has been seen. If there is no
+                // completion, the buffer is leaked.
                 let pushed = unsafe { self.ring.submission().push(&entry.user_data(next as u64)) };
                 if pushed.is_err() {
                     free.push(s);
@@ -75,14 +76,14 @@ impl Ring {
                 outstanding += 1;
             }
             if let Err(e) = self.ring.submit_and_wait(usize::from(outstanding > 0)) {
-                // Interrupted, or the kernel lacks a resource at the moment.
+                // The call was interrupted, or the kernel temporarily lacks a resource.
                 if !matches!(e.raw_os_error(), Some(4 | 11 | 12 | 16)) {
                     failed = failed.or(Some(Failed::Io(next.saturating_sub(1), e)));
                     refused += 1;
                 }
                 if refused > 100 {
                     // The ring accepts no more calls. The kernel may still write to the buffers, so
-                    // they must not be reused: they are leaked.
+                    // they must not be reused. Therefore they are leaked.
                     std::mem::forget(std::mem::take(&mut self.buffers));
                     contents.iter_mut().for_each(|b| std::mem::forget(b.take()));
                     break;
@@ -110,7 +111,7 @@ impl Ring {
     }
 }
 
-/// The entry for an I/O; a read uses the slot's buffer, a write has its own.
+/// Returns the ring entry of an I/O. A read uses the given buffer, and a write has its own.
 fn entry(
     file: &File,
     io: &Io,
@@ -126,7 +127,7 @@ fn entry(
         (What::Read, _) => opcode::Read::new(fd, buffer.room(len).as_mut_ptr(), len as u32)
             .offset(off)
             .build(),
-        // A write without contents is never sent: `contents` has data for each write.
+        // A write without contents is never sent, because `contents` has data for each write.
         (What::Flush | What::Write, _) => {
             opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build()
         }

@@ -1,11 +1,11 @@
-//! Facts about a device from its files in /sys and /proc.
+//! Reads facts about a device from its files in `/sys` and `/proc`.
 
 use seekwell_calibrate::{Facts, Io, What};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A small file without its newline.
+/// Returns the text of a small file without its newline.
 pub(super) fn line(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
@@ -16,13 +16,13 @@ fn number<T: std::str::FromStr>(path: PathBuf) -> Option<T> {
     line(path)?.parse().ok()
 }
 
-/// The directory of a block device, and of the whole disk if it is a partition.
+/// The directory of a block device. For a partition, also the directory of the whole disk.
 pub(super) struct Dirs {
     pub own: PathBuf,
     pub disk: PathBuf,
 }
 
-/// The sysfs directories of the device with these numbers.
+/// Returns the sysfs directories of the device with these numbers.
 pub(super) fn dirs(major: u32, minor: u32) -> Option<Dirs> {
     let own = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let disk = if own.join("partition").exists() {
@@ -57,7 +57,7 @@ pub(super) fn describe(d: &Dirs, facts: &mut Facts) {
                 .file_name()
                 .map_or("?".into(), |n| n.to_string_lossy().into_owned()),
             if direct {
-                "past the page cache"
+                "without the page cache"
             } else {
                 "through the page cache: reads may come from memory"
             }
@@ -70,19 +70,20 @@ pub(super) fn describe(d: &Dirs, facts: &mut Facts) {
             .filter(|w| *w != "none" && *w != "noop")
     }) {
         facts.identity.push(format!(
-            "scheduler {on} was active: it may change order and time of what is queued; \
+            "scheduler {on} was active: it may change the order and time of I/O; \
              `echo none > .../queue/scheduler` before calibrating"
         ));
     }
 }
 
-/// Why a device of this kind is not a single disk or drive that can be fitted.
+/// Returns the reason why a device cannot be fitted as a single drive, and the remedy. Returns
+/// `None` if it can.
 pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     let name = d.disk.file_name()?.to_string_lossy().into_owned();
     let zoned = line(d.disk.join("queue/zoned"));
     if zoned.is_some_and(|z| z != "none") {
         return Some((
-            "it is zoned (shingled): reads and writes obey zone rules no preset describes",
+            "it is zoned (shingled): no preset describes the rules for reads and writes in zones",
             "calibrate a conventional drive",
         ));
     }
@@ -94,7 +95,7 @@ pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     }
     if d.disk.join("dm").exists() || name.starts_with("dm-") {
         return Some((
-            "it is a mapped volume (LVM, dm-crypt, multipath): its addresses are not one drive's",
+            "it is a mapped volume (LVM, dm-crypt, multipath): it maps addresses to other drives",
             "calibrate the drive below it",
         ));
     }
@@ -110,11 +111,11 @@ pub(super) fn unfit(d: &Dirs) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Users of the device: mounts, swap, holders such as arrays and volumes.
+/// Returns the users of the device: mounts, swap, and holders such as arrays and volumes.
 pub(super) fn users(d: &Dirs) -> Vec<String> {
     let mut out = vec![];
     let mut all = vec![d.own.clone()];
-    // The use of its partitions counts too.
+    // The users of its partitions count too.
     all.extend(children(&d.own).filter(|c| c.join("partition").exists()));
     for dir in &all {
         let Some(name) = dir.file_name().map(|n| n.to_string_lossy().into_owned()) else {
@@ -150,7 +151,7 @@ fn children(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     all.into_iter()
 }
 
-/// Mount points of the device with these numbers (`8:1`).
+/// Returns the mount points of the device with these numbers, such as `8:1`.
 fn mounts(numbers: &str) -> impl Iterator<Item = String> + use<> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let at: Vec<String> = table
@@ -164,7 +165,7 @@ fn mounts(numbers: &str) -> impl Iterator<Item = String> + use<> {
     at.into_iter()
 }
 
-/// Host and kernel.
+/// Returns a line that describes the host and its kernel.
 pub(super) fn host() -> String {
     let u = rustix::system::uname();
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -179,11 +180,12 @@ pub(super) fn host() -> String {
     )
 }
 
-/// The current date, for the record.
+/// Returns the current date, for the record.
 pub(super) fn today() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let days = since.map_or(0, |d| d.as_secs() / 86_400) as i64;
-    // Howard Hinnant, "chrono-compatible low-level date algorithms": civil_from_days.
+    // The algorithm is `civil_from_days` from Howard Hinnant, "chrono-compatible low-level date
+    // algorithms".
     let z = days + 719_468;
     let (era, doe) = (z.div_euclid(146_097), z.rem_euclid(146_097));
     let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
@@ -194,7 +196,7 @@ pub(super) fn today() -> String {
     format!("measured {year}-{month:02}-{day:02} (UTC)")
 }
 
-/// Requests that the CPUs enter no idle state while the file is open.
+/// Requests that the CPUs enter no idle state while the returned file is open.
 pub(super) fn stay_awake() -> Option<File> {
     let mut f = OpenOptions::new()
         .write(true)
@@ -204,7 +206,7 @@ pub(super) fn stay_awake() -> Option<File> {
     Some(f)
 }
 
-/// Sectors transferred.
+/// Number of sectors that were transferred.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub read: u64,
@@ -220,14 +222,15 @@ impl Counts {
             What::Flush => {}
         }
     }
-    /// Transfers since `start` beyond `own`, described, unless they are negligible.
+    /// Describes the transfers since `start` that are not in `own`. Returns `None` if they are
+    /// negligible.
     pub fn beyond(self, start: Counts, own: Counts) -> Option<String> {
         let read = (self.read - start.read).saturating_sub(own.read);
         let written = (self.written - start.written).saturating_sub(own.written);
         let mib = |sectors: u64| sectors as f64 / 2048.0;
         (mib(read) > 0.5 + mib(own.read) * 0.01 || mib(written) > 0.5).then(|| {
             format!(
-                "others read {:.1} MiB and wrote {:.1} MiB of it meanwhile: values may be off",
+                "other programs read {:.1} MiB and wrote {:.1} MiB meanwhile: values may be wrong",
                 mib(read),
                 mib(written)
             )
@@ -235,7 +238,7 @@ impl Counts {
     }
 }
 
-/// The kernel's counters of a device.
+/// Returns the kernel's counters of a device.
 pub(super) fn counts(stat: &Path) -> Option<Counts> {
     let text = line(stat)?;
     let mut f = text.split_whitespace().map(|n| n.parse::<u64>());

@@ -1,4 +1,4 @@
-//! Many I/Os at a time through threads, where there is no io_uring.
+//! Sends many I/Os at a time by threads, if io_uring is not available.
 
 use super::{Aligned, Failed, bytes, now};
 use crate::stop::Stop as Asked;
@@ -12,12 +12,12 @@ use std::sync::{Mutex, PoisonError};
 /// Maximum number of threads.
 pub(super) const MOST: usize = 64;
 
-/// Sends I/Os from threads, which live for a run.
+/// Sends I/Os from threads. The threads are created for each run.
 #[derive(Debug)]
 pub(super) struct Threads;
 
 impl Threads {
-    /// Keeps `depth` I/Os outstanding until all complete.
+    /// Keeps `depth` I/Os outstanding until all have completed.
     pub fn run(
         &mut self,
         file: &File,
@@ -34,7 +34,8 @@ impl Threads {
             let mut slot = failed.lock().unwrap_or_else(PoisonError::into_inner);
             slot.get_or_insert(f);
         };
-        // Contents and results; each is accessed only by the thread with its index.
+        // Contents and results of the I/Os. Each element is accessed only by the thread that sends
+        // this I/O.
         let cells: Vec<Mutex<(Option<Aligned>, Timed)>> = contents
             .iter_mut()
             .map(|b| Mutex::new((b.take(), Timed::default())))

@@ -1,21 +1,23 @@
-//! A control group for a program's share of I/O: a weight, and limits.
+//! A control group (cgroup) that sets a weight or limits for the I/O of a program.
 //!
-//! Uses version 1 if `blkio` is mounted: there a single thread can join a group. Otherwise uses
-//! version 2 with `io`, where only whole processes can join: that works for programs, not for
-//! scripts, which are threads of this process. Weights have an effect with bfq (and, in version 2,
-//! with io.cost if it is configured). The block layer applies limits under every scheduler.
+//! Version 1 is used if `blkio` is mounted. In version 1 a single thread can join a group.
+//! Otherwise version 2 with `io` is used. In version 2 only whole processes can join. This works
+//! for programs, but not for scripts, because their tasks are threads of this process.
+//!
+//! Weights have an effect with bfq. In version 2 they also have an effect with io.cost, if io.cost
+//! is configured. The block layer applies limits with every scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// The file that a thread's number is written to.
+/// Name of the file to which the number of a thread is written.
 const TASKS: &str = "tasks";
-/// The file that a process's number is written to.
+/// Name of the file to which the number of a process is written.
 const PROCS: &str = "cgroup.procs";
 
-/// Names of limits with their files in version 1; in version 2 they are in `io.max`.
+/// Names of the limits, and the files of version 1. In version 2 all limits are in `io.max`.
 pub const LIMITS: &[(&str, &str)] = &[
     ("rbps", "blkio.throttle.read_bps_device"),
     ("wbps", "blkio.throttle.write_bps_device"),
@@ -26,30 +28,31 @@ pub const LIMITS: &[(&str, &str)] = &[
 /// The settings of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// 1 to 1000.
+    /// Weight, from 1 to 1000.
     pub weight: Option<u32>,
-    /// Maximum rate of each kind, bytes or requests per second, by the names of [`LIMITS`].
+    /// Limits by the names in [`LIMITS`], in bytes or requests per second.
     pub limits: Vec<(&'static str, u64)>,
 }
 
 impl Share {
-    /// Whether no setting is requested.
+    /// Returns whether no setting is requested.
     pub fn is_empty(&self) -> bool {
         self.weight.is_none() && self.limits.is_empty()
     }
 }
 
-/// A control group, removed when dropped; its tasks must have ended.
+/// A control group. Dropping it removes the group. Its tasks must have ended before.
 #[derive(Debug)]
 pub struct Group {
     dir: PathBuf,
-    /// The file that a thread or process is written to.
+    /// Name of the file to which a thread or process is written.
     entry: &'static str,
-    /// The file where the controller was enabled for child groups; it is disabled again at the end.
+    /// The file in which the controller was enabled for child groups. It is disabled again at the
+    /// end.
     enabled: Option<PathBuf>,
 }
 
-/// The version 2 directory with the controller `io`.
+/// Returns the version 2 directory that has the controller `io`.
 fn unified(root: &Path) -> Option<PathBuf> {
     let all = [root.to_owned(), root.join("unified")];
     all.into_iter().find(|d| {
@@ -59,7 +62,7 @@ fn unified(root: &Path) -> Option<PathBuf> {
 }
 
 impl Group {
-    /// Creates a group; limits apply to the devices with these numbers.
+    /// Creates a group. Limits apply to the devices with these numbers.
     ///
     /// # Errors
     /// There is no such controller, no permission to use it, or no scheduler that applies the
@@ -104,7 +107,7 @@ impl Group {
         Ok(group)
     }
 
-    /// Enables the controller in the children of the parent group.
+    /// Enables the controller for the children of the parent group.
     fn enable(&mut self) -> std::io::Result<()> {
         let Some(parent) = self.dir.parent() else {
             return Ok(());
@@ -144,7 +147,7 @@ impl Group {
                 self.put("io.bfq.weight", &weight.to_string())?;
             }
             if cost {
-                // 100 is the default in both.
+                // The default weight is 100 in both files.
                 self.put("io.weight", &format!("default {weight}"))?;
             }
             if !bfq && !cost {
@@ -164,25 +167,25 @@ impl Group {
         Ok(())
     }
 
-    /// The file for a thread's number (version 1) or a process's number (version 2,
-    /// `cgroup.procs`).
+    /// Returns the file that a thread's number (version 1) or a process's number (version 2,
+    /// `cgroup.procs`) is written to.
     pub fn file(&self) -> PathBuf {
         self.dir.join(self.entry)
     }
-    /// Whether it accepts whole processes only.
+    /// Returns whether the group accepts only whole processes.
     pub fn whole_processes(&self) -> bool {
         self.entry == PROCS
     }
 }
 
-/// Whether the file accepts whole processes only.
+/// Returns whether the file accepts only whole processes.
 pub(super) fn takes_processes(file: &Path) -> bool {
     file.ends_with(PROCS)
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Killed processes stay in the group for a moment.
+        // Killed processes stay in the group for a short time.
         for _ in 0..100 {
             match fs::remove_dir(&self.dir) {
                 Err(e) if e.raw_os_error() == Some(libc::EBUSY) => {
@@ -192,8 +195,8 @@ impl Drop for Group {
             }
         }
         if let Some(file) = &self.enabled {
-            // The kernel refuses while another group uses the controller; then it must stay
-            // enabled.
+            // The kernel rejects the write if another group uses the controller. Then the
+            // controller must stay enabled.
             let _ = fs::write(file, "-io");
         }
     }
@@ -211,8 +214,8 @@ mod tests {
         }
     }
 
-    /// A plain directory instead of the kernel's: new groups get no files, so the weight's file is
-    /// missing, and limits stay as written.
+    /// A normal directory is used instead of the kernel's. New groups in it have no files. So the
+    /// file of the weight is missing, and limits stay as they were written.
     #[test]
     fn version_2_is_switched_on_filled_and_switched_off() {
         let t = Scratch::new(&std::env::temp_dir(), "cgroup").expect("made");

@@ -1,10 +1,10 @@
-//! A program's metric: a number in its output, or its run time.
+//! The metric of a program: a number in its output, or its run time.
 
 use regex_lite::Regex;
 use seekwell_core::result::Metric;
 use serde::Deserialize;
 
-/// Which direction is better.
+/// Whether a higher or a lower value is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -15,29 +15,29 @@ pub enum Better {
     Lower,
 }
 
-/// A metric of a program.
+/// Definition of a metric of a program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricOf {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// Its unit.
+    /// Unit of the metric.
     #[serde(default)]
     pub unit: String,
-    /// Which direction is better.
+    /// Whether a higher or a lower value is better.
     #[serde(default)]
     pub better: Better,
-    /// Finds the number: the first group of the last match counts. Without an expression the metric
-    /// is the run time in seconds.
+    /// Regular expression that finds the number. The number is the first group of the last match.
+    /// Without an expression, the metric is the run time in seconds.
     #[serde(default)]
     pub regex: Option<String>,
-    /// Factor that converts the number to the unit.
+    /// Factor by which the number is multiplied to convert it to the unit.
     #[serde(default)]
     pub factor: Option<f64>,
 }
 
 impl MetricOf {
-    /// The run time of a program, in seconds.
+    /// Returns the metric for the run time of a program, in seconds.
     pub fn duration() -> Self {
         MetricOf {
             name: "duration".to_owned(),
@@ -48,10 +48,10 @@ impl MetricOf {
         }
     }
 
-    /// Checks the expression.
+    /// Checks the regular expression.
     ///
     /// # Errors
-    /// The error in the expression.
+    /// Returns the error in the expression.
     pub fn check(&self) -> Result<(), String> {
         let Some(regex) = &self.regex else {
             return Ok(());
@@ -65,7 +65,7 @@ impl MetricOf {
         }
     }
 
-    /// The number in the output; `None` if there is none.
+    /// Returns the number in the output, or `None` if there is none.
     pub fn find(&self, printed: &str, took_s: f64) -> Option<f64> {
         let value = match &self.regex {
             None => took_s,
@@ -78,7 +78,7 @@ impl MetricOf {
         Some(value * self.factor.unwrap_or(1.0)).filter(|v| v.is_finite())
     }
 
-    /// The metric in the form of a record.
+    /// Returns the metric with a value, in the form of the record.
     pub fn metric(&self, value: f64) -> Metric {
         Metric {
             name: self.name.clone(),
@@ -90,7 +90,7 @@ impl MetricOf {
     }
 }
 
-/// `1,234.5`, `32.7k`, `1e3`.
+/// Parses a number such as `1,234.5`, `32.7k` or `1e3`.
 fn number(text: &str) -> Option<f64> {
     let text = text.replace(',', "");
     let (digits, times) = match text.chars().last()? {
@@ -98,7 +98,7 @@ fn number(text: &str) -> Option<f64> {
         'M' => (&text[..text.len() - 1], "e6"),
         _ => (text.as_str(), ""),
     };
-    // As an exponent, so that 32.7k is exactly 32700.
+    // The suffix becomes an exponent, so that 32.7k is exactly 32700.
     format!("{digits}{times}").parse().ok()
 }
 

@@ -1,11 +1,14 @@
-//! Real programs as workloads: requirements, preparation, run, and where the metric is. Each has
-//! one TOML file ([`Recipe`]), which a user can copy and change.
+//! Real programs as workloads. A recipe ([`Recipe`]) describes the requirements, the preparation,
+//! the run and the metrics of a program. Each recipe is a TOML file, which users can copy and
+//! change.
 //!
-//! A recipe's scripts run in a directory of their own and in process groups of their own. Processes
-//! that they started are ended with them: by the recipe's clean-up, else by a mark in their
-//! environment. Programs report their own results. The record also has the counters of the block
-//! device, and marks a run that did no I/O there. Not covered: effects of a program's own
-//! configuration beyond the recipe.
+//! The scripts of a recipe run in a directory and in process groups of their own. At the end, all
+//! processes that they started are ended. The clean-up script of the recipe ends them. Processes
+//! that remain are found by a mark in their environment.
+//!
+//! Programs report their own results. The record also contains the counters of the block device. A
+//! run that did no I/O on the device is marked. Effects of a program's own configuration outside
+//! the recipe are not covered.
 
 mod group;
 mod metric;
@@ -19,20 +22,20 @@ pub use recipe::{Cache, Recipe, RecipeError, find, recipes};
 
 use thiserror::Error;
 
-/// Why a program gave no metric.
+/// Reasons why a program gave no metric.
 #[derive(Debug, Error)]
 pub enum ProgramError {
-    /// It was stopped.
+    /// The program was stopped.
     #[error("{0}")]
     Stopped(String),
-    /// A program is missing.
+    /// A required program is not installed.
     #[error("{recipe}: no program {program} here: install the package {package}")]
     Missing {
         /// Name of the recipe.
         recipe: String,
-        /// The missing program.
+        /// Name of the missing program.
         program: String,
-        /// The package that contains it.
+        /// Name of the package that contains the program.
         package: String,
     },
     /// A phase failed.
@@ -40,15 +43,15 @@ pub enum ProgramError {
     Failed {
         /// Name of the recipe.
         recipe: String,
-        /// Prepare, run or clean up.
+        /// Name of the phase: prepare, run or clean up.
         phase: &'static str,
-        /// The end of its output.
+        /// The end of the output.
         why: String,
     },
-    /// Its output does not contain the metric.
+    /// The output does not contain the metric.
     #[error(
-        "{recipe}: printed nothing that matches `{regex}`, where its {metric} should be; its last \
-         words: {last}"
+        "{recipe}: the output does not contain {metric}: nothing matches `{regex}`; the output \
+         ends with: {last}"
     )]
     NoMetric {
         /// Name of the recipe.
@@ -57,7 +60,7 @@ pub enum ProgramError {
         metric: String,
         /// The regular expression.
         regex: String,
-        /// The end of its output.
+        /// The end of the output.
         last: String,
     },
 }

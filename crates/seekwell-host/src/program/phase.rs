@@ -1,5 +1,5 @@
-//! Runs a recipe's scripts one after the other and ends them, normally or by force. Counts the
-//! block device's I/O meanwhile.
+//! Runs the scripts of a recipe one after the other, and stops them if necessary. Counts the I/O of
+//! the block device during the run.
 
 use super::group::takes_processes;
 use super::recipe::{Cache, Recipe, expand};
@@ -18,48 +18,49 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The environment variable that marks the processes of a run; its value identifies the run.
+/// Environment variable that marks the processes of a run. Its value identifies the run.
 pub const MARK: &str = "SEEKWELL_MARK";
-/// How often a run checks whether it must stop.
+/// Interval at which a run checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
-/// Time limit of a clean-up.
+/// Time limit of a clean-up script.
 const CLEAN_UP: Duration = Duration::from_secs(60);
-/// Maximum read of a program's output, from its end, bytes.
+/// Maximum number of bytes that are read from the end of a program's output.
 const PRINTED_MAX: u64 = 4 << 20;
 
 /// Where and how a recipe runs.
 pub struct Where<'a> {
-    /// The user's directory; the run creates its own inside.
+    /// Directory of the user. The run creates its own directory inside.
     pub dir: &'a Path,
-    /// The node of the block device below it, for programs that read it themselves.
+    /// Node of the block device under the directory, for programs that read the device directly.
     pub device: Option<PathBuf>,
-    /// The device's counters, `/sys/block/NAME/stat`; `None` without a device.
+    /// File with the counters of the device, `/sys/block/NAME/stat`. `None` without a device.
     pub stat: Option<PathBuf>,
     /// Seed of the run.
     pub seed: u64,
-    /// Number of cores.
+    /// Number of CPU cores that the program should use.
     pub threads: usize,
-    /// Called regularly; returns why the run must stop.
+    /// Function that is called regularly. It returns the reason why the run must stop, or `None`.
     pub stop: &'a (dyn Fn() -> Option<String> + Sync),
-    /// Set when the measured phase begins.
+    /// Set to true when the measured phase begins.
     pub began: &'a AtomicBool,
-    /// Parses metrics from the output where no expression finds them; the first replaces the
-    /// recipe's. An empty list: the recipe's metrics count.
+    /// Function that parses metrics from the output, for programs whose metrics are not found by an
+    /// expression. The first of these metrics replaces the main metric of the recipe. If the list
+    /// is empty, the metrics of the recipe are used.
     pub numbers: &'a (dyn Fn(&str) -> Result<Vec<Metric>, String> + Sync),
-    /// Nice value of the programs, if it differs from this process's.
+    /// Nice value of the programs. `None`: the nice value of this process.
     pub nice: Option<i32>,
-    /// I/O priority class and level.
+    /// I/O priority: class and level.
     pub ioprio: Option<(u8, u8)>,
-    /// The file that adds a process to a control group.
+    /// The file that adds a process or thread to a control group.
     pub cgroup: Option<PathBuf>,
-    /// Value of [`MARK`].
+    /// Value of the environment variable [`MARK`].
     pub mark: &'a str,
 }
 
-/// PATH with the recipe's additions and the administrators' directories, which not every user's
-/// PATH has.
+/// Returns PATH with the directories of the recipe and the directories of administration programs,
+/// which are not in the PATH of every user.
 pub(super) fn search_path(more: &[String]) -> OsString {
     let mut all: Vec<PathBuf> = more.iter().flat_map(|p| expand(p)).collect();
     let own = std::env::var_os("PATH").unwrap_or_default();
@@ -69,7 +70,7 @@ pub(super) fn search_path(more: &[String]) -> OsString {
     std::env::join_paths(all).unwrap_or(own)
 }
 
-/// User and group number from `/etc/passwd`.
+/// Returns user and group number of a user from `/etc/passwd`.
 fn user(name: &str) -> Option<(u32, u32)> {
     let text = fs::read_to_string("/etc/passwd").ok()?;
     let line = text.lines().find(|l| l.split(':').next() == Some(name))?;
@@ -80,7 +81,7 @@ fn user(name: &str) -> Option<(u32, u32)> {
 /// Counters of a block device.
 #[derive(Clone, Copy, Default)]
 struct Counters {
-    /// Completed, merged, sectors: of reads, then of writes.
+    /// Numbers of completed requests, merged requests and sectors: first of reads, then of writes.
     of: [u64; 6],
     busy_ms: u64,
 }
@@ -99,7 +100,7 @@ impl Counters {
         })
     }
 
-    /// Writes the increments since `before` to a record.
+    /// Writes the differences from `before` to a record.
     fn fill(self, before: Counters, r: &mut Record) {
         let d = |i: usize| self.of[i].saturating_sub(before.of[i]);
         let side = |i: usize| Direction {
@@ -114,19 +115,19 @@ impl Counters {
     }
 }
 
-/// I/O of a block device from a starting point on.
+/// The I/O of a block device since a start.
 pub struct Counted {
     stat: Option<PathBuf>,
     before: Option<Counters>,
 }
 
 impl Counted {
-    /// Starts counting; `stat` is the file of the device's counters.
+    /// Starts to count. `stat` is the file with the counters of the device.
     pub fn begin(stat: Option<PathBuf>) -> Self {
         let before = Counters::read(stat.as_deref());
         Counted { stat, before }
     }
-    /// Writes the counts so far to a record; marks a run without any I/O.
+    /// Writes the counts so far to a record. Adds a warning if there was no I/O.
     pub fn fill(&self, record: &mut Record) {
         let after = Counters::read(self.stat.as_deref());
         let (Some(before), Some(after)) = (self.before, after) else {
@@ -135,8 +136,8 @@ impl Counted {
         after.fill(before, record);
         if record.requests == 0 {
             record.warnings.push(
-                "no request reached the block device while it ran: whatever it measured, it was \
-                 not the scheduler"
+                "no request reached the block device during the run, so the result does not \
+                 depend on the scheduler"
                     .to_owned(),
             );
         }
@@ -152,12 +153,12 @@ struct Running<'a> {
     user: Option<(u32, u32)>,
 }
 
-/// How a script ended.
+/// Result of a script.
 struct Ended {
     status: ExitStatus,
     printed: String,
     took: Duration,
-    /// Why it was stopped.
+    /// Reason why the script was stopped, if it was stopped.
     stopped: Option<String>,
 }
 
@@ -184,11 +185,11 @@ impl Running<'_> {
         Ok(c)
     }
 
-    /// Runs a script to its end, or stops it.
+    /// Runs a script until it ends or must be stopped.
     fn script(&self, script: &str, limit: Option<Duration>) -> std::io::Result<Ended> {
         let mut output = memory()?;
         let mut command = self.command(script, &output)?;
-        // Only the thread that starts the script gets its priorities.
+        // Only the thread that starts the script gets the priorities.
         let (nice, ioprio) = (self.at.nice, self.at.ioprio);
         let (processes, threads): (Option<&Path>, Option<&Path>) = match self.at.cgroup.as_deref() {
             Some(f) if takes_processes(f) => (Some(f), None),
@@ -199,11 +200,11 @@ impl Running<'_> {
                 place_thread(nice, ioprio, threads)?;
                 command.spawn()
             });
-            let broken = || std::io::Error::other("a thread could not be had");
+            let broken = || std::io::Error::other("a thread could not be started");
             start.join().unwrap_or_else(|_| Err(broken()))
         })?;
         if let Some(file) = processes {
-            // The shell has hardly started, so its child processes are in the group too.
+            // The shell has just started, so its child processes will be in the group too.
             let placed = fs::write(file, child.id().to_string());
             if let Err(e) = placed {
                 let _ = child.kill();
@@ -223,7 +224,7 @@ impl Running<'_> {
                     if why.is_none() {
                         why = (self.at.stop)().filter(|_| limit.is_none());
                         if late {
-                            why = Some("it did not come to an end".to_owned());
+                            why = Some("it did not end in time".to_owned());
                         }
                     }
                     let signal = match (&why, asked) {
@@ -255,7 +256,7 @@ impl Running<'_> {
         })
     }
 
-    /// Runs a phase; a failure reports the end of the output.
+    /// Runs a phase. If it fails, the error contains the end of the output.
     fn phase(&self, phase: &'static str, script: &str) -> Result<Ended, ProgramError> {
         let failed = |why: String| ProgramError::Failed {
             recipe: self.recipe.name.clone(),
@@ -301,8 +302,8 @@ impl Running<'_> {
         if self.recipe.cache == Cache::Keep {
             return;
         }
-        // One syncfs for all files: a server that keeps writing must not delay the sync of each
-        // file.
+        // A single syncfs(2) is used for all files. If a server keeps writing, separate calls would
+        // delay the sync of each file.
         if let Ok(dir) = File::open(self.dir) {
             let _ = rustix::fs::syncfs(dir);
         }
@@ -322,11 +323,11 @@ impl Running<'_> {
     }
 }
 
-/// Sets nice value, I/O priority (class and level) and control group of the calling thread;
-/// processes it starts inherit them.
+/// Sets the nice value, the I/O priority (class and level) and the control group of the calling
+/// thread. Processes that this thread starts inherit them.
 ///
 /// # Errors
-/// The kernel's error.
+/// Returns the error of the kernel.
 pub fn place_thread(
     nice: Option<i32>,
     ioprio: Option<(u8, u8)>,
@@ -354,7 +355,7 @@ pub fn place_thread(
     Ok(())
 }
 
-/// A file in memory: the program's output does not load the measured disk.
+/// Creates a file in memory, so that the program's output does not load the measured disk.
 fn memory() -> std::io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     Ok(File::from(rustix::fs::memfd_create(
@@ -371,10 +372,11 @@ fn end_of_file(file: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The last lines of the output, in one line.
+/// Returns the last lines of the output, joined to one line.
 fn last_words(printed: &str) -> String {
     let lines: Vec<&str> = printed.lines().filter(|l| !l.trim().is_empty()).collect();
-    // Of many lines the first and the last two: a full usage text begins with the error.
+    // Of many lines, the first and the last two are used, because a long usage text begins with the
+    // error.
     let told: Vec<&str> = match lines.as_slice() {
         [first, .., last, end] if lines.len() > 3 => vec![first, "...", last, end],
         few => few.to_vec(),
@@ -386,12 +388,12 @@ fn last_words(printed: &str) -> String {
     }
 }
 
-/// Whether the file system is full.
+/// Returns whether the file system is full.
 fn full(dir: &Path) -> bool {
     rustix::fs::statvfs(dir).is_ok_and(|s| s.f_bavail * s.f_frsize < 1 << 20 || s.f_favail == 0)
 }
 
-/// Ends processes with this mark or one below it (`MARK/...`), and returns their number.
+/// Ends all processes with this mark or a mark below it (`MARK/...`), and returns their number.
 pub fn end_of(mark: &str) -> usize {
     let marked = format!("{MARK}={mark}");
     let is = |v: &[u8]| {
@@ -425,11 +427,12 @@ pub fn end_of(mark: &str) -> usize {
     ended
 }
 
-/// Runs a recipe once: prepare, run, clean up. The record has its metrics and the device's I/O.
+/// Runs a recipe once: prepare, run, clean up. The record contains its metrics and the I/O of the
+/// device.
 ///
 /// # Errors
-/// It was stopped, a phase failed, or the metric is not in the output. On an error too, no process
-/// and no file is left.
+/// The run was stopped, a phase failed, or the output does not contain the metric. Even after an
+/// error no process and no file is left.
 pub fn run(
     recipe: &Recipe,
     params: &BTreeMap<String, String>,
@@ -479,7 +482,7 @@ pub fn run(
     if let Err(e) = removed {
         record
             .warnings
-            .push(format!("our files could not all be removed: {e}"));
+            .push(format!("some files of the run could not be removed: {e}"));
     }
     Ok(record)
 }

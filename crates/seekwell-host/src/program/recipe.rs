@@ -12,57 +12,59 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// Written back and dropped: the run starts with a cold cache.
+    /// The pages are written back and dropped, so that the run starts with a cold cache.
     #[default]
     Drop,
-    /// Kept.
+    /// The pages are kept in the cache.
     Keep,
 }
 
-/// How a program is measured.
+/// Describes how a program is measured.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Name on the command line.
+    /// Name of the recipe on the command line.
     pub name: String,
-    /// Description in a sentence.
+    /// Description in one sentence.
     #[serde(default)]
     pub about: String,
-    /// Programs it needs, each with its (Debian) package.
+    /// Programs that the recipe needs, each with its Debian package.
     #[serde(default)]
     pub needs: BTreeMap<String, String>,
-    /// Directories of programs besides PATH. `*` stands for one name; the last match counts.
+    /// Directories that are searched for programs in addition to PATH. `*` matches one name. If
+    /// several directories match, the last is used.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// User who runs it if root starts it: some programs refuse to run as root.
+    /// User who runs the program if Seekwell runs as root, because some programs refuse to run as
+    /// root.
     #[serde(default)]
     pub user: Option<String>,
-    /// Parameters with their defaults: variables of the scripts.
+    /// Parameters with their defaults. They become variables of the scripts.
     #[serde(default)]
     pub params: BTreeMap<String, toml::Value>,
-    /// Whether it reads the block device itself, `$device`.
+    /// Whether the program reads the block device `$device` directly.
     #[serde(default)]
     pub device: bool,
-    /// A script that prints the version.
+    /// Script that prints the version of the program.
     #[serde(default)]
     pub version: String,
-    /// A script before the run, not measured.
+    /// Script that runs before the measured script. It is not measured.
     #[serde(default)]
     pub prepare: String,
-    /// Cached pages of the recipe's files after that script.
+    /// What happens to the cached pages of the recipe's files after the prepare script.
     #[serde(default)]
     pub cache: Cache,
-    /// The measured script.
+    /// Script that is measured.
     pub run: String,
-    /// A script after the run, also after a failure.
+    /// Script that runs after the measured script, even after a failure.
     #[serde(default)]
     pub clean_up: String,
-    /// Its metrics, the main one first; if empty, the run time.
+    /// Metrics, starting with the main metric. If the list is empty, the run time is the metric.
     #[serde(default, rename = "metric")]
     pub metrics: Vec<MetricOf>,
 }
 
-/// Why a recipe cannot be used.
+/// Reasons why a recipe cannot be used.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum RecipeError {
     /// The text is not a valid recipe.
@@ -73,9 +75,9 @@ pub enum RecipeError {
     Param {
         /// Name of the recipe.
         recipe: String,
-        /// Name as requested.
+        /// Name of the parameter that the user gave.
         name: String,
-        /// What may have been meant.
+        /// A suggestion of what the user may have meant.
         hint: String,
     },
 }
@@ -98,41 +100,41 @@ const TEXTS: &[(&str, &str)] = &[
     ("compile", include_str!("../../recipes/compile.toml")),
 ];
 
-/// All built-in recipes.
+/// Returns all built-in recipes.
 pub fn recipes() -> Vec<Recipe> {
     let all = TEXTS.iter();
     all.filter_map(|(name, text)| Recipe::parse(name, text).ok())
         .collect()
 }
 
-/// The text of a built-in recipe, for copying.
+/// Returns the text of a built-in recipe, so that users can copy it.
 pub fn find(name: &str) -> Option<&'static str> {
     TEXTS.iter().find(|t| t.0 == name).map(|t| t.1)
 }
 
 impl Recipe {
-    /// Parses a recipe; `from` names it in errors.
+    /// Parses a recipe. `from` is its name in error messages.
     ///
     /// # Errors
-    /// The error in the text.
+    /// Returns the error in the text.
     pub fn parse(from: &str, text: &str) -> Result<Recipe, RecipeError> {
         let bad = |why: String| RecipeError::Text(from.to_owned(), why);
         let mut recipe: Recipe =
             toml::from_str(text).map_err(|e| bad(e.to_string().trim().to_owned()))?;
         if recipe.name.is_empty() || recipe.run.trim().is_empty() {
-            return Err(bad("a recipe has a name and a run".to_owned()));
+            return Err(bad("a recipe needs `name` and `run`".to_owned()));
         }
         let plain = |n: &str| n.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         for (name, value) in &recipe.params {
             let reserved = ["dir", "device", "seed", "threads", "path"];
             if name.is_empty() || !plain(name) || reserved.contains(&name.as_str()) {
                 return Err(bad(format!(
-                    "params.{name}: a parameter has small letters, and is none of {}",
+                    "params.{name}: use small letters, and none of the names {}",
                     reserved.join(", ")
                 )));
             }
             if value.is_table() || value.is_array() {
-                return Err(bad(format!("params.{name}: is no text and no number")));
+                return Err(bad(format!("params.{name}: must be a text or a number")));
             }
         }
         if recipe.metrics.is_empty() {
@@ -145,7 +147,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// A recipe for a command line; the metric is its run time, or a number in its output.
+    /// Returns a recipe for a command line. Its metric is the run time, or a number in the output.
     pub fn command(line: &str, metric: Option<MetricOf>) -> Recipe {
         Recipe {
             name: "cmd".to_owned(),
@@ -164,10 +166,10 @@ impl Recipe {
         }
     }
 
-    /// All parameters: the given values, and defaults for the others.
+    /// Returns the values of all parameters: the given values, and the defaults of the others.
     ///
     /// # Errors
-    /// The recipe has no such parameter.
+    /// The recipe does not have such a parameter.
     pub fn params(
         &self,
         given: &BTreeMap<String, String>,
@@ -201,10 +203,10 @@ impl Recipe {
         Ok(all)
     }
 
-    /// Checks that all required programs exist.
+    /// Checks that all required programs are installed.
     ///
     /// # Errors
-    /// The first program that is missing, with its package.
+    /// Returns the first missing program and its package.
     pub fn check(&self) -> Result<(), ProgramError> {
         let path = phase::search_path(&self.paths);
         let there = |p: &str| std::env::split_paths(&path).any(|d| d.join(p).is_file());
@@ -221,7 +223,8 @@ impl Recipe {
     }
 }
 
-/// Directories that match a pattern with `*` for one name, the last ones first.
+/// Returns the directories that match a pattern, in which `*` matches one name. They are in reverse
+/// order.
 pub(super) fn expand(pattern: &str) -> Vec<PathBuf> {
     let Some((before, after)) = pattern.split_once('*') else {
         return vec![PathBuf::from(pattern)];
@@ -246,7 +249,7 @@ mod tests {
             let r = Recipe::parse(name, text).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(r.name, *name);
             assert!(!r.about.is_empty(), "{name}");
-            // Every variable in a script is a parameter or one that Seekwell sets.
+            // Every variable in a script is a parameter, or a variable that Seekwell sets.
             for script in [&r.prepare, &r.run, &r.clean_up] {
                 for word in script.split('$').skip(1) {
                     let name: String = word

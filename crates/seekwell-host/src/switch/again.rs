@@ -7,11 +7,12 @@ use super::{Change, SwitchError, Switched, Wish, apply};
 use crate::block::{Device, Tree};
 
 impl Switched {
-    /// Takes devices and records their settings without changing them. The settings are restored
-    /// when this is dropped, after any number of calls of [`Switched::again`].
+    /// Locks devices and records their settings without changing them. Afterwards,
+    /// [`Switched::again`] can be called any number of times. The settings are restored when the
+    /// value is dropped.
     ///
     /// # Errors
-    /// Another run holds one of them, or the settings cannot be recorded.
+    /// Another run has locked one of the devices, or the settings cannot be recorded.
     pub fn hold(
         tree: &Tree,
         records: &Records,
@@ -38,13 +39,13 @@ impl Switched {
         Ok(all)
     }
 
-    /// Sets each held device to the requested settings. Leaves and re-enters the scheduler even if
-    /// it is active: only that resets its tunables and its learned state. Restores settings that an
-    /// earlier call changed and this one does not. Writeback throttling gets the kernel's value for
-    /// that scheduler.
+    /// Sets each locked device to the requested settings. If the requested scheduler is already
+    /// active, another scheduler is set first. Only this resets the tunables and the learned state
+    /// of the scheduler. Settings that an earlier call changed and this call does not request are
+    /// restored. Writeback throttling gets the kernel's default for the scheduler.
     ///
     /// # Errors
-    /// The kernel refuses a value, or changes it.
+    /// The kernel rejects a value, or stores another value.
     pub fn again(&mut self, wishes: &[Wish<'_>]) -> Result<(), SwitchError> {
         for w in wishes {
             let Some(c) = self.changes.iter_mut().find(|c| c.device == w.device.name) else {
@@ -65,7 +66,7 @@ impl Switched {
             queue.put("scheduler", w.scheduler)?;
             for name in &c.asked {
                 let wished = w.tunables.iter().any(|t| t.0 == *name);
-                // The switch of the scheduler has reset the number of requests.
+                // The change of the scheduler has already reset `nr_requests`.
                 let own =
                     ATTRIBUTES.contains(&name.as_str()) && name != "nr_requests" && name != WBT;
                 if let Some(value) = c.before.attributes.get(name).filter(|_| own && !wished)
@@ -77,8 +78,8 @@ impl Switched {
             if !throttle {
                 self.throttles.as_usual(&c.device, &queue, w.scheduler)?;
             }
-            // Values that are already set are not written: some have another meaning after a manual
-            // write.
+            // Values that are already set are not written, because some have another meaning after
+            // a manual write.
             let mut left = Vec::new();
             for t in w.tunables {
                 let attribute = ATTRIBUTES.contains(&t.0.as_str());

@@ -1,12 +1,12 @@
-//! Runs a command while signals are held: signals to this process are forwarded to the command, and
-//! none ends this process before the command ends.
+//! Runs a command while signals to this process are blocked. These signals are forwarded to the
+//! command. No signal ends this process before the command ends.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-/// Signals that would end a program, and SIGCHLD.
+/// The signals that are blocked: signals that would end a program, and SIGCHLD.
 const HELD: [libc::c_int; 7] = [
     libc::SIGINT,
     libc::SIGTERM,
@@ -17,18 +17,19 @@ const HELD: [libc::c_int; 7] = [
     libc::SIGCHLD,
 ];
 
-/// While this lives, the signals of [`HELD`] are blocked; pending ones take effect when it is
-/// dropped. It works for the thread that creates it and the threads it starts: create it before any
-/// other thread.
+/// While this value exists, the signals of [`HELD`] are blocked. Pending signals take effect when
+/// it is dropped. The signals are blocked for the thread that creates the value and for threads
+/// that it starts later. Create the value before any other thread.
 pub struct Held {
     held: libc::sigset_t,
     before: libc::sigset_t,
 }
 
-/// A signal that arrived.
+/// A signal that has arrived.
 struct Came {
     number: libc::c_int,
-    /// Whether it came from the terminal, which signals the whole group, including the command.
+    /// Whether the signal came from the terminal. The terminal signals the whole process group,
+    /// including the command.
     group: bool,
 }
 
@@ -37,7 +38,7 @@ struct Came {
     reason = "no crate in use holds signals back and tells who sent them"
 )]
 fn set_mask(how: libc::c_int, new: &libc::sigset_t, old: *mut libc::sigset_t) -> io::Result<()> {
-    // SAFETY: `new` is initialised, `old` is null or points to a set of the caller's.
+    // SAFETY: `new` is initialised. `old` is null or points to a signal set of the caller.
     match unsafe { libc::pthread_sigmask(how, new, old) } {
         0 => Ok(()),
         e => Err(io::Error::from_raw_os_error(e)),
@@ -47,7 +48,7 @@ fn set_mask(how: libc::c_int, new: &libc::sigset_t, old: *mut libc::sigset_t) ->
 #[expect(unsafe_code, reason = "sets of signals are C structures")]
 fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = std::mem::MaybeUninit::uninit();
-    // SAFETY: sigemptyset initialises the set; sigaddset changes an initialised one.
+    // SAFETY: sigemptyset initialises the set. sigaddset changes an initialised set.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         let mut set = set.assume_init();
@@ -67,7 +68,7 @@ impl Held {
         Ok(Held { held, before })
     }
 
-    /// The next signal that is pending or arrives within a second.
+    /// Returns the next signal that is pending or arrives within a second.
     fn next(&self) -> Option<Came> {
         let second = libc::timespec {
             tv_sec: 1,
@@ -75,20 +76,20 @@ impl Held {
         };
         let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         #[expect(unsafe_code, reason = "no crate in use tells who sent a signal")]
-        // SAFETY: the set and the time are initialised, `info` has room for the result; all bits
-        // zero is a valid siginfo_t.
+        // SAFETY: the set and the time are initialised, and `info` has room for the result. A
+        // siginfo_t whose bits are all zero is valid.
         let (number, info) = unsafe {
             let n = libc::sigtimedwait(&self.held, info.as_mut_ptr(), &second);
             (n, info.assume_init())
         };
         (number > 0).then_some(Came {
             number,
-            // 0x80, SI_KERNEL of sigaction(2).
+            // The value 0x80 is SI_KERNEL of sigaction(2).
             group: info.si_code == 0x80,
         })
     }
 
-    /// Runs a command until it ends.
+    /// Runs a command until it ends, and returns its exit status.
     pub fn run(&self, command: &[OsString]) -> io::Result<ExitStatus> {
         let Some((program, args)) = command.split_first() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -118,7 +119,7 @@ impl Held {
                 continue;
             }
             if let Some(signal) = rustix::process::Signal::from_named_raw(came.number) {
-                // The command may have just ended; the loop sees that.
+                // The command may have just ended. The loop notices this.
                 let _ = rustix::process::kill_process(pid, signal);
             }
         }
@@ -131,7 +132,8 @@ impl Drop for Held {
     }
 }
 
-/// The exit code to return: the command's, or 128 plus the number of the signal that ended it.
+/// Returns the exit code of the command, or 128 plus the number of the signal that ended the
+/// command.
 pub fn code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|s| 128 + s);
     let code = status.code().or(signal);

@@ -1,9 +1,9 @@
-//! The record of a device's settings, written before the first change, and the lock that shows
-//! whether its writer is alive.
+//! Records the settings of a device before its first change. A lock shows whether the process that
+//! wrote the record is still running.
 //!
-//! All records are in one directory, below `/run` unless the environment names another: like the
-//! settings, its files do not survive a boot. A file is trusted only if it belongs to the user who
-//! reads it and nobody else could have written it.
+//! All records are in one directory below `/run`, unless the environment variable names another
+//! directory. Like the settings, files in `/run` do not survive a boot. A file is trusted only if
+//! it belongs to the current user and no other user could have written it.
 
 use super::settings::{Queue, Settings};
 use super::{SwitchError, said};
@@ -16,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The environment variable that replaces the directory.
+/// Environment variable that replaces the directory.
 pub const VARIABLE: &str = "SEEKWELL_RUN_DIR";
 const DEFAULT: &str = "/run/seekwell";
 
@@ -46,7 +46,7 @@ struct Entry {
     before: Settings,
 }
 
-/// Held as long as a device is switched.
+/// Lock of a device. It is held while the settings of the device are changed.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -55,13 +55,13 @@ pub struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed under the lock: a waiting process notices that the name belongs to another file,
-        // and starts again.
+        // The file is removed while it is locked. A waiting process then notices that the path
+        // belongs to another file, and tries again.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A record of this process, or of a killed run.
+/// A record of this process, or of a run that was killed.
 #[derive(Debug)]
 pub struct Record {
     path: PathBuf,
@@ -69,33 +69,33 @@ pub struct Record {
     _lock: Lock,
 }
 
-/// What happened to a record of a killed run.
+/// Result of restoring the record of a killed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Its settings were restored.
+    /// The settings were restored.
     Restored {
-        /// The device.
+        /// Name of the device.
         device: String,
         /// The restored scheduler.
         scheduler: String,
-        /// The command that was run.
+        /// The command that the killed run had started.
         words: String,
     },
     /// There was nothing to restore.
     Moot {
-        /// The device.
+        /// Name of the device.
         device: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl Records {
-    /// Records in this directory, which is created when needed.
+    /// Returns the records in this directory. The directory is created when it is needed.
     pub fn at(dir: PathBuf) -> Self {
         Records { dir }
     }
-    /// The directory.
+    /// Returns the directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -105,7 +105,7 @@ impl Records {
             source,
         }
     }
-    /// Creates the directory with access for its owner only.
+    /// Creates the directory. Only its owner can write to it.
     fn make(&self) -> Result<(), SwitchError> {
         let made = DirBuilder::new()
             .mode(0o755)
@@ -116,12 +116,12 @@ impl Records {
         match meta.is_dir() && ours(&meta) {
             true => Ok(()),
             false => Err(self.failed(io::Error::other(
-                "others could write there, and with it decide what is put back",
+                "other users could write there and so decide which settings are restored",
             ))),
         }
     }
 
-    /// Locks a device; fails if another run holds it.
+    /// Locks a device. Returns an error if another run has locked it.
     fn lock(&self, device: &str) -> Result<Lock, SwitchError> {
         let path = self.dir.join(format!("{device}.lock"));
         let mut how = OpenOptions::new();
@@ -130,7 +130,7 @@ impl Records {
         let mut tries = 0;
         loop {
             let file = match how.open(&path) {
-                // Another run that ended has just removed the directory.
+                // Another run has ended and has just removed the directory.
                 Err(e) if e.kind() == io::ErrorKind::NotFound && tries < 10 => {
                     tries += 1;
                     self.make()?;
@@ -151,7 +151,7 @@ impl Records {
         }
     }
 
-    /// Description of the holder of a device, from its record.
+    /// Describes the process that has locked a device, from its record.
     fn words(&self, device: &str) -> String {
         match self.load(device) {
             Some(e) => format!("process {} ({})", e.pid, e.words),
@@ -183,7 +183,7 @@ impl Records {
         (plain && safe && entry.device == device && entry.schema == 1).then_some(entry)
     }
 
-    /// Locks a device and records its settings. Must precede the first change.
+    /// Locks a device and records its settings. Must be called before the first change.
     pub fn begin(
         &self,
         tree: &Tree,
@@ -213,7 +213,7 @@ impl Records {
         Ok((record, before))
     }
 
-    /// Writes the complete file to the medium, then renames it.
+    /// Writes a complete file to the medium, then renames it.
     fn write(&self, path: &Path, entry: &Entry) -> io::Result<()> {
         let early = path.with_extension("new");
         let mut how = OpenOptions::new();
@@ -225,8 +225,8 @@ impl Records {
         File::open(&self.dir)?.sync_all()
     }
 
-    /// Names of devices with a record whose writer has ended. Changes nothing; empty for users who
-    /// may not read the directory.
+    /// Returns the names of devices whose record was written by a process that has ended. It
+    /// changes nothing. For users who may not read the directory the list is empty.
     pub fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let mut all: Vec<String> = entries
@@ -240,14 +240,14 @@ impl Records {
         all
     }
 
-    /// Whether a live run holds the device.
+    /// Returns whether a running process has locked the device.
     pub fn is_held(&self, device: &str) -> bool {
         let lock = File::open(self.dir.join(format!("{device}.lock")));
         lock.is_ok_and(|l| l.try_lock_shared().is_err())
     }
 
-    /// Restores the settings that killed runs left, in turn; `only` names one device. After an
-    /// error the record stays for the next attempt.
+    /// Restores the settings of killed runs, one after the other. With `only`, restores only this
+    /// device. After an error the record is kept for the next attempt.
     pub fn restore(&self, tree: &Tree, only: Option<&str>) -> Vec<Result<Found, SwitchError>> {
         let left = self.left();
         let wanted = left.iter().filter(|d| only.is_none_or(|o| o == *d));
@@ -258,9 +258,9 @@ impl Records {
         done
     }
 
-    /// Restores the settings that process `pid` left. The process has ended or is about to end: its
-    /// pipe is closed, but its lock may be held for a moment, since an ending process closes its
-    /// files in turn. Waits for the lock up to `patience`.
+    /// Restores the settings of process `pid`, which has ended or is about to end. An ending
+    /// process closes its files one after the other. So its pipe may already be closed while its
+    /// lock is still held. Waits for the lock at most for `patience`.
     pub fn restore_of(
         &self,
         tree: &Tree,
@@ -291,8 +291,9 @@ impl Records {
         }
     }
 
-    /// Removes the leftovers of processes that were killed before they wrote a record: a lock, or
-    /// an incomplete record. An ending process may hold its lock a moment longer than its pipe.
+    /// Removes the files of processes that were killed before they wrote a complete record: a lock,
+    /// or an incomplete record. An ending process may hold its lock for a short time after its pipe
+    /// was closed.
     fn tidy(&self) {
         for _ in 0..20 {
             let mut busy = false;
@@ -307,13 +308,13 @@ impl Records {
                     continue;
                 }
                 match self.lock(device) {
-                    // Under the lock no other process writes it; dropping the value removes the
-                    // lock.
+                    // While the file is locked, no other process writes it. Dropping the lock
+                    // removes its file.
                     Ok(_lock) => drop(half.map(|_| fs::remove_file(e.path()))),
                     Err(_) => busy = true,
                 }
             }
-            // Removes the directory after the last file.
+            // The directory is removed after its last file.
             let _ = fs::remove_dir(&self.dir);
             if !busy {
                 return;
@@ -325,7 +326,7 @@ impl Records {
     fn restore_one(&self, tree: &Tree, device: &str) -> Result<Option<Found>, SwitchError> {
         let lock = match self.lock(device) {
             Ok(lock) => lock,
-            // Another process restores it at this moment.
+            // Another process is restoring this device at the moment.
             Err(SwitchError::Busy { .. }) => return Ok(None),
             Err(e) => return Err(e),
         };
@@ -351,17 +352,17 @@ fn boot(tree: &Tree) -> String {
 }
 
 impl Record {
-    /// The settings before the change.
+    /// Returns the settings before the change.
     pub fn before(&self) -> &Settings {
         &self.entry.before
     }
-    /// Removes the record: nothing needs to be restored.
+    /// Removes the record, because nothing must be restored.
     pub fn forget(self) -> Result<(), SwitchError> {
         let dir = self.path.parent().map(Path::to_owned);
         let gone = fs::remove_file(&self.path);
         drop(self._lock);
         if let Some(dir) = dir {
-            // Removes the directory if it is empty.
+            // The directory is removed if it is empty.
             let _ = fs::remove_dir(dir);
         }
         match gone {
@@ -373,26 +374,28 @@ impl Record {
         }
     }
 
-    /// Why the attached device is not the recorded one.
+    /// Returns the reason why the attached device is not the recorded device, or `None` if it is.
     fn other(&self, tree: &Tree) -> Option<String> {
         if self.entry.boot_id != boot(tree) {
             return Some(
-                "the machine was booted since, and settings do not survive that".to_owned(),
+                "the machine was booted since then, and settings do not survive a boot".to_owned(),
             );
         }
         let Some(d) = tree.device(&self.entry.device) else {
-            return Some("it is gone".to_owned());
+            return Some("the device is gone".to_owned());
         };
-        // Serial numbers also come from udev, which may not have had it at that time.
+        // The serial number may come from udev, which may not have reported it when the record was
+        // written.
         let other = match (self.entry.diskseq, d.diskseq) {
-            // A detached loop device has no backing file: it is the same queue, unused.
+            // A loop device without a backing file still has the same queue, so the settings can be
+            // restored.
             (Some(then), Some(now)) => then != now && !d.idle(),
             _ => matches!((&self.entry.serial, &d.serial), (Some(a), Some(b)) if a != b),
         };
-        other.then(|| "it is another device now under the same name".to_owned())
+        other.then(|| "another device has this name now".to_owned())
     }
 
-    /// Restores all settings and removes the record; on an error the record stays.
+    /// Restores all settings and removes the record. After an error the record is kept.
     pub fn settle(self, tree: &Tree) -> Result<Found, SwitchError> {
         let device = self.entry.device.clone();
         if let Some(why) = self.other(tree) {
@@ -404,7 +407,7 @@ impl Record {
             Ok(()) => {}
             Err(_) if !queue.exists() => {
                 self.forget()?;
-                let why = "it is gone".to_owned();
+                let why = "the device is gone".to_owned();
                 return Ok(Found::Moot { device, why });
             }
             Err(e) => return Err(e),

@@ -1,13 +1,14 @@
-//! Changes a device's scheduler and settings, checks them, and restores them on every exit path.
+//! Changes the scheduler and the settings of devices, checks the new values, and restores the old
+//! values when the program ends.
 //!
 //! The settings are recorded before the first change ([`journal`]). Dropping [`Switched`] restores
-//! them: at the end, on an error, while a panic unwinds. A signal must not end the program
-//! meanwhile ([`command::Held`]). After `kill -9` the record is left, and the next start restores
-//! it. Changed values are read back. A different value is an error, or a note for times that the
-//! kernel counts in ticks.
+//! them: at the end, after an error, and after a panic. Signals must not end the program before
+//! that ([`command::Held`]). After `kill -9` the record remains, and the next start restores the
+//! settings. Changed values are read back. A value that differs is an error. For times that the
+//! kernel counts in ticks it is only a note.
 //!
-//! Not covered: values that sysfs does not show (tags under `none`, whose number is never written
-//! here).
+//! Values that sysfs does not show are not restored. An example is the number of tags under `none`.
+//! This module never changes it.
 
 mod again;
 pub mod command;
@@ -29,54 +30,54 @@ use std::path::PathBuf;
 use thiserror::Error;
 use throttle::{Throttles, WBT};
 
-/// Why a device cannot be switched or restored.
+/// Reasons why a device cannot be switched or restored.
 #[derive(Debug, Error)]
 pub enum SwitchError {
     /// A file cannot be opened or read.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// The kernel rejects a value.
     #[error("{}: the kernel refuses `{value}`: {source}", path.display())]
     Refused {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The rejected value.
         value: String,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The kernel accepted a value and shows another.
+    /// The kernel accepted a value but shows another value.
     #[error("{name}: `{wrote}` was written, but the kernel shows `{reads}`")]
     Otherwise {
-        /// The setting.
+        /// Name of the setting.
         name: String,
-        /// The value written.
+        /// The value that was written.
         wrote: String,
-        /// The value read back.
+        /// The value that was read back.
         reads: String,
     },
-    /// A file with unexpected text.
+    /// A file contains unexpected text.
     #[error("{}: cannot be understood: `{text}`", path.display())]
     Strange {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The text.
+        /// The text in the file.
         text: String,
     },
-    /// There is no such tunable.
+    /// The scheduler has no such tunable.
     #[error("{0}")]
     Tunable(String),
-    /// Another run holds the device.
+    /// Another run has locked the device.
     #[error("{device} is being switched by {by}; wait for its end")]
     Busy {
-        /// The device.
+        /// Name of the device.
         device: String,
-        /// The holder.
+        /// Description of the other run.
         by: String,
     },
     /// The settings cannot be recorded.
@@ -86,50 +87,50 @@ pub enum SwitchError {
         journal::VARIABLE
     )]
     State {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
         /// The reason.
         source: io::Error,
     },
-    /// A record that is invalid, or that other users could have written.
+    /// The record is invalid, or other users could have written it.
     #[error(
-        "{}: cannot be read as a record of settings, or others than its owner could write it: look \
-         at it and remove it",
+        "{}: is not a valid record of settings, or other users could write it: check it and remove \
+         it",
         path.display()
     )]
     Unreadable {
-        /// The file.
+        /// Path of the record.
         path: PathBuf,
     },
-    /// Restored, but not completely.
-    #[error("{}: not everything could be put back: {left}", dir.display())]
+    /// Some settings could not be restored.
+    #[error("{}: these settings could not be restored: {left}", dir.display())]
     NotRestored {
-        /// The queue's directory.
+        /// Directory of the queue.
         dir: PathBuf,
         /// The settings that differ.
         left: String,
     },
 }
 
-/// The requested settings of a device.
+/// The settings that are requested for a device.
 #[derive(Clone, Debug)]
 pub struct Wish<'a> {
     /// The device.
     pub device: &'a Device,
-    /// The scheduler, one that its queue offers.
+    /// The scheduler. It must be offered by the queue.
     pub scheduler: &'a str,
-    /// Tunables of the scheduler, and attributes of the queue, with their values.
+    /// Tunables of the scheduler and attributes of the queue, with their values.
     pub tunables: &'a [(String, String)],
 }
 
-/// The change of a device.
+/// A change of a device's settings.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The settings before.
+    /// The settings before the change.
     pub before: Settings,
-    /// The settings after.
+    /// The settings after the change.
     pub after: Settings,
     /// Names of the settings that were requested.
     pub asked: Vec<String>,
@@ -138,20 +139,22 @@ pub struct Change {
 }
 
 impl Change {
-    /// What changed besides the requested settings.
+    /// Returns the settings that changed although they were not requested.
     pub fn beside(&self) -> Vec<settings::Difference> {
         let mut all = differences(&self.before, &self.after);
         all.retain(|d| d.name != "scheduler" && !self.asked.contains(&d.name));
         all
     }
-    /// Tunables of the previous scheduler that differed from their defaults, and are lost.
+    /// Returns the tunables of the previous scheduler that differed from their defaults. The change
+    /// loses these values.
     pub fn lost(&self) -> Vec<(String, String)> {
         let s = &self.before.scheduler;
         let all = self.before.tunables.iter();
         let own = |t: &(&String, &String)| match (names::default_of(s, t.0), names::tunables_of(s))
         {
             (Some(default), _) => default != t.1,
-            // async_depth follows nr_requests; all tunables of an unknown scheduler are kept.
+            // `async_depth` depends on `nr_requests`. If the defaults of a scheduler are unknown,
+            // all its tunables are returned.
             (None, Some(_)) => t.0 != "async_depth",
             (None, None) => true,
         };
@@ -161,7 +164,8 @@ impl Change {
             false => all.collect(),
         }
     }
-    /// Scheduler and settings that undo the change: arguments for another switch.
+    /// Returns the scheduler and the settings that undo the change, as arguments for another
+    /// switch.
     pub fn back(&self) -> (String, Vec<(String, String)>) {
         let mut set = Vec::new();
         let same = self.before.scheduler == self.after.scheduler;
@@ -188,8 +192,8 @@ impl Change {
         }
         (self.before.scheduler.clone(), set)
     }
-    /// Whether a switch back restores the number of requests by itself: with a scheduler it is
-    /// twice the number of tags, of which at most 128 count.
+    /// Returns whether a switch back restores `nr_requests` automatically. With a scheduler, the
+    /// kernel sets it to twice the number of tags, of which at most 128 count.
     fn follows(&self) -> bool {
         let number = |s: &Settings| s.attributes.get("nr_requests")?.parse::<u32>().ok();
         let asked = self.asked.iter().any(|a| a == "nr_requests");
@@ -201,7 +205,7 @@ impl Change {
     }
 }
 
-/// Switched devices; their settings are restored when this is dropped.
+/// Devices whose settings were changed. Dropping the value restores the settings.
 #[derive(Debug)]
 pub struct Switched {
     tree: Tree,
@@ -211,8 +215,8 @@ pub struct Switched {
 }
 
 impl Switched {
-    /// Switches devices. If one fails, all are restored. `words`: the purpose, for other processes
-    /// that find the lock.
+    /// Changes the settings of devices. If one device fails, all are restored. `words` describes
+    /// the purpose, for other processes that find the lock.
     pub fn begin(
         tree: &Tree,
         records: &Records,
@@ -225,7 +229,7 @@ impl Switched {
             changes: Vec::new(),
             throttles: Throttles::default(),
         };
-        // All locks and records come before any change.
+        // All devices are locked and recorded before the first change.
         for w in wishes {
             let (record, _) = records.begin(tree, w.device, words)?;
             all.records.push(record);
@@ -245,7 +249,7 @@ impl Switched {
         Ok(all)
     }
 
-    /// The changes.
+    /// Returns the changes.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -258,7 +262,7 @@ impl Switched {
         Ok(std::mem::take(&mut self.changes))
     }
 
-    /// Settings that another program has changed meanwhile, described.
+    /// Returns a description of the settings that another program has changed since the switch.
     pub fn disturbed(&self) -> Vec<String> {
         let mut all = Vec::new();
         for c in &self.changes {
@@ -276,7 +280,7 @@ impl Switched {
         all
     }
 
-    /// Restores everything in reverse order, and returns each result.
+    /// Restores all devices in reverse order, and returns the result of each.
     pub fn restore(mut self) -> Vec<Result<journal::Found, SwitchError>> {
         self.settle()
     }
@@ -295,13 +299,13 @@ impl Drop for Switched {
     }
 }
 
-/// Text of a record, safe to show.
+/// Returns text from a record that is safe to print.
 fn said(words: &str) -> String {
     crate::block::clean(words)
 }
 
-/// Sets the scheduler, then `nr_requests`, then tunables, then the rest, and reads everything back
-/// at the end. Returns notes about rounded values.
+/// Sets the scheduler, then `nr_requests`, then the tunables, then all other settings. Reads all
+/// values back at the end. Returns notes about rounded values.
 fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
     if queue.scheduler()? != w.scheduler {
         queue.put("scheduler", w.scheduler)?;
@@ -349,14 +353,14 @@ fn apply(queue: &Queue, w: &Wish<'_>) -> Result<Vec<String>, SwitchError> {
             });
         }
         notes.push(format!(
-            "{name}: the kernel made {reads} of {value} (ticks or pages)"
+            "{name}: the kernel rounded {value} to {reads} (ticks or pages)"
         ));
     }
     Ok(notes)
 }
 
-/// Note about a throttling target that has no effect. The scheduler disables throttling, and the
-/// kernel ignores a write of the value that it remembers.
+/// Returns a note that a throttling target has no effect. The scheduler switches throttling off,
+/// and the kernel ignores a write of the target that it already stores.
 fn no_change(scheduler: &str, value: &str) -> String {
     let next = value.parse::<u64>().map_or(String::new(), |v| {
         format!("; to enable it, write {}", v + 1)
@@ -367,8 +371,8 @@ fn no_change(scheduler: &str, value: &str) -> String {
     )
 }
 
-/// Whether the kernel rounded a value: times are counted in ticks of up to 10 ms, read-ahead in
-/// pages of up to 64 KiB.
+/// Returns whether the kernel rounded a value. Times are counted in ticks of up to 10 ms, and
+/// read-ahead in pages of up to 64 KiB.
 fn rounded(name: &str, wrote: &str, reads: &str) -> bool {
     let (Ok(a), Ok(b)) = (wrote.parse::<i64>(), reads.parse::<i64>()) else {
         return false;
@@ -382,7 +386,7 @@ fn rounded(name: &str, wrote: &str, reads: &str) -> bool {
     a.abs_diff(b) < by
 }
 
-/// Message for a tunable that a scheduler does not have.
+/// Returns the message for a tunable that a scheduler does not have.
 fn unknown(scheduler: &str, name: &str, own: &[String]) -> String {
     let words = own.iter().map(|o| &**o).chain(ATTRIBUTES.iter().copied());
     let meant = match suggest::did_you_mean(name, words, &[]) {
@@ -428,17 +432,17 @@ pub fn check(tree: &Tree, w: &Wish<'_>) -> Result<(), String> {
     }
     for (name, value) in w.tunables {
         if value.is_empty() || value.contains(|c: char| c.is_control() || c.is_whitespace()) {
-            return Err(format!("{name}: `{value}` is no value: write a number"));
+            return Err(format!("{name}: `{value}` is not a number"));
         }
         if name == "nr_requests" && w.scheduler == "none" {
             return Err(format!(
-                "nr_requests under none would leave {} with fewer tags than it shows from then on: \
-                 set it with a scheduler",
+                "under none, nr_requests would leave {} with fewer tags than sysfs shows: set it \
+                 with another scheduler",
                 d.name
             ));
         }
-        // Checked in advance where the scheduler's tunables are known; otherwise the kernel rejects
-        // them.
+        // If the tunables of the scheduler are known, the request is checked here. Otherwise the
+        // kernel rejects unknown tunables.
         let elsewhere = names::owners(name);
         let own = names::tunables_of(w.scheduler);
         let own: Vec<String> = own.into_iter().flatten().map(str::to_owned).collect();

@@ -1,12 +1,13 @@
-//! Names of schedulers: what a queue offers instead of one, and the module that has it.
+//! Names of schedulers: suggests a scheduler that a queue offers if it does not have the requested
+//! one, and finds kernel modules.
 
 use crate::block::{Device, Tree};
 use seekwell_core::prose::all_in_prose;
 use seekwell_core::suggest;
 use std::path::Path;
 
-/// A name that many kernels lack, the nearest names of other kernels, and the difference in a
-/// sentence.
+/// A scheduler that many kernels do not have, with the most similar schedulers of other kernels and
+/// the difference between them.
 struct Retired {
     name: &'static str,
     when: &'static str,
@@ -30,76 +31,77 @@ const fn retired(
 
 const UNTIL_5: &str = "kernels had it until 4.20";
 const OUTSIDE: &str = "it was never in the mainline kernel";
-const SINGLE: &str = "kernels have it for blk-mq queues, and this is a single queue";
+const SINGLE: &str = "kernels have it only for blk-mq queues, and this is a single queue";
 
 const RETIRED: &[Retired] = &[
     retired(
         "noop",
         UNTIL_5,
         &["none"],
-        "noop kept one queue in order of arrival and merged neighbours in it; none has no queue at \
-         all, requests go to the device as they come",
+        "noop had one queue in order of arrival and merged neighbouring requests in it; with none \
+         the device gets the requests directly, in order of arrival",
     ),
     retired(
         "deadline",
         UNTIL_5,
         &["mq-deadline"],
-        "mq-deadline is the same method for blk-mq queues, and since 5.14 heeds I/O classes",
+        "mq-deadline is the same method for blk-mq queues; since 5.14 it also uses I/O classes",
     ),
     retired(
         "cfq",
         UNTIL_5,
         &["bfq", "mq-deadline"],
-        "cfq gave each task slices of time; bfq, which grew out of it, gives budgets of sectors and \
-         raises what seems interactive, and mq-deadline shares nothing between tasks",
+        "cfq gave each task slices of time; bfq, its successor, gives each task budgets of sectors \
+         and prefers tasks that seem interactive; mq-deadline does not distinguish tasks",
     ),
     retired(
         "anticipatory",
         "kernels had it until 2.6.32",
         &["bfq", "mq-deadline"],
-        "anticipatory waited after a read for the next one of the same task; bfq does so too \
-         (slice_idle), for tasks that it deems worth it, and mq-deadline never waits",
+        "anticipatory waited after a read for the next read of the same task; bfq also waits \
+         (slice_idle), but only for tasks that are likely to benefit; mq-deadline never waits",
     ),
     retired(
         "row",
         OUTSIDE,
         &["mq-deadline"],
-        "row, of phones, served reads before writes from queues by class; mq-deadline prefers reads \
-         too, but lets writes through after writes_starved batches",
+        "row, made for phones, served reads before writes, from one queue per class; mq-deadline \
+         also prefers reads, but serves writes after writes_starved batches of reads",
     ),
     retired(
         "sio",
         OUTSIDE,
         &["mq-deadline"],
-        "sio kept order of arrival and expiry times without sorting; mq-deadline sorts by sector, \
-         too",
+        "sio used the order of arrival and expiry times; mq-deadline has expiry times too, but \
+         also sorts by sector",
     ),
     retired(
         "zen",
         OUTSIDE,
         &["mq-deadline"],
-        "zen served in order of arrival with expiry times by class; mq-deadline sorts by sector, too",
+        "zen used the order of arrival and expiry times by class; mq-deadline has expiry times \
+         too, but also sorts by sector",
     ),
     retired(
         "vr",
         OUTSIDE,
         &["mq-deadline"],
-        "vr took the nearest request, with a penalty for those behind the head; mq-deadline sweeps \
-         in one direction and starts over",
+        "vr took the nearest request, with a penalty for requests behind the head; mq-deadline \
+         moves in one direction and then starts again at the lowest sector",
     ),
     retired(
         "fiops",
         OUTSIDE,
         &["bfq", "kyber"],
-        "fiops gave each task equal numbers of requests on flash; bfq shares sectors instead, and \
-         kyber shares between reads and writes, not tasks",
+        "fiops gave each task the same number of requests on flash; bfq gives each task the same \
+         number of sectors; kyber distinguishes reads and writes, but not tasks",
     ),
     retired(
         "adios",
         OUTSIDE,
         &["kyber", "mq-deadline"],
-        "adios sets deadlines by latencies it learns; kyber holds latency by limiting depth, and \
-         mq-deadline by fixed expiry times",
+        "adios measures latencies and derives deadlines from them; kyber limits latency by \
+         limiting the queue depth; mq-deadline limits latency by fixed expiry times",
     ),
     retired(
         "bfq-sq",
@@ -111,7 +113,7 @@ const RETIRED: &[Retired] = &[
         "bfq-mq",
         OUTSIDE,
         &["bfq"],
-        "bfq is what became of it in mainline",
+        "bfq is its successor in the mainline kernel",
     ),
     retired(
         "mq-deadline",
@@ -123,24 +125,24 @@ const RETIRED: &[Retired] = &[
         "none",
         SINGLE,
         &["noop"],
-        "noop is the least there is: order of arrival, neighbours merged",
+        "noop uses the order of arrival and merges neighbouring requests",
     ),
     retired(
         "bfq",
         "kernels have it since 4.12, for blk-mq queues",
         &["cfq", "mq-deadline"],
-        "cfq shares time between tasks where bfq shares sectors; deadline and mq-deadline share \
-         nothing between tasks",
+        "cfq gives each task a share of time, bfq a share of sectors; deadline and mq-deadline do \
+         not distinguish tasks",
     ),
     retired(
         "kyber",
         "kernels have it since 4.12, for blk-mq queues",
         &["mq-deadline", "deadline"],
-        "mq-deadline and deadline hold latency by expiry times, where kyber limits depth",
+        "mq-deadline and deadline limit latency by expiry times; kyber limits the queue depth",
     ),
 ];
 
-/// Common names for schedulers.
+/// Other common names of schedulers.
 const ALIASES: &[(&str, &str)] = &[
     ("as", "anticipatory"),
     ("mq", "mq-deadline"),
@@ -149,12 +151,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("noqueue", "none"),
 ];
 
-/// Whether the name belongs to the scheduler of any kernel version.
+/// Returns whether a scheduler of this name exists in any kernel version.
 pub fn known(name: &str) -> bool {
     RETIRED.iter().any(|r| r.name == name)
 }
 
-/// The loadable module of a scheduler, by its name for modprobe.
+/// Returns the loadable module of a scheduler, by its name for modprobe.
 pub fn module(tree: &Tree, name: &str) -> Option<String> {
     let read = |path: &str| std::fs::read_to_string(tree.at(path)).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");
@@ -167,7 +169,7 @@ pub fn module(tree: &Tree, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Why a scheduler cannot be set on a device, and which ones can.
+/// Explains why a scheduler cannot be set on a device, and which schedulers can be set.
 pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     let offered = d.scheduler.offered();
     let has = |name: &str| offered.iter().any(|o| o == name);
@@ -205,8 +207,8 @@ pub fn answer(tree: &Tree, d: &Device, asked: &str) -> String {
     }
 }
 
-/// Tunables of the schedulers of Linux 6.18 with their values after a switch, read from a running
-/// kernel (HZ=250 for those counted in ticks).
+/// Tunables of the schedulers of Linux 6.18 with their default values, read from a running kernel.
+/// Values that are counted in ticks are for HZ=250.
 const DEFAULTS: &[(&str, &[(&str, &str)])] = &[
     (
         "mq-deadline",
@@ -240,19 +242,19 @@ const DEFAULTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// The value of a tunable after a switch to its scheduler, if known.
+/// Returns the value of a tunable after a switch to its scheduler, if it is known.
 pub fn default_of(scheduler: &str, tunable: &str) -> Option<&'static str> {
     let all = DEFAULTS.iter().find(|d| d.0 == scheduler)?.1;
     all.iter().find(|t| t.0 == tunable).map(|t| t.1)
 }
 
-/// Schedulers that have a tunable, among those with known tunables.
+/// Returns the schedulers that have a tunable with this name, as far as their tunables are known.
 pub fn owners(tunable: &str) -> Vec<&'static str> {
     let has = |d: &&(&str, &[(&str, &str)])| d.1.iter().any(|t| t.0 == tunable);
     DEFAULTS.iter().filter(has).map(|d| d.0).collect()
 }
 
-/// Names of a scheduler's tunables, if known.
+/// Returns the names of a scheduler's tunables, if they are known.
 pub fn tunables_of(scheduler: &str) -> Option<Vec<&'static str>> {
     let all = DEFAULTS.iter().find(|d| d.0 == scheduler)?.1;
     Some(all.iter().map(|t| t.0).collect())

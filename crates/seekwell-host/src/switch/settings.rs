@@ -1,4 +1,4 @@
-//! The settings of a queue that a switch changes or restores.
+//! The settings of a queue that a switch changes and restores.
 
 use super::SwitchError;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Attributes besides the scheduler and its tunables that may be set, in the order of writing.
-/// `nr_requests` is first: it resets a tunable (mq-deadline's async_depth).
+/// Attributes of the queue that may be set, in the order in which they are written. `nr_requests`
+/// comes first, because writing it resets a tunable (`async_depth` of mq-deadline).
 pub const ATTRIBUTES: &[&str] = &[
     "nr_requests",
     "wbt_lat_usec",
@@ -26,9 +26,9 @@ pub const ATTRIBUTES: &[&str] = &[
 pub struct Settings {
     /// The active scheduler.
     pub scheduler: String,
-    /// Those of [`ATTRIBUTES`] that the queue has.
+    /// Those attributes of [`ATTRIBUTES`] that the queue has.
     pub attributes: BTreeMap<String, String>,
-    /// `queue/iosched`.
+    /// Tunables of the active scheduler, from `queue/iosched`.
     pub tunables: BTreeMap<String, String>,
 }
 
@@ -39,15 +39,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The queue in this directory.
+    /// Returns the queue in this directory.
     pub fn new(dir: PathBuf) -> Self {
         Queue { dir }
     }
-    /// Whether it still exists.
+    /// Returns whether the queue still exists.
     pub fn exists(&self) -> bool {
         self.dir.join("scheduler").exists()
     }
-    /// The path of one of its files.
+    /// Returns the path of a file of the queue.
     pub fn file(&self, name: &str) -> PathBuf {
         match ATTRIBUTES.contains(&name) || name == "scheduler" {
             true => self.dir.join(name),
@@ -61,11 +61,11 @@ impl Queue {
         })?;
         Ok(text.trim().to_owned())
     }
-    /// The value of an attribute or tunable.
+    /// Returns the value of an attribute or tunable.
     pub fn value(&self, name: &str) -> Result<String, SwitchError> {
         self.get(&self.file(name))
     }
-    /// The active scheduler.
+    /// Returns the active scheduler.
     pub fn scheduler(&self) -> Result<String, SwitchError> {
         let path = self.file("scheduler");
         let text = self.get(&path)?;
@@ -75,8 +75,8 @@ impl Queue {
             .map(str::to_owned)
             .ok_or(SwitchError::Strange { path, text })
     }
-    /// Writes a value; never creates a file. In a copied tree, whose files keep the written text,
-    /// stores the text as a kernel would show it.
+    /// Writes a value. Never creates a file. The files of a copied tree keep the written text, so
+    /// in such a tree the text is stored in the form that a kernel would show.
     pub fn put(&self, name: &str, value: &str) -> Result<(), SwitchError> {
         let path = self.file(name);
         let before = fs::read_to_string(&path).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Queue {
                 source,
             })
     }
-    /// Names of the active scheduler's tunables.
+    /// Returns the names of the active scheduler's tunables.
     pub fn tunables(&self) -> Vec<String> {
         let entries = fs::read_dir(self.dir.join("iosched")).into_iter().flatten();
         let mut all: Vec<String> = entries
@@ -121,7 +121,7 @@ impl Queue {
             ..Settings::default()
         };
         for name in ATTRIBUTES {
-            // Some queues lack an attribute, which shows as an error on reading.
+            // Some queues do not have an attribute. Then reading it returns an error.
             if let Ok(value) = self.value(name) {
                 s.attributes.insert((*name).to_owned(), value);
             }
@@ -140,8 +140,9 @@ impl Queue {
         if self.scheduler()? != before.scheduler {
             self.put("scheduler", &before.scheduler)?;
         }
-        // A second pass for values that another one changed meanwhile: slice_idle and slice_idle_us
-        // are the same value; nr_requests sets async_depth.
+        // A second pass restores values that the first pass changed by writing another file. For
+        // example, slice_idle and slice_idle_us are the same value, and nr_requests sets
+        // async_depth.
         for _ in 0..2 {
             let now = self.read()?;
             if now == *before {
@@ -169,7 +170,8 @@ impl Queue {
         }
     }
 
-    /// Writes a value that differs; the final comparison shows whether it worked.
+    /// Writes a value if it differs. Errors are ignored here, because the final comparison finds
+    /// them.
     fn again(&self, name: &str, before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) {
         if let Some(value) = before.get(name)
             && now.get(name) != Some(value)
@@ -179,8 +181,8 @@ impl Queue {
     }
 }
 
-/// The text of a file that showed `before`, after a write of `value`: brackets mark the value in a
-/// list, and the line ending stays.
+/// Returns the new text of a file that contained `before`, after a write of `value`. In a list,
+/// brackets mark the value. The line ending is kept.
 fn shown(before: &str, value: &str) -> String {
     let text = before.trim_end();
     let end = &before[text.len()..];
@@ -201,16 +203,16 @@ fn shown(before: &str, value: &str) -> String {
 /// A setting with two values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The setting.
+    /// Name of the setting.
     pub name: String,
-    /// Value before; `-` if the setting was missing.
+    /// Value before; `-` if there was no such setting.
     pub before: String,
-    /// Value after.
+    /// Value after; `-` if there is no such setting.
     pub after: String,
 }
 
-/// Differences between two moments: the scheduler, attributes, and tunables if the scheduler is the
-/// same.
+/// Returns the differences between two moments in the scheduler and the attributes. Tunables are
+/// compared if the scheduler is the same.
 pub fn differences(before: &Settings, after: &Settings) -> Vec<Difference> {
     let mut all = Vec::new();
     let mut add = |name: &str, a: Option<&String>, b: Option<&String>| {

@@ -1,5 +1,5 @@
-//! Switches on artificial trees, whose files keep the written text: order of writes, locks,
-//! records. The effect on a kernel is tested on loop devices, with the binary.
+//! Tests switches on simulated trees, whose files keep the written text: the order of writes,
+//! locks, and records. Other tests run the program on loop devices, to test the effect on a kernel.
 
 use super::journal::{Found, Records};
 use super::*;
@@ -118,7 +118,7 @@ fn two_at_once_refuse_each_other() {
     assert!(begin(&m, &records, "kyber", &[]).is_ok());
 }
 
-/// Like kill -9: the record exists, and nobody holds the lock.
+/// Simulates kill -9: the record exists, and no process holds the lock.
 fn killed(m: &Machine, records: &Records) {
     let s = begin(m, records, "bfq", &[]).expect("switched");
     let record = records.dir().join("sda.json");
@@ -146,7 +146,7 @@ fn what_a_killed_run_left_is_put_back_once() {
     assert!(records.restore(&t.tree(), None).is_empty() && !records.dir().exists());
 }
 
-/// An ending process closes its pipe before its lock: the guard process waits for both.
+/// An ending process closes its pipe before its lock. The guard process waits for both.
 #[test]
 fn the_guardian_waits_for_the_lock() {
     let (t, records) = disk("guardian");
@@ -256,7 +256,8 @@ fn change(before: Settings, after: Settings, asked: &[&str]) -> Change {
     }
 }
 
-/// Settings that the kernel restores by itself are not repeated; those that the user set are.
+/// The command that undoes a change contains the settings that the user had set. It does not
+/// contain those that the kernel restores automatically.
 #[test]
 fn the_way_back_names_what_would_not_come_by_itself() {
     let deadline = [
@@ -340,11 +341,11 @@ fn wishes_are_checked_before_anything_is_touched() {
         "{e}"
     );
     assert!(no(said("sda", "none", "nr_requests", "64")).contains("fewer tags"));
-    assert!(no(said("sda", "bfq", "low_latency", "0 1")).contains("is no value"));
+    assert!(no(said("sda", "bfq", "low_latency", "0 1")).contains("is not a number"));
     assert!(no(said("sda", "cfq", "", "")).contains("`bfq`"));
 }
 
-/// Zone write plugging was introduced in Linux 6.10.
+/// Linux 6.10 introduced zone write plugging.
 #[test]
 fn a_zoned_disk_takes_any_scheduler_since_6_10() {
     let (t, _) = disk("zoned");
@@ -388,7 +389,7 @@ fn ticks_and_pages_round() {
     assert!(!rounded("nomerges", "3", "1") && !rounded("read_expire", "x", "8"));
 }
 
-/// Also in a copy of another machine's tree, whose files keep the written text.
+/// This is also tested in a copy of another machine's tree, whose files keep the written text.
 #[test]
 fn a_tunable_that_is_not_there_leaves_the_tree_byte_for_byte() {
     let (t, records) = disk("unknown-tunable");
@@ -448,7 +449,7 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
     assert_eq!(wbt(), "75000", "a copy has no kernel to switch it off");
     set("none", &[("wbt_lat_usec", "0")]);
     assert_eq!(wbt(), "0");
-    // Not the value that another run requested.
+    // The value that an earlier run requested must not be kept.
     set("bfq", &[]);
     assert_eq!(wbt(), "75000");
     set("bfq", &[("wbt_lat_usec", "2001")]);
@@ -462,8 +463,8 @@ fn a_run_that_asks_for_no_throttle_gets_what_the_kernel_makes_of_it() {
     );
 }
 
-/// bfq disables throttling, and a write of the remembered value has no effect: a note, not an
-/// error.
+/// bfq switches throttling off, and a write of the stored value has no effect. This gives a note
+/// and not an error.
 #[test]
 fn a_target_that_changes_nothing_is_noted() {
     assert_eq!(

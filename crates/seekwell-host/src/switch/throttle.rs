@@ -1,9 +1,9 @@
-//! Writeback throttling over several runs: keeps the kernel's default for each scheduler, even
-//! after a manual write of the value for one of them.
+//! Keeps the kernel's default of writeback throttling for each scheduler over several runs, even if
+//! one run writes another value.
 //!
-//! The kernel switches throttling off and on with bfq only until `wbt_lat_usec` is first written.
-//! So each scheduler is entered once before the first write, and later runs without a request get
-//! the value read there.
+//! The kernel switches throttling off for bfq, and on again for other schedulers, only until
+//! `wbt_lat_usec` is first written. Therefore each scheduler is activated once before the first
+//! write, and its default is read. Later runs that do not request a value get this default.
 
 use super::{Queue, SwitchError};
 use std::collections::BTreeMap;
@@ -11,22 +11,22 @@ use std::collections::BTreeMap;
 /// Name of the attribute.
 pub(super) const WBT: &str = "wbt_lat_usec";
 
-/// Values by scheduler, and whether a value was written.
+/// Defaults of `wbt_lat_usec` by scheduler, and whether a value was written.
 #[derive(Debug, Default)]
 struct Throttle {
     untouched: BTreeMap<String, String>,
     written: bool,
 }
 
-/// The values of each device, by name.
+/// Values for each device, by the name of the device.
 #[derive(Debug, Default)]
 pub(super) struct Throttles(BTreeMap<String, Throttle>);
 
 impl Throttles {
-    /// Before a value is written: enters each scheduler and reads its default.
+    /// Must be called before a value is written. Activates each scheduler and reads its default.
     ///
     /// # Errors
-    /// The kernel refuses a scheduler.
+    /// The kernel rejects a scheduler.
     pub fn before_write(
         &mut self,
         device: &str,
@@ -46,10 +46,10 @@ impl Throttles {
         of.written = true;
         Ok(())
     }
-    /// Without a request: sets the kernel's default for that scheduler.
+    /// Sets the kernel's default for the active scheduler. It is used if no value was requested.
     ///
     /// # Errors
-    /// The kernel refuses the value.
+    /// The kernel rejects the value.
     pub fn as_usual(
         &self,
         device: &str,

@@ -1,5 +1,6 @@
-//! A batch of requests on a raw block device owned by the run. A thread with its own I/O class
-//! submits it in one call. Its order of dispatch is compared with the scheduler model.
+//! A batch of requests on a raw block device that the run created. A thread with its own I/O class
+//! submits the batch in one call. The order in which the kernel dispatches the requests is compared
+//! with the model of the scheduler.
 
 use crate::files::{OpenFile, open_raw};
 use crate::ring::Ring;
@@ -9,18 +10,18 @@ use seekwell_workload::{AioDone, AioOp, AioRequest, Fd, OpenFlags};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One request.
+/// One request of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whether it is a write (synchronous, as all direct writes are); else a read.
+    /// Whether the request is a write. All direct writes are synchronous.
     pub write: bool,
     /// First sector.
     pub sector: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
 }
 
-/// Outstanding requests; dropping it waits for them.
+/// Outstanding requests. Dropping the value waits for them.
 pub struct Batch {
     ring: Ring,
     left: usize,
@@ -29,13 +30,13 @@ pub struct Batch {
 /// Opens a device for batches, without the page cache.
 ///
 /// # Errors
-/// The kernel's error; EBUSY if the device is in use.
+/// Returns the kernel's error. It is EBUSY if the device is in use.
 pub fn open(device: &Path) -> Result<Arc<OpenFile>, Errno> {
     open_raw(device, OpenFlags::DIRECT).map(Arc::new)
 }
 
-/// Binds the calling thread to one of its allowed CPUs, `nth` modulo their number. If the kernel
-/// refuses, the thread may use all of them.
+/// Binds the calling thread to one of its allowed CPUs. The index of this CPU is `nth` modulo their
+/// number. If the kernel rejects this, the thread may still use all of them.
 pub fn stay_on(nth: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let Ok(allowed) = sched_getaffinity(None) else {
@@ -47,16 +48,17 @@ pub fn stay_on(nth: usize) {
     let mut one = CpuSet::new();
     if let Some(cpu) = all.get(nth % all.len().max(1)) {
         one.set(*cpu);
-        // On a refusal the kernel places the batch.
+        // If the kernel rejects this, it chooses the CPU of the thread.
         let _ = sched_setaffinity(None, &one);
     }
 }
 
 impl Batch {
-    /// Submits the requests in one call from the calling thread, whose I/O class becomes `prio`.
+    /// Submits the requests in one call from the calling thread. The I/O priority of this thread is
+    /// set to `prio`.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub fn submit(file: &Arc<OpenFile>, prio: IoPrio, all: &[Asked]) -> Result<Batch, Errno> {
         set_ioprio(prio)?;
         let ring = Ring::new(all.len().next_power_of_two() as u32)?;
@@ -85,10 +87,10 @@ impl Batch {
         })
     }
 
-    /// Waits until all requests complete.
+    /// Waits until all requests have completed.
     ///
     /// # Errors
-    /// The error of a failed request.
+    /// Returns the error of a failed request.
     pub fn wait(mut self) -> Result<(), Errno> {
         let mut done: Vec<AioDone> = Vec::new();
         while self.left > 0 {

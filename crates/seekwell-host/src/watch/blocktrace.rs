@@ -1,9 +1,9 @@
-//! The kernel's block tracepoints of a device, through a separate instance of tracefs.
+//! Records the kernel's block tracepoints of a device by a separate instance of tracefs.
 //!
-//! An instance has its own buffer, filter and switches, so the machine's tracing does not change.
-//! Dropping the value removes it. If tracefs is not mounted, it is mounted in a temporary directory
-//! and unmounted again. The buffer is drained during the run, so it only has to hold the events of
-//! about a second.
+//! An instance has its own buffer, filter and switches, so other tracing on the machine is not
+//! affected. Dropping the value removes the instance. If tracefs is not mounted, it is mounted in a
+//! temporary directory and unmounted at the end. The buffer is read continuously during the run, so
+//! it only needs room for the events of about one second.
 
 use super::{Pipe, WatchError, call, get, put};
 use crate::left::{PREFIX, of_a_dead_one};
@@ -12,7 +12,7 @@ use seekwell_trace::formats::ftrace::{Line, parse};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The recorded events.
+/// The tracepoints that are recorded.
 pub const EVENTS: [&str; 8] = [
     "block_bio_queue",
     "block_getrq",
@@ -24,23 +24,24 @@ pub const EVENTS: [&str; 8] = [
     "block_rq_complete",
 ];
 
-/// Buffer size per CPU, KiB: about 200,000 events.
+/// Buffer size for each CPU, KiB. It is enough for about 200,000 events.
 const BUFFER_KIB: u32 = 16 << 10;
 const NO_EVENTS: &str = "a kernel with block tracepoints is needed (CONFIG_BLK_DEV_IO_TRACE)";
 
-/// A recording.
+/// A recording of block events.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    /// In order of time.
+    /// Events in order of time.
     pub events: Vec<BlkEvent>,
-    /// Events that did not fit in the buffer; if there are any, the record is unreliable.
+    /// Number of events that did not fit into the buffer. If it is not 0, the recording is
+    /// unreliable.
     pub lost: u64,
     /// The text as the kernel printed it.
     pub text: String,
 }
 
 impl Recorded {
-    /// Parses the kernel's text; `lost` is the number of missing events.
+    /// Parses the kernel's text. `lost` is the number of missing events.
     pub(super) fn read(text: String, lost: u64) -> Result<Recorded, WatchError> {
         let mut recorded = Recorded {
             text,
@@ -60,27 +61,27 @@ impl Recorded {
                 }
             }
         }
-        // Events of one CPU may come late if another's buffer was being read.
+        // Events of one CPU may be late if the buffer of another CPU was being read.
         recorded.events.sort_by_key(|e| e.t_ns);
-        // Gaps marked in the text are part of this number.
+        // The gaps that the text marks are included in this number.
         recorded.lost = recorded.lost.max(lost);
         Ok(recorded)
     }
 }
 
-/// A recorder of one device.
+/// A recorder for one device.
 #[derive(Debug)]
 pub struct BlockTrace {
-    // Fields are dropped in this order: the instance before its mount.
+    // Fields are dropped in this order, because the instance must be removed before its mount.
     instance: PathBuf,
     pipe: Option<Pipe>,
     _tracefs: Tracefs,
 }
 
-/// The mount point of tracefs; unmounted when dropped, if it was mounted here.
+/// The mount point of tracefs. If this value mounted it, dropping the value unmounts it.
 #[derive(Debug)]
 pub(super) struct Tracefs {
-    /// Its directory.
+    /// Path of the mount point.
     pub root: PathBuf,
     own: bool,
 }
@@ -103,7 +104,7 @@ impl Drop for Tracefs {
     }
 }
 
-/// The mount point of tracefs, and whether it was mounted here.
+/// Returns the mount point of tracefs, and whether it was mounted by this call.
 fn tracefs() -> Result<(PathBuf, bool), WatchError> {
     // Each recorder of a process may need its own mount.
     static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -134,7 +135,7 @@ fn tracefs() -> Result<(PathBuf, bool), WatchError> {
     Ok((own, true))
 }
 
-/// Entries in `dir` named `prefix` plus the number of a process that has ended.
+/// Returns the entries of `dir` whose name is `prefix` and the number of a process that has ended.
 fn of_dead_runs(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries
@@ -155,7 +156,7 @@ impl BlockTrace {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         let instance = instances.join(format!("{PREFIX}{}-{n}", std::process::id()));
         let made = std::fs::create_dir(&instance);
-        // From here on dropping it cleans up.
+        // From here on, dropping `trace` removes the instance.
         let trace = BlockTrace {
             instance,
             pipe: None,
@@ -191,7 +192,7 @@ impl BlockTrace {
         put(&self.instance.join("tracing_on"), "1")
     }
 
-    /// Stops and returns the recording; empty if it was not started.
+    /// Stops the recording and returns it. It is empty if the recorder was not started.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         put(&self.instance.join("tracing_on"), "0")?;
         let text = match self.pipe.take() {
@@ -201,7 +202,7 @@ impl BlockTrace {
         Recorded::read(text, self.overruns())
     }
 
-    /// Events overwritten or dropped, on all CPUs.
+    /// Returns the number of events that were overwritten or dropped, on all CPUs.
     fn overruns(&self) -> u64 {
         let Ok(cpus) = std::fs::read_dir(self.instance.join("per_cpu")) else {
             return 0;
@@ -225,7 +226,7 @@ impl Drop for BlockTrace {
     fn drop(&mut self) {
         let _ = put(&self.instance.join("tracing_on"), "0");
         let _ = put(&self.instance.join("events/enable"), "0");
-        // An instance cannot be removed while it is read.
+        // An instance cannot be removed while it is being read.
         self.pipe = None;
         let _ = std::fs::remove_dir(&self.instance);
     }

@@ -1,29 +1,31 @@
-//! A new ext4 on a device owned by the run, and the location of its journal.
+//! Creates an ext4 file system on a device that the run created, and finds the location of its
+//! journal.
 
 use super::{WatchError, call};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// Sectors per block of 4 KiB.
+/// Number of sectors in a block of 4 KiB.
 const BLOCK_SECTORS: u64 = 8;
 const PACKAGE: &str = "root and the package e2fsprogs are needed";
 
-/// A file system created here.
+/// A file system that this run created.
 #[derive(Clone, Debug)]
 pub struct Ext4 {
     device: PathBuf,
-    /// Sector ranges of the journal.
+    /// Ranges of sectors that contain the journal.
     pub journal: Vec<RangeInclusive<u64>>,
 }
 
-/// Block ranges in the output of `debugfs -R "stat <8>"`: `(0-16383):491520-507903, (9):12`.
+/// Returns the ranges of blocks in the output of `debugfs -R "stat <8>"`, such as
+/// `(0-16383):491520-507903, (9):12`.
 pub fn extents_of(text: &str) -> Vec<RangeInclusive<u64>> {
     let Some((_, list)) = text.split_once("EXTENTS:") else {
         return Vec::new();
     };
     let mut found = Vec::new();
     for part in list.split([',', '\n']) {
-        // Blocks of the extent tree itself (ETB) hold no data.
+        // The blocks of the extent tree itself (ETB) contain no data.
         let Some((logical, physical)) = part.trim().split_once(':') else {
             continue;
         };
@@ -39,8 +41,8 @@ pub fn extents_of(text: &str) -> Vec<RangeInclusive<u64>> {
 }
 
 impl Ext4 {
-    /// Creates a file system without lazy initialisation, with 4 KiB blocks and the default
-    /// journal.
+    /// Creates a file system with 4 KiB blocks and the default journal, without lazy
+    /// initialisation.
     pub fn make(device: &Path) -> Result<Self, WatchError> {
         let dev = device.display().to_string();
         let options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
@@ -57,7 +59,7 @@ impl Ext4 {
         if journal.is_empty() {
             return Err(WatchError::Program {
                 program: "debugfs".into(),
-                what: "names no extents of the journal".into(),
+                what: "does not print the extents of the journal".into(),
                 remedy: "e2fsprogs 1.42 or later is needed",
             });
         }
@@ -67,26 +69,27 @@ impl Ext4 {
         })
     }
 
-    /// Mounts it.
+    /// Mounts the file system at `at`.
     pub fn mount(&self, at: &Path) -> Result<Mounted, WatchError> {
         let (dev, dir) = (self.device.display().to_string(), at.display().to_string());
         call("mount", &["-t", "ext4", &dev, &dir], "root is needed")?;
         Ok(Mounted(at.to_owned()))
     }
 
-    /// Runs e2fsck and returns its findings, if any. Not while mounted.
+    /// Checks the file system with e2fsck, and returns its output as an error if it finds faults.
+    /// The file system must not be mounted.
     pub fn check(&self) -> Result<(), WatchError> {
         let dev = self.device.display().to_string();
         call("e2fsck", &["-f", "-n", &dev], "the file system is damaged").map(|_| ())
     }
 }
 
-/// A mounted file system; unmounted when dropped.
+/// A mounted file system. Dropping it unmounts the file system.
 #[derive(Debug)]
 pub struct Mounted(PathBuf);
 
 impl Mounted {
-    /// The mount point.
+    /// Returns the mount point.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -96,7 +99,8 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let dir = self.0.display().to_string();
         if call("umount", &[&dir], "").is_err() {
-            // Still in use: detached now, unmounted when the last user leaves.
+            // The file system is still in use. It is detached immediately, and the kernel unmounts
+            // it when its last user ends.
             let _ = call("umount", &["--lazy", &dir], "");
         }
     }

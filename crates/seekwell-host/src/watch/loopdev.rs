@@ -1,11 +1,13 @@
-//! A loop device owned by the run over a file, with the queue settings of a disk.
+//! A loop device that the run created for a file, with the queue settings of a disk.
 //!
-//! The device accepts as many requests at a time as its driver has tags. That number follows
-//! `nr_requests` under scheduler `none`, and stays when a scheduler is selected. So a device of
-//! depth 31 is possible whose backlog is in the kernel's scheduler. The number outlives the
-//! attached file, so it is restored. (Back in `none`, `nr_requests` reads 128 although the number
-//! of tags is still small, and writing 128 has no effect. So another number is written first, then
-//! 128.)
+//! The device accepts as many requests at a time as its driver has tags. With the scheduler `none`,
+//! writing `nr_requests` changes the number of tags. When another scheduler is set, the number of
+//! tags stays the same. This allows a device of depth 31 whose other requests wait in the kernel's
+//! scheduler.
+//!
+//! The number of tags stays the same when the file is detached, so it must be restored. After a
+//! return to `none`, `nr_requests` reads 128 although the number of tags is still small, and
+//! writing 128 has no effect. Therefore another number is written first, and then 128.
 
 use super::{WatchError, call, get, put};
 use std::path::{Path, PathBuf};
@@ -13,23 +15,24 @@ use std::path::{Path, PathBuf};
 /// Default number of tags of a loop device.
 const TAGS: u32 = 128;
 
-/// The wanted settings of its queue.
+/// The requested settings of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Kernel name of the scheduler; `None` keeps the current one.
+    /// Name of the scheduler in the kernel. `None` keeps the current scheduler.
     pub scheduler: Option<String>,
-    /// Commands at a time, 4..=128; `None` keeps the current value.
+    /// Queue depth, 4..=128. `None` keeps the current depth.
     pub depth: Option<u32>,
-    /// Whether it reports itself as rotational.
+    /// Whether the device reports a rotational medium.
     pub rotational: bool,
     /// Read-ahead, KiB.
     pub read_ahead_kb: u32,
-    /// Target of writeback throttling, us; 0 is off.
+    /// Latency target of writeback throttling, us. With 0 it is off.
     pub wbt_lat_usec: u32,
 }
 
 impl Default for Queue {
-    /// A disk's read-ahead, no writeback throttling, everything else unchanged.
+    /// Returns settings with the read-ahead of a disk and no writeback throttling. All other
+    /// settings are kept.
     fn default() -> Self {
         Queue {
             scheduler: None,
@@ -41,8 +44,8 @@ impl Default for Queue {
     }
 }
 
-/// Unmounts file systems on loop devices over a file, then detaches the devices. For a server whose
-/// client has ended.
+/// Unmounts the file systems on loop devices of a file, and then detaches these devices. A server
+/// calls it when its client has ended.
 pub fn abandon(file: &Path) {
     let Ok(entries) = std::fs::read_dir("/sys/block") else {
         return;
@@ -58,7 +61,7 @@ pub fn abandon(file: &Path) {
                     let _ = call("umount", &["--lazy", &path.display().to_string()], "");
                 }
             }
-            // A dead client may have changed the depth, so it is restored.
+            // The client may have changed the depth, so the depth is restored.
             drop(LoopDevice {
                 path,
                 name,
@@ -69,7 +72,7 @@ pub fn abandon(file: &Path) {
     }
 }
 
-/// An attached loop device; detached when dropped.
+/// An attached loop device. Dropping it detaches the device.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -79,7 +82,7 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Attaches a free loop device with direct I/O.
+    /// Attaches a free loop device with direct I/O to a file.
     pub fn attach(file: &Path) -> Result<Self, WatchError> {
         let file = file.display().to_string();
         let args = ["--find", "--show", "--direct-io=on", &file];
@@ -112,19 +115,19 @@ impl LoopDevice {
     fn sys(&self, rest: &str) -> PathBuf {
         Path::new("/sys/block").join(&self.name).join(rest)
     }
-    /// The path of its node.
+    /// Returns the path of the device node.
     pub fn path(&self) -> &Path {
         &self.path
     }
-    /// `major << 20 | minor`, as in traces.
+    /// Returns the device number `major << 20 | minor`, as in traces.
     pub fn number(&self) -> u32 {
         self.dev
     }
-    /// Reads a file of its queue.
+    /// Reads a file of the queue.
     pub fn queue(&self, name: &str) -> Result<String, WatchError> {
         get(&self.sys("queue").join(name))
     }
-    /// The active scheduler.
+    /// Returns the active scheduler.
     pub fn scheduler(&self) -> Result<String, WatchError> {
         let text = self.queue("scheduler")?;
         let open = text.find('[').map_or(0, |i| i + 1);
@@ -175,7 +178,7 @@ impl LoopDevice {
         }
         self.set_checked("rotational", if queue.rotational { "1" } else { "0" })?;
         self.set_checked("read_ahead_kb", &queue.read_ahead_kb.to_string())?;
-        // Missing in a kernel without throttling, and fixed under bfq.
+        // The file is missing in a kernel without throttling, and it cannot be written under bfq.
         let _ = self.set("wbt_lat_usec", &queue.wbt_lat_usec.to_string());
         Ok(())
     }
@@ -188,10 +191,10 @@ impl LoopDevice {
                 .and_then(|()| self.set("nr_requests", &(TAGS - 1).to_string()))
                 .and_then(|()| self.set("nr_requests", &TAGS.to_string()));
             if let Err(e) = back {
-                eprintln!("{}: its depth could not be put back: {e}", self.name);
+                eprintln!("{}: its depth could not be restored: {e}", self.name);
             }
         }
-        // Never -D, which detaches all loop devices.
+        // The option -D must not be used, because it detaches all loop devices.
         let path = self.path.display().to_string();
         let _ = call("losetup", &["--detach", &path], "");
     }

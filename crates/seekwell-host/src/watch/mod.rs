@@ -1,8 +1,8 @@
-//! Disks owned by a run: a loop device over a file, a new ext4 on it, and the kernel's block
-//! tracepoints during the run.
+//! Disks that a run creates: a loop device with a file, and an ext4 file system on it. The kernel's
+//! block tracepoints are recorded during the run.
 //!
-//! Only devices created here are used. Dropping the value undoes everything in the right order. The
-//! next run removes leftovers of a killed run (trace instances).
+//! Only devices that the run created are used. Dropping the values undoes all changes in the right
+//! order. If a run was killed, the next run removes its trace instances.
 
 mod batch;
 mod blocktrace;
@@ -25,57 +25,57 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use thiserror::Error;
 
-/// Why a run cannot be recorded.
+/// Reasons why a run cannot be recorded.
 #[derive(Debug, Error)]
 pub enum WatchError {
     /// A kernel file cannot be accessed.
     #[error("{}: {source}; {remedy}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The kernel's error.
+        /// The error of the kernel.
         source: std::io::Error,
-        /// What to do.
+        /// What the user can do.
         remedy: &'static str,
     },
     /// A program failed or is missing.
     #[error("{program}: {what}; {remedy}")]
     Program {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// Its output.
+        /// Output of the program.
         what: String,
-        /// What to do.
+        /// What the user can do.
         remedy: &'static str,
     },
     /// The kernel did not accept a setting.
     #[error("{}: wrote {wrote}, reads {reads}", path.display())]
     Setting {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The value written.
+        /// The value that was written.
         wrote: String,
-        /// The value read back.
+        /// The value that was read back.
         reads: String,
     },
-    /// The device offers no such scheduler.
+    /// The device does not offer the requested scheduler.
     #[error("{device} offers no scheduler '{name}'; this kernel has: {offered}")]
     Scheduler {
-        /// The device.
+        /// Name of the device.
         device: String,
-        /// Name as requested.
+        /// Name of the requested scheduler.
         name: String,
-        /// The schedulers offered.
+        /// The schedulers that the device offers.
         offered: String,
     },
-    /// The trace cannot be read.
+    /// A line of the trace cannot be parsed.
     #[error("line {line} of the trace: cannot read the {field}: {found}")]
     Line {
         /// Line number, from 1.
         line: usize,
         /// The expected field.
         field: &'static str,
-        /// The text found.
+        /// The text that was found.
         found: String,
     },
 }
@@ -100,21 +100,21 @@ fn put(path: &Path, text: &str) -> Result<(), WatchError> {
     })
 }
 
-/// Search path for programs: PATH and the administrators' directories, which not every user's PATH
-/// has.
+/// Returns the search path for programs. It contains PATH and the directories of administration
+/// programs, which are not in the PATH of every user.
 fn search_path() -> std::ffi::OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin");
     path
 }
 
-/// Whether the system has the program.
+/// Returns whether the program is installed.
 pub fn has_program(name: &str) -> bool {
     std::env::split_paths(&search_path()).any(|dir| dir.join(name).is_file())
 }
 
-/// Runs a system program and returns its output. The program has its own process group, because
-/// Ctrl-C on the terminal is meant for Seekwell: a killed program would leave its work half done.
+/// Runs a system program and returns its output. The program runs in its own process group, so that
+/// Ctrl-C on the terminal does not end it in the middle of its work.
 fn call(program: &str, args: &[&str], remedy: &'static str) -> Result<String, WatchError> {
     let failed = |what: String| WatchError::Program {
         program: program.to_owned(),

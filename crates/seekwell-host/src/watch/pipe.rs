@@ -1,4 +1,4 @@
-//! `trace_pipe`, drained by a thread during the run.
+//! Reads `trace_pipe` in a thread during the run.
 
 use super::WatchError;
 use std::fs::File;
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Interval between reads. The buffer holds the events of seconds, and a slow reader disturbs
-/// little.
+/// Interval between reads. The buffer has room for the events of several seconds, and infrequent
+/// reads disturb the run less.
 const LOOK: Duration = Duration::from_millis(100);
-/// Bytes per read; the kernel returns a page.
+/// Size of the read buffer, bytes. The kernel returns one page at a time.
 const CHUNK: usize = 64 << 10;
 
-/// A pipe that a thread drains.
+/// A pipe that a thread reads.
 #[derive(Debug)]
 pub struct Pipe {
     path: PathBuf,
@@ -24,12 +24,13 @@ pub struct Pipe {
     thread: Option<JoinHandle<std::io::Result<Vec<u8>>>>,
 }
 
-/// Reads until `over` is set and the pipe is empty.
+/// Reads until `over` is set and the pipe is empty. Returns the text.
 fn drain(mut file: File, over: &AtomicBool) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        // Checked before reading: text that was written before the flag was set is still read.
+        // The flag is read before the pipe, so that text written before the flag was set is still
+        // read.
         let last = over.load(Ordering::Acquire);
         loop {
             match file.read(&mut chunk) {
@@ -48,7 +49,7 @@ fn drain(mut file: File, over: &AtomicBool) -> std::io::Result<Vec<u8>> {
 }
 
 impl Pipe {
-    /// Starts the thread.
+    /// Opens the pipe and starts the thread.
     pub fn open(path: &Path) -> Result<Self, WatchError> {
         let failed = |source, remedy| WatchError::File {
             path: path.to_owned(),

@@ -1,18 +1,18 @@
-//! The two ways to read the kernel's block tracepoints.
+//! The two methods to read the kernel's block tracepoints.
 
 use super::{BlockTrace, BpfTrace, Recorded, WatchError};
 
-/// A way to the tracepoints.
+/// Method of reading the tracepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// BPF programs and a ring buffer: times to the nanosecond.
+    /// BPF programs and a ring buffer. Times have a resolution of a nanosecond.
     Bpf,
-    /// The kernel's text: times to the microsecond.
+    /// The text of tracefs. Times have a resolution of a microsecond.
     Tracefs,
 }
 
 impl By {
-    /// Its name.
+    /// Returns the name of the method.
     pub fn name(self) -> &'static str {
         match self {
             By::Bpf => "bpf",
@@ -21,21 +21,22 @@ impl By {
     }
 }
 
-/// A recorder of one device.
+/// A recorder for one device.
 #[derive(Debug)]
 pub enum Recorder {
-    /// Through BPF.
+    /// Records by BPF.
     Bpf(BpfTrace),
-    /// Through tracefs.
+    /// Records by tracefs.
     Tracefs(BlockTrace),
 }
 
 impl Recorder {
-    /// Opens a recorder by the requested way. By default it uses BPF, and tracefs if BPF is not
-    /// available; then the reason is returned too. `device` is `major << 20 | minor`.
+    /// Opens a recorder with the requested method. If no method is requested, BPF is used, or
+    /// tracefs if BPF is not available. In the second case the reason is returned too. `device` is
+    /// `major << 20 | minor`.
     ///
     /// # Errors
-    /// The kernel refuses the requested way, or both.
+    /// The kernel rejects the requested method, or both methods.
     pub fn open(device: u32, by: Option<By>) -> Result<(Self, Option<WatchError>), WatchError> {
         let bpf = || BpfTrace::open(device).map(Recorder::Bpf);
         let tracefs = || BlockTrace::open(device).map(Recorder::Tracefs);
@@ -48,7 +49,7 @@ impl Recorder {
             },
         }
     }
-    /// Which way it uses.
+    /// Returns the method of this recorder.
     pub fn by(&self) -> By {
         match self {
             Recorder::Bpf(_) => By::Bpf,
@@ -58,17 +59,17 @@ impl Recorder {
     /// Starts a new recording.
     ///
     /// # Errors
-    /// The kernel's error.
+    /// Returns the kernel's error.
     pub fn start(&mut self) -> Result<(), WatchError> {
         match self {
             Recorder::Bpf(t) => t.start(),
             Recorder::Tracefs(t) => t.start(),
         }
     }
-    /// Stops and returns the recording; empty if it was not started.
+    /// Stops the recording and returns it. It is empty if the recorder was not started.
     ///
     /// # Errors
-    /// The kernel's error, or a trace that cannot be parsed.
+    /// Returns the kernel's error, or an error if the trace cannot be parsed.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         match self {
             Recorder::Bpf(t) => t.stop(),

@@ -1,4 +1,5 @@
-//! Applies udev's rules to a device: which of them set its scheduler, and which one is last.
+//! Applies the rules of udev to a device. Finds out which rules set its scheduler, and in which
+//! order.
 
 use super::facts::Facts;
 use super::pattern::Truth;
@@ -8,7 +9,7 @@ use super::{By, Setter};
 use crate::block::Device;
 use std::collections::BTreeMap;
 
-/// Why it is uncertain whether a rule applies.
+/// The condition of a rule if it is uncertain whether the rule applies.
 const UNDECIDED: &str = "its conditions hold, which cannot be decided from here";
 
 /// Assignments to the scheduler, in the order in which they happen.
@@ -18,8 +19,8 @@ struct Made {
     by_programs: Vec<Setter>,
 }
 
-/// Assignments by rules at an event of a device, the last one last. Leaves out those that are
-/// certainly overridden.
+/// Returns the assignments by rules at an event of a device, in order. Assignments that are
+/// certainly overridden by a later assignment are left out.
 pub fn assigned(rules: &[RuleFile], device: &Device, mut facts: Facts<'_>) -> Vec<Setter> {
     let mut made = Made::default();
     for file in rules {
@@ -84,7 +85,8 @@ fn act(
             if t.op != Op::Add && certain {
                 made.by_programs.clear();
             }
-            // Names of other devices belong to other events; an unknown name may mean this device.
+            // A name of another device belongs to the event of that device. An unknown name may be
+            // the name of this device.
             let line = facts
                 .substituted(&t.value)
                 .unwrap_or_else(|| t.value.clone());
@@ -100,7 +102,7 @@ fn act(
     }
 }
 
-/// Control flow through the rules of a file: `GOTO` jumps forward to a `LABEL`.
+/// Control flow through the rules of a file. `GOTO` leads forward to a `LABEL`.
 struct Flow<'a> {
     labels: BTreeMap<usize, &'a str>,
     /// Whether the next rule is reached.
@@ -115,7 +117,7 @@ struct Jump<'a> {
     label: &'a str,
     /// Whether the rule with the GOTO was reached.
     reached: Truth,
-    /// Whether the jump was taken.
+    /// Whether the GOTO was executed.
     taken: Truth,
 }
 
@@ -134,15 +136,15 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Whether a rule is reached, from the one before it or by a jump.
+    /// Returns whether a rule is reached, either from the previous rule or by a GOTO.
     fn reached(&mut self, i: usize) -> Truth {
         let Some(label) = self.labels.get(&i) else {
             return self.now;
         };
         let here = || self.jumps.iter().filter(|j| j.to == i && j.label == *label);
         if let Some(first) = here().next() {
-            // Both ways meet here whether the jump was taken or not, unless another jump in between
-            // leads past.
+            // Execution continues here whether the GOTO was executed or not, unless another GOTO in
+            // between leads to a later rule.
             let past = self.jumps.iter().any(|j| j.from > first.from && j.to > i);
             self.now = match past {
                 false => first.reached,
@@ -152,7 +154,7 @@ impl<'a> Flow<'a> {
         self.now
     }
 
-    /// Updates the flow after a rule.
+    /// Updates the control flow after a rule.
     fn leave(&mut self, i: usize, rule: &'a Rule, reached: Truth, holds: Truth) {
         let Some(t) = rule.iter().find(|t| t.key == "GOTO") else {
             return;

@@ -1,4 +1,4 @@
-//! Facts about a device while udev's rules are applied to it.
+//! Facts about a device while the rules of udev are applied to it.
 
 use super::pattern::{Truth, any};
 use super::rules::{Op, Rule, RuleFile, Token};
@@ -11,15 +11,16 @@ pub struct Facts<'a> {
     tree: &'a Tree,
     device: &'a Device,
     action: &'static str,
-    /// Its directory below `/sys/devices`.
+    /// Directory of the device below `/sys/devices`.
     dir: PathBuf,
-    /// Properties of the kernel's event and of udev's database.
+    /// Properties from the kernel's event and from udev's database.
     properties: BTreeMap<String, String>,
-    /// Whether udev's database has the device: then a property that is missing there is empty.
+    /// Whether the device is in udev's database. If so, a property that is not in the database is
+    /// empty.
     in_database: bool,
-    /// Properties set by rules so far; `None` for an unknown value.
+    /// Properties that rules have set so far. The value is `None` if it is unknown.
     set: BTreeMap<String, Option<String>>,
-    /// Properties that any rule sets, with the values.
+    /// Properties that any rule sets, with their values.
     by_rules: BTreeSet<(String, String)>,
 }
 
@@ -31,7 +32,7 @@ fn basename(path: &Path) -> String {
 }
 
 impl<'a> Facts<'a> {
-    /// For an event of a device, `add` or `change`.
+    /// Returns the facts at an event of a device. The event is `add` or `change`.
     pub fn new(
         tree: &'a Tree,
         device: &'a Device,
@@ -55,7 +56,7 @@ impl<'a> Facts<'a> {
                 properties.insert(k.to_owned(), v.to_owned());
             }
         }
-        // The kernel always sets these.
+        // The kernel always sets these properties.
         for (k, v) in [
             ("DEVTYPE", "disk"),
             ("SUBSYSTEM", "block"),
@@ -79,17 +80,18 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// A property; `None` if its value is unknown. The database has the final value.
+    /// Returns a property, or `None` if its value is unknown. The database contains only its final
+    /// value.
     pub fn property(&self, name: &str) -> Option<String> {
         let set = self.set.get(name);
         if let Some(Some(value)) = set {
             return Some(value.clone());
         }
         match self.properties.get(name) {
-            // A later rule may give it this value.
+            // A later rule may set this value.
             Some(value) if set.is_none() && self.is_by_rule(name, value) => None,
             Some(value) => Some(value.clone()),
-            // The database does not store names with a dot.
+            // The database does not store properties whose name starts with a dot.
             None => (self.in_database && set.is_none() && !name.starts_with('.')).then(String::new),
         }
     }
@@ -99,17 +101,17 @@ impl<'a> Facts<'a> {
         self.by_rules.contains(&pair)
     }
 
-    /// Known properties, as `KEY=value`.
+    /// Returns the known properties, in the form `KEY=value`.
     pub fn properties(&self) -> impl Iterator<Item = String> + '_ {
         self.properties.iter().map(|(k, v)| format!("{k}={v}"))
     }
 
-    /// Records that a rule sets a property; `certain`: the rule certainly applies.
+    /// Records that a rule sets a property. `certain` is true if the rule certainly applies.
     pub fn set_property(&mut self, name: &str, value: Option<String>, certain: bool) {
         self.set.insert(name.to_owned(), value.filter(|_| certain));
     }
 
-    /// A value with udev's substitutions; `None` if one is unknown.
+    /// Returns a value after udev's substitutions, or `None` if a substituted value is unknown.
     pub fn substituted(&self, text: &str) -> Option<String> {
         let mut out = String::new();
         let mut rest = text;
@@ -137,7 +139,7 @@ impl<'a> Facts<'a> {
         Some(out)
     }
 
-    /// Whether all conditions of a rule hold.
+    /// Returns whether all conditions of a rule hold.
     pub fn holds(&self, rule: &Rule) -> Truth {
         let of_parents = |t: &&Token| {
             matches!(
@@ -185,7 +187,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The value of a word on the kernel's command line; `1` without a value.
+    /// Returns the value of a word on the kernel's command line. If the word has no value, returns
+    /// `1`.
     pub fn on_command_line(&self, word: &str) -> Option<String> {
         let line = lossy(&self.tree.at("/proc/cmdline"));
         let mut words = line.split_whitespace();
@@ -195,7 +198,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Compares an attribute with a pattern. A missing attribute is neither equal nor unequal.
+    /// Compares an attribute with a pattern. For a missing attribute, both `==` and `!=` are false.
     fn attribute(&self, t: &Token, dir: &Path) -> Truth {
         let Some(name) = self
             .substituted(&t.attribute)
@@ -220,7 +223,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// At boot another scheduler may be active than now, so the condition is evaluated for each.
+    /// At boot another scheduler may be active than at present. Therefore the condition is
+    /// evaluated for each scheduler.
     fn scheduler(&self, t: &Token) -> Truth {
         match &self.device.scheduler {
             Scheduler::Absent => Truth::No,
@@ -253,14 +257,14 @@ impl<'a> Facts<'a> {
             true => self.tree.at(&path).exists(),
             false => self.dir.join(&path).exists(),
         };
-        // The mode in braces applies to an existing file.
+        // The mode in braces is tested on an existing file.
         match (there, t.attribute.is_empty()) {
             (true, false) => Truth::Maybe,
             _ => Truth::from(there == (t.op == Op::Is)),
         }
     }
 
-    /// Whether the device or one of its parents fulfils all of these conditions.
+    /// Returns whether the device or one of its parents fulfils all these conditions.
     fn some_parent(&self, conditions: &[&Token]) -> Truth {
         let devices = self.tree.at("/sys/devices");
         let mut found = Truth::No;
@@ -289,7 +293,7 @@ impl<'a> Facts<'a> {
             };
             found = found.max(conditions.iter().map(one).min().unwrap_or(Truth::Yes));
         }
-        // A copied tree may lack the parents.
+        // A copied tree may lack the parents of the device.
         match seen_above || self.dir.starts_with(self.tree.at("/sys/devices/virtual")) {
             true => found,
             false => found.max(Truth::Maybe),
@@ -297,20 +301,20 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether an attribute depends on the scheduler, so that its value at boot may differ.
+/// Returns whether an attribute depends on the scheduler, so that its value at boot may differ.
 fn with_scheduler(attribute: &str) -> bool {
     let own = ["queue/nr_requests", "queue/wbt_lat_usec"];
     attribute.starts_with("queue/iosched") || own.contains(&attribute)
 }
 
-/// Whether a value matches a token.
+/// Returns whether a value matches a token.
 fn compared(t: &Token, value: &str) -> Truth {
     let matched = match t.any_case {
         true => any(&t.value.to_lowercase(), &value.to_lowercase()),
         false => any(&t.value, value),
     };
     let truth = Truth::from(matched == (t.op == Op::Is));
-    // Older releases of udev ignore a line with such a value.
+    // Older releases of udev ignore a line with the prefix `i`.
     match t.any_case {
         true => truth.min(Truth::Maybe),
         false => truth,

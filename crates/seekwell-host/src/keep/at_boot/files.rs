@@ -1,4 +1,4 @@
-//! Files of a machine, together with files that are planned.
+//! The files of a machine, together with files that are about to be written.
 
 use crate::block::{Tree, lossy, names};
 use crate::keep::Kept;
@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A tree with planned files.
+/// A tree together with planned files.
 pub struct Files<'a> {
     tree: &'a Tree,
     planned: &'a [Kept],
 }
 
 impl<'a> Files<'a> {
-    /// This tree with these planned files.
+    /// Returns the files of this tree with these planned files.
     pub fn new(tree: &'a Tree, planned: &'a [Kept]) -> Self {
         Files { tree, planned }
     }
-    /// The planned files.
+    /// Returns the planned files.
     pub fn planned(&self) -> &[Kept] {
         self.planned
     }
-    /// The real path of a file; links of a copied tree are resolved within the tree.
+    /// Returns the real path of a file. The links of a copied tree are resolved within the tree.
     fn at(&self, path: &Path) -> PathBuf {
         let at = self.tree.at(path);
         match fs::read_link(&at) {
@@ -29,28 +29,29 @@ impl<'a> Files<'a> {
             _ => at,
         }
     }
-    /// The text of a file; empty if it does not exist.
+    /// Returns the text of a file. The text is empty if the file does not exist.
     pub fn text(&self, path: &Path) -> String {
         match self.planned.iter().find(|k| k.path == path) {
             Some(k) => k.text.clone(),
             None => lossy(&self.at(path)),
         }
     }
-    /// Whether the file exists or is planned.
+    /// Returns whether the file exists or is planned.
     pub fn is_there(&self, path: &Path) -> bool {
         self.planned.iter().any(|k| k.path == path) || self.at(path).is_file()
     }
-    /// Length of a plain file.
+    /// Returns the length of a regular file, bytes.
     pub fn len(&self, path: &Path) -> Option<u64> {
         let meta = fs::metadata(self.at(path)).ok()?;
         meta.is_file().then_some(meta.len())
     }
-    /// Names in a directory.
+    /// Returns the names in a directory.
     pub fn names(&self, dir: &str) -> Vec<String> {
         names(&self.tree.at(dir))
     }
-    /// Files by name. Of several files with the same name, the one in the first directory hides the
-    /// others; a link to `/dev/null` stands for no file.
+    /// Returns files by name. If several directories contain a file of the same name, the file in
+    /// the first directory hides the others. A link to `/dev/null` hides the others too, and is
+    /// left out.
     pub fn overriding(&self, dirs: &[&str], suffix: &str) -> BTreeMap<String, PathBuf> {
         let mut all = BTreeMap::new();
         for dir in dirs {

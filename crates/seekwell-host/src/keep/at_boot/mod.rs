@@ -1,10 +1,11 @@
-//! What sets a device's scheduler at boot, and which assignment is the last: udev's rules in their
-//! order, programs that rules run, the active profile of tuned, services and other files of a
-//! distribution.
+//! Finds the assignments that set the scheduler of a device at boot, in their order.
 //!
-//! Only reads files and runs nothing. If files do not decide whether an assignment happens, its
-//! condition is reported ([`Setter::only_if`]). Not covered: binary programs, and the results of
-//! programs that rules call.
+//! Assignments come from udev's rules, from programs that these rules run, from the active profile
+//! of tuned, and from services and other files of a distribution.
+//!
+//! The files are only read, and no program is run. If it depends on facts outside the files whether
+//! an assignment happens, its condition is reported ([`Setter::only_if`]). Binary programs and the
+//! results of programs that rules call are not covered.
 
 mod decide;
 mod facts;
@@ -25,7 +26,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The kind of a setter.
+/// Kind of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
@@ -33,31 +34,32 @@ pub enum By {
     CommandLine,
     /// A udev rule.
     Rule,
-    /// A program that a udev rule runs, after all rules.
+    /// A program that a udev rule runs. Such programs run after all rules.
     RuleProgram,
-    /// A profile of tuned, of this name.
+    /// A profile of tuned, with its name.
     Tuned(String),
-    /// A service, of this name.
+    /// A service, with its name.
     Service(String),
 }
 
-/// A line of a file that sets a device's scheduler at boot.
+/// A line of a file that sets the scheduler of a device at boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setter {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// The scheduler it sets, if the line shows it.
+    /// The scheduler that the line sets, if the line contains its name.
     pub sets: Option<String>,
-    /// Its kind.
+    /// Kind of the assignment.
     pub by: By,
-    /// Its condition; `None` if it is certain.
+    /// Condition of the assignment. `None` if the assignment certainly happens.
     pub only_if: Option<String>,
 }
 
 impl Setter {
-    /// Whether it runs after all rules, so that no file name of a rule sorts after it.
+    /// Returns whether the assignment happens after all rules. Then no rule can override it,
+    /// whatever the name of its file.
     pub fn is_after_rules(&self) -> bool {
         !matches!(self.by, By::Rule | By::CommandLine)
     }
@@ -81,8 +83,9 @@ impl fmt::Display for Setter {
     }
 }
 
-/// All setters of a device's scheduler at boot, in order: the last one wins. Leaves out those that
-/// are certainly overridden. `planned`: files that are about to be written.
+/// Returns all assignments to a device's scheduler at boot, in order. The last assignment is
+/// effective. Assignments that are certainly overridden are left out. `planned` are files that are
+/// about to be written.
 pub fn at_boot(m: &Machine, d: &Device, planned: &[Kept]) -> Vec<Setter> {
     if !matches!(d.scheduler, Scheduler::Choice { .. }) {
         return Vec::new();
@@ -122,7 +125,8 @@ pub fn at_boot(m: &Machine, d: &Device, planned: &[Kept]) -> Vec<Setter> {
             ..s
         })
         .collect();
-    // Before the programs, which run after all rules.
+    // The repeated assignments are inserted before the programs, because programs run after all
+    // rules.
     let programs = all.iter().position(|s| s.by == By::RuleProgram);
     let place = programs.unwrap_or(all.len());
     all.splice(place..place, again);

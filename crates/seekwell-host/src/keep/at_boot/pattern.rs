@@ -1,18 +1,18 @@
-//! Patterns of fnmatch(3) as udev, systemd and tuned use them, and conditions with three values.
+//! Patterns of fnmatch(3), as udev, systemd and tuned use them, and conditions with three values.
 
-/// Whether a condition holds.
+/// Result of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Truth {
-    /// It does not hold.
+    /// The condition does not hold.
     No,
-    /// The files do not decide it.
+    /// The files do not determine whether the condition holds.
     Maybe,
-    /// It holds.
+    /// The condition holds.
     Yes,
 }
 
 impl Truth {
-    /// The truth of the negation.
+    /// Returns the negation.
     pub fn not(self) -> Truth {
         match self {
             Truth::No => Truth::Yes,
@@ -31,15 +31,15 @@ impl From<bool> for Truth {
     }
 }
 
-/// The end of a set `[...]`, counted after its first character, if it has one; a `]` in the first
-/// place is a member.
+/// Returns the position of the end of a set `[...]`, counted after its first character. Returns
+/// `None` if the set has no end. A `]` at the first position is a member of the set.
 fn set_end(p: &[char]) -> Option<usize> {
     let negated = matches!(p.first(), Some('!' | '^'));
     let from = usize::from(negated) + 1;
     (from..p.len()).find(|i| p[*i] == ']')
 }
 
-/// Whether the character is a member of the set with this content.
+/// Returns whether a character is a member of the set. `inside` is the text between the brackets.
 fn member(inside: &[char], c: char) -> bool {
     let (negated, members) = match inside.split_first() {
         Some(('!' | '^', rest)) => (true, rest),
@@ -62,7 +62,8 @@ fn member(inside: &[char], c: char) -> bool {
     found != negated
 }
 
-/// How many characters of the pattern match this one character, if they do.
+/// Returns the length of the part of the pattern that matches the character `c`, or `None` if it
+/// does not match.
 fn one(p: &[char], c: char) -> Option<usize> {
     match p {
         ['?', ..] => Some(1),
@@ -76,11 +77,11 @@ fn one(p: &[char], c: char) -> Option<usize> {
     }
 }
 
-/// Whether a pattern matches the whole text.
+/// Returns whether a pattern matches the whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut i, mut j) = (0, 0);
-    // Position of the last `*`, and the length of the text it has matched.
+    // Position of the last `*`, and the length of the text that it has matched.
     let mut star: Option<(usize, usize)> = None;
     while j < t.len() {
         if p.get(i) == Some(&'*') {
@@ -98,7 +99,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     p[i..].iter().all(|c| *c == '*')
 }
 
-/// Matches several patterns, separated by `|`.
+/// Returns whether one of several patterns, separated by `|`, matches.
 pub fn any(patterns: &str, text: &str) -> bool {
     patterns.split('|').any(|p| matches(p, text))
 }
@@ -140,7 +141,7 @@ mod tests {
                 "{old}"
             );
         }
-        // The time is bounded.
+        // The matching time stays short.
         assert!(!matches(&"a*".repeat(200), &"a".repeat(199)));
     }
 }

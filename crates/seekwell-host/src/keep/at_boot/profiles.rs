@@ -1,4 +1,4 @@
-//! The active profile of tuned and the profiles it includes.
+//! The active profile of tuned and the profiles that it includes.
 
 use super::facts::Facts;
 use super::files::Files;
@@ -9,7 +9,8 @@ use crate::block::Device;
 use regex_lite::Regex;
 use std::path::{Path, PathBuf};
 
-/// Directories of profiles; the first one with a name counts.
+/// Directories of profiles. If several contain a profile of the same name, the first directory
+/// counts.
 const DIRS: &[&str] = &[
     "/etc/tuned/profiles",
     "/etc/tuned",
@@ -18,10 +19,10 @@ const DIRS: &[&str] = &[
 ];
 /// The file with the names of the active profiles.
 const ACTIVE: &str = "/etc/tuned/active_profile";
-/// Deepest chain of includes.
+/// Maximum depth of includes.
 const DEEPEST: usize = 16;
 
-/// `key=value` with its position.
+/// A line `key=value` with its position.
 struct Line {
     key: String,
     value: String,
@@ -29,7 +30,8 @@ struct Line {
     line: usize,
 }
 
-/// A section `[name]` of all profiles together; a line of a later profile replaces an earlier one.
+/// A section `[name]`, combined from all profiles. A line of a later profile replaces the same key
+/// of an earlier profile.
 struct Section {
     name: String,
     lines: Vec<Line>,
@@ -39,7 +41,7 @@ impl Section {
     fn get(&self, key: &str) -> Option<&Line> {
         self.lines.iter().find(|l| l.key == key)
     }
-    /// The plugin: the value of `type`, else the section's name.
+    /// Returns the name of the plugin: the value of `type`, or else the name of the section.
     fn plugin(&self) -> &str {
         self.get("type").map_or(&self.name, |l| &l.value)
     }
@@ -50,7 +52,7 @@ impl Section {
     }
 }
 
-/// Names of the profiles that are active or planned.
+/// Returns the names of the profiles that are active or planned.
 fn active(files: &Files<'_>) -> Vec<String> {
     let planned = files.planned().iter().find_map(|k| {
         let dir = k.path.strip_prefix("/etc/tuned").ok()?.parent()?;
@@ -66,7 +68,7 @@ fn active(files: &Files<'_>) -> Vec<String> {
     }
 }
 
-/// Adds a profile's sections, included profiles first.
+/// Adds the sections of a profile. The sections of included profiles come first.
 fn load(files: &Files<'_>, name: &str, depth: usize, all: &mut Vec<Section>) {
     let paths = DIRS
         .iter()
@@ -121,7 +123,7 @@ fn load(files: &Files<'_>, name: &str, depth: usize, all: &mut Vec<Section>) {
     }
 }
 
-/// Assignments of the active profiles to a device's scheduler.
+/// Returns the assignments of the active profiles to the scheduler of a device.
 pub fn setting(files: &Files<'_>, d: &Device, facts: &Facts<'_>) -> Vec<Setter> {
     let names = active(files);
     let mut sections = Vec::new();
@@ -199,7 +201,7 @@ pub fn setting(files: &Files<'_>, d: &Device, facts: &Facts<'_>) -> Vec<Setter> 
     all
 }
 
-/// Whether a section applies to a disk; none applies to removable disks.
+/// Returns whether a section applies to a disk. No section applies to removable disks.
 fn takes(s: &Section, d: &Device, facts: &Facts<'_>) -> Truth {
     let mut truth = Truth::from(!d.removable);
     if let Some(l) = s.get("devices") {

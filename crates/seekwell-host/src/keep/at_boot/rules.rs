@@ -1,9 +1,9 @@
-//! udev's rule files: which files count, and the contents of their lines.
+//! Reads the rule files of udev: finds the effective files and parses their lines.
 
 use super::files::Files;
 use std::path::PathBuf;
 
-/// Directories of rules; of files with the same name the first counts.
+/// Directories of rules. If several contain a file of the same name, the first directory counts.
 const DIRS: &[&str] = &[
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -25,30 +25,30 @@ pub enum Op {
     Add,
     /// `-=`
     Remove,
-    /// `:=`. For an attribute it equals `=`; for programs it prevents later additions.
+    /// `:=`. For an attribute it means the same as `=`. For programs it prevents later additions.
     Final,
 }
 
-/// `ATTR{queue/scheduler}="bfq"`.
+/// A part of a rule, for example `ATTR{queue/scheduler}="bfq"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Key, in capitals.
+    /// Key, in capital letters.
     pub key: String,
-    /// Attribute in braces; empty without braces.
+    /// Attribute in braces. It is empty without braces.
     pub attribute: String,
     /// Operator.
     pub op: Op,
     /// Value, without quotes.
     pub value: String,
-    /// `i"..."`: ignores case.
+    /// Whether the value has the prefix `i` (as in `i"..."`), so that case is ignored.
     pub any_case: bool,
-    /// Its line in the file, from 1.
+    /// Number of the line in the file, from 1.
     pub line: usize,
 }
 
 impl Token {
-    /// Whether it is a condition, not an assignment. A program or import that fails ends its rule
-    /// too.
+    /// Returns whether the token is a condition and not an assignment. A program or an import is a
+    /// condition too, because its failure ends the rule.
     pub fn is_match(&self) -> bool {
         matches!(self.op, Op::Is | Op::IsNot) || matches!(&*self.key, "IMPORT" | "PROGRAM")
     }
@@ -57,16 +57,16 @@ impl Token {
 /// A rule: a line with its continuation lines.
 pub type Rule = Vec<Token>;
 
-/// A file of rules.
+/// A file with rules.
 #[derive(Clone, Debug)]
 pub struct RuleFile {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The rules in order, without lines that udev does not understand.
+    /// The rules in order. Lines that udev would ignore are left out.
     pub rules: Vec<Rule>,
 }
 
-/// All files that count, in udev's order.
+/// Returns all effective files, in udev's order.
 pub fn all(files: &Files<'_>) -> Vec<RuleFile> {
     let found = files.overriding(DIRS, ".rules").into_values();
     found
@@ -77,14 +77,14 @@ pub fn all(files: &Files<'_>) -> Vec<RuleFile> {
         .collect()
 }
 
-/// The rules of a file's text.
+/// Parses the rules in the text of a file.
 pub fn parse(text: &str) -> Vec<Rule> {
     let mut rules = Vec::new();
-    // The text of an unfinished rule, and the start of each of its lines.
+    // Text of an unfinished rule, and the position at which each of its lines starts.
     let (mut joined, mut starts) = (String::new(), Vec::new());
     for (i, line) in text.lines().enumerate() {
         let body = line.trim_start();
-        // A comment line is skipped inside a rule too, and has no continuation.
+        // A comment line is skipped even inside a rule. It has no continuation line.
         if body.starts_with('#') {
             continue;
         }
@@ -101,7 +101,7 @@ pub fn parse(text: &str) -> Vec<Rule> {
     rules
 }
 
-/// The tokens of a rule; `None` if udev would ignore the line.
+/// Returns the tokens of a rule, or `None` if udev would ignore the line.
 fn rule(text: &str, starts: &[(usize, usize)]) -> Option<Rule> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -119,7 +119,7 @@ fn rule(text: &str, starts: &[(usize, usize)]) -> Option<Rule> {
     }
 }
 
-/// The first token of a text, and its length.
+/// Returns the first token of a text and its length.
 fn token(text: &str) -> Option<(Token, usize)> {
     let key_len = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
     let (key, mut rest) = text.split_at(key_len);
@@ -154,8 +154,8 @@ fn token(text: &str) -> Option<(Token, usize)> {
     Some((token, text.len() - quoted.len() + len))
 }
 
-/// A value up to its closing quote, and its length with the quote. A backslash escapes only a
-/// quote, except in `e"..."`, which has C escapes.
+/// Returns a value up to its closing quote, and its length with the quote. A backslash escapes only
+/// a quote, except in `e"..."`, which has C escapes.
 fn value(text: &str, escaped: bool) -> Option<(String, usize)> {
     let mut value = String::new();
     let mut signs = text.char_indices();

@@ -1,5 +1,5 @@
-//! Services and other files of a distribution that write a scheduler, as far as their text shows
-//! it.
+//! Finds services and other files of a distribution that write a scheduler, as far as the text of
+//! the files shows it.
 
 use super::files::Files;
 use super::pattern::{Truth, matches};
@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Directories of systemd units; of files with the same name the first counts.
+/// Directories of systemd units. If several contain a file of the same name, the first directory
+/// counts.
 const UNITS: &[&str] = &[
     "/etc/systemd/system",
     "/run/systemd/system",
@@ -17,28 +18,28 @@ const UNITS: &[&str] = &[
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 ];
-/// Files that systemd-tmpfiles writes at boot.
+/// Directories with the configuration of systemd-tmpfiles, which writes files at boot.
 const TMPFILES: &[&str] = &[
     "/etc/tmpfiles.d",
     "/run/tmpfiles.d",
     "/usr/local/lib/tmpfiles.d",
     "/usr/lib/tmpfiles.d",
 ];
-/// Scripts that run at boot, and files of sysfsutils: a line writes `ATTRIBUTE = VALUE`.
+/// Scripts that run at boot, and files of sysfsutils, whose lines are `ATTRIBUTE = VALUE`.
 const SINGLE: &[&str] = &["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/sysfs.conf"];
-/// Directories of such files.
+/// Directories with such files.
 const DIRS: &[&str] = &["/etc/sysfs.d", "/etc/cron.d"];
-/// Settings of TLP.
+/// Configuration files of TLP.
 const TLP: &[&str] = &["/etc/tlp.conf", "/etc/default/tlp"];
 /// Maximum size of a script that is searched, bytes.
 const SCRIPT_BYTES: u64 = 64 << 10;
 
-/// A line's write of a scheduler.
+/// A scheduler that is written by a line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Whether it applies to the device.
+    /// Whether the line applies to the device.
     pub truth: Truth,
-    /// The scheduler, if the line shows it.
+    /// The scheduler, if the line contains its name.
     pub value: Option<String>,
 }
 
@@ -48,7 +49,7 @@ static ECHO: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static ASSIGNED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"queue/scheduler\s*=\s*([A-Za-z0-9_-]+)").ok());
 
-/// The scheduler that a line writes for the device with this name; `None` if it writes none.
+/// Returns the scheduler that a line writes for the device, or `None` if the line writes none.
 pub fn written(line: &str, device: &str) -> Option<Written> {
     let at = line.find("queue/scheduler")?;
     let before = line[..at].trim_end_matches('/');
@@ -69,7 +70,7 @@ pub fn written(line: &str, device: &str) -> Option<Written> {
     (truth != Truth::No).then_some(Written { truth, value })
 }
 
-/// Whether a name or pattern in a path means the device.
+/// Returns whether a name or a pattern in a path matches the device.
 pub fn named(name: &str, device: &str) -> Truth {
     match name {
         "" => Truth::Maybe,
@@ -78,14 +79,14 @@ pub fn named(name: &str, device: &str) -> Truth {
     }
 }
 
-/// Lines of a text without comments, with their numbers.
+/// Returns the lines of a text without comments, with their numbers.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let all = text.lines().enumerate();
     all.map(|(i, l)| (i + 1, l.trim()))
         .filter(|(_, l)| !l.starts_with(['#', ';']))
 }
 
-/// All lines that write this device's scheduler.
+/// Returns all assignments by lines that write the scheduler of this device.
 pub fn writing(files: &Files<'_>, device: &str) -> Vec<Setter> {
     let mut all = Vec::new();
     let started = started(files);
@@ -164,7 +165,7 @@ fn setter(path: &Path, line: usize, service: &str, w: Written) -> Setter {
     }
 }
 
-/// Units that another unit wants at boot, with their files.
+/// Returns the units that other units start at boot, with their files.
 fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     let mut wanted = BTreeSet::new();
     for dir in UNITS {
@@ -176,7 +177,7 @@ fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     }
     let all = files.overriding(UNITS, ".service");
     let file = |unit: String| {
-        // `name@instance.service` has the file `name@.service`.
+        // The unit `name@instance.service` has the file `name@.service`.
         let template = unit.split_once('@').map(|p| format!("{}@.service", p.0));
         let path = all.get(&unit).or_else(|| all.get(&template?))?.clone();
         Some((unit, path))
@@ -184,7 +185,7 @@ fn started(files: &Files<'_>) -> Vec<(String, PathBuf)> {
     wanted.into_iter().filter_map(file).collect()
 }
 
-/// Adds the lines of a unit, and those of scripts that it runs.
+/// Adds the assignments of a unit and of the scripts that it runs.
 fn units_lines(files: &Files<'_>, device: &str, unit: &str, path: &Path, all: &mut Vec<Setter>) {
     for (line, text) in lines(&files.text(path)).filter(|l| l.1.starts_with("Exec")) {
         if let Some(w) = written(text, device) {
@@ -215,7 +216,7 @@ fn units_lines(files: &Files<'_>, device: &str, unit: &str, path: &Path, all: &m
     }
 }
 
-/// Whether a unit is started at boot.
+/// Returns whether a unit is started at boot.
 pub fn is_started(files: &Files<'_>, unit: &str) -> bool {
     started(files).iter().any(|u| u.0 == unit)
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::block::made_up::MadeUp;
 use std::path::Path;
 
-/// A disk in udev's database, on a current kernel.
+/// Returns a machine with a recent kernel and one disk that is in udev's database.
 fn machine(name: &str) -> MadeUp {
     let t = MadeUp::new(name);
     t.disk(
@@ -55,14 +55,15 @@ fn the_last_rule_in_the_order_of_names_wins() {
         "\n# x\nKERNEL==\"sd*\", ATTR{queue/scheduler}=\"kyber\"\n",
     );
     assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
-    // ":=" is not final for an attribute: udev treats it as "=".
+    // For an attribute, udev treats ":=" as "=", so a later rule overrides it.
     rule(
         &t,
         &format!("{ETC}/60-a.rules"),
         "ATTR{queue/scheduler}:=\"bfq\"\n",
     );
     assert_eq!(said(&t), ["/usr/lib/udev/rules.d/90-b.rules:3 sets kyber"]);
-    // /run precedes /usr/lib, /etc precedes both, and a link to /dev/null hides a file.
+    // Files in `/run` hide those in `/usr/lib`, files in `/etc` hide both, and a link to
+    // `/dev/null` hides a file.
     rule(
         &t,
         "run/udev/rules.d/90-b.rules",
@@ -98,7 +99,7 @@ fn conditions_are_decided_as_far_as_files_tell() {
         ("ENV{ID_MODEL}==\"\"", "yes"),
         ("ATTR{queue/rotational}==\"1\"", "yes"),
         ("ATTR{queue/rotational}==\"0\"", "no"),
-        // A missing attribute is neither equal nor unequal.
+        // For a missing attribute, both "==" and "!=" are false.
         ("ATTR{nope}==\"1\"", "no"),
         ("ATTR{nope}!=\"1\"", "no"),
         ("TEST==\"queue/scheduler\"", "yes"),
@@ -111,13 +112,13 @@ fn conditions_are_decided_as_far_as_files_tell() {
         ("KERNEL==\"sdb\", PROGRAM==\"/bin/true\"", "no"),
         ("SUBSYSTEMS==\"scsi\"", "maybe"),
         ("IMPORT{cmdline}==\"quiet\"", "no"),
-        // The current state may differ from the state at boot.
+        // The state at boot may differ from the current state.
         ("TEST==\"queue/iosched\"", "maybe"),
         ("ATTR{queue/nr_requests}==\"64\"", "maybe"),
     ] {
         assert_eq!(one(conditions), is, "{conditions}");
     }
-    // With a visible parent device.
+    // The parent device is visible.
     t.put("sys/devices/pci0/ata1/host0/target0/0:0:0:0/model", "WDC\n");
     t.dir("sys/bus/scsi");
     t.link(
@@ -143,24 +144,24 @@ fn jumps_and_properties_are_followed() {
     );
     assert!(jump("SUBSYSTEM==\"block\"").is_empty());
     assert!(jump("PROGRAM==\"/bin/x\"")[0].contains("may set bfq"));
-    // After the label both ways meet.
+    // After the label, execution continues in both cases.
     let text = "PROGRAM==\"/bin/x\", GOTO=\"a\"\nENV{.S}=\"none\"\nLABEL=\"a\"\n\
                 ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
     assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:4 sets kyber"]);
-    // Unless one leads past it.
+    // Another GOTO leads past the label.
     let text = "PROGRAM==\"/bin/x\", GOTO=\"a\"\nGOTO=\"end\"\nLABEL=\"a\"\n\
                 ATTR{queue/scheduler}=\"kyber\"\nLABEL=\"end\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
     assert!(said(&t)[0].contains(":4 may set kyber"));
-    // The database has the final value of a property: a later rule may have set it.
+    // The database contains only the final value of a property, which a later rule may have set.
     let text = "ENV{ID_BUS}==\"ata\", ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
     assert_eq!(said(&t), ["/etc/udev/rules.d/70-x.rules:1 sets kyber"]);
     rule(&t, &format!("{ETC}/80-x.rules"), "ENV{ID_BUS}=\"ata\"\n");
     assert!(said(&t)[0].contains("70-x.rules:1 may set kyber"));
     rule(&t, &format!("{ETC}/80-x.rules"), "");
-    // A property that a rule sets, and a word of the command line.
+    // A rule sets a property, whose value comes from the kernel's command line.
     t.put("proc/cmdline", "quiet elevator=bfq\n");
     let text = "IMPORT{cmdline}=\"elevator\"\nENV{elevator}!=\"\", ATTR{queue/scheduler}=\"$env{elevator}\"\n";
     rule(&t, &format!("{ETC}/70-x.rules"), text);
@@ -189,7 +190,7 @@ fn a_planned_rule_is_seen_in_its_place() {
         with(&t, &[kept("91-s.rules")]),
         ["/etc/udev/rules.d/91-s.rules:1 sets none"]
     );
-    // A rule for another event than those at boot.
+    // The rule is for an event that does not happen at boot.
     let text = "ACTION==\"change\", KERNEL==\"sd*\", ATTR{queue/scheduler}=\"kyber\"\n";
     rule(&t, &format!("{ETC}/90-io.rules"), text);
     let both = with(&t, &[kept("62-s.rules")]);
@@ -198,7 +199,7 @@ fn a_planned_rule_is_seen_in_its_place() {
         both[1].contains("may set kyber (if udev gets the event \"change\""),
         "{both:?}"
     );
-    // A program that a rule runs comes after all rules, whatever the file's name.
+    // A program that a rule runs comes after all rules, whatever the name of the rule's file.
     let text = "RUN+=\"/bin/sh -c 'echo bfq > /sys/block/%k/queue/scheduler'\"\n";
     rule(&t, &format!("{ETC}/10-io.rules"), text);
     rule(&t, &format!("{ETC}/90-io.rules"), "");
@@ -244,8 +245,8 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
         "[Service]\nExecStart=/usr/sbin/tuned\n",
     );
     assert_eq!(said(&t), [format!("{base} sets bfq")]);
-    // The profile's own line replaces that of the included profile; lines for other disks do not
-    // count.
+    // A line of the profile replaces the same line of the included profile. Lines for other disks
+    // do not count.
     let own = |more: &str| {
         t.put(
             "etc/tuned/mine/tuned.conf",
@@ -266,7 +267,7 @@ fn the_active_profile_of_tuned_comes_after_the_rules() {
     assert_eq!(said(&t), rule);
     own("devices_udev_regex=ID_SERIAL=S1\n");
     assert_eq!(said(&t), [format!("{base} sets bfq")]);
-    // A loop of includes ends.
+    // The profiles include each other.
     t.put(
         "usr/lib/tuned/base/tuned.conf",
         "[main]\ninclude=mine\n[disk]\nelevator=bfq\n",
@@ -285,7 +286,7 @@ fn services_that_are_started_are_looked_through() {
         said(&t),
         ["/usr/lib/systemd/system/io.service:3 (io.service) sets bfq"]
     );
-    // With a script of its own.
+    // The service runs a script.
     t.put(unit, "[Service]\nExecStart=-/usr/local/bin/io.sh start\n");
     t.put(
         "usr/local/bin/io.sh",

@@ -1,30 +1,31 @@
-//! Parses an event by the running kernel's description, and prints it as tracefs does.
+//! Parses an event by means of the running kernel's description of its layout, and prints it in the
+//! format of tracefs.
 
 use super::super::{EVENTS, WatchError, get};
 use super::program::{FROM, HEAD};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Position of a field in an event: first byte, length.
+/// Position of a field in an event: offset and length, bytes.
 type Place = (usize, usize);
 
 /// The layout of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its name.
+    /// Name of the event.
     pub name: &'static str,
-    /// The kernel's number of the event.
+    /// Number of the event in the kernel.
     pub id: u64,
-    /// Length up to the end of its last field, bytes.
+    /// Length up to the end of the last field, bytes.
     pub bytes: usize,
-    /// Position of the device.
+    /// Position of the device number.
     pub device: Place,
     sector: Place,
     sectors: Place,
     rwbs: Place,
-    /// Only in insert and issue events.
+    /// Only events of insert and issue have this field.
     length: Option<Place>,
-    /// Only in completion events.
+    /// Only events of completion have this field.
     error: Option<Place>,
     ioprio: Option<Place>,
 }
@@ -33,7 +34,7 @@ pub struct Layout {
 const LONGEST: usize = 256;
 
 impl Layout {
-    /// Reads the description below `events/block` of tracefs.
+    /// Reads the layout of an event from its description below `events/block` of tracefs.
     pub fn read(events: &Path, name: &'static str) -> Result<Layout, WatchError> {
         let dir = events.join(name);
         let format = get(&dir.join("format"))?;
@@ -91,7 +92,7 @@ fn number(bytes: &[u8], place: Place) -> u64 {
     u64::from_ne_bytes(all)
 }
 
-/// Text up to the first zero byte, with unprintable characters replaced.
+/// Returns the text up to the first zero byte. Unprintable characters are replaced.
 fn word(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[..end]);
@@ -106,20 +107,21 @@ fn word(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// A priority as tracefs prints it: `be,0,4`.
+/// Returns a priority in the format of tracefs, for example `be,0,4`.
 fn priority(value: u64) -> String {
     let class = ["none", "rt", "be", "idle"][(value >> 13 & 3) as usize];
     format!("{class},{},{}", value >> 3 & 0x3ff, value & 7)
 }
 
-/// The time of a record.
+/// Returns the time of a record, ns.
 pub fn time_ns(record: &[u8]) -> u64 {
     let mut t = [0; 8];
     t.copy_from_slice(record.get(..8).unwrap_or(&[0; 8]));
     u64::from_ne_bytes(t)
 }
 
-/// Adds a record's line, with nanoseconds, which tracefs rounds.
+/// Adds the line of a record to `text`. Its time has nanoseconds, which tracefs rounds. Returns
+/// `None` if the record is too short.
 pub fn line(layouts: &[Layout], record: &[u8], text: &mut String) -> Option<()> {
     let head = |at: usize| {
         let bytes: [u8; 4] = record.get(at..at + 4)?.try_into().ok()?;
@@ -162,7 +164,7 @@ pub fn line(layouts: &[Layout], record: &[u8], text: &mut String) -> Option<()> 
             let error = (number(own, place) as u32).cast_signed();
             let _ = writeln!(text, "[{error}]");
         }
-        // For a requeue without an error the kernel prints this.
+        // For a requeue without an error field, the kernel prints this text.
         None if layout.name == "block_rq_requeue" => *text += "[0]\n",
         None => {
             let _ = writeln!(text, "[{comm}]");
@@ -198,7 +200,7 @@ mod tests {
             ((34, 10), Some((28, 4)), Some((32, 2)))
         );
         assert_eq!(l.error, None);
-        // A field of unexpected size is an error.
+        // A field with an unexpected size is an error.
         for (from, to) in [
             ("offset:16;\tsize:8", "offset:16;\tsize:4"),
             ("sector_t sector", "x y"),
@@ -252,7 +254,7 @@ mod tests {
             }
             other => panic!("{other:?}"),
         }
-        // A truncated record gives no line.
+        // A truncated record does not give a line.
         assert_eq!(line(&layouts, &record[..50], &mut text), None);
     }
 }

@@ -1,8 +1,10 @@
-//! bpf(2) and perf_event_open(2), for which no library wrapper is used: six commands. Each takes a
-//! plain struct of numbers and addresses that live as long as the call.
+//! Calls bpf(2) and perf_event_open(2) directly, without a wrapper library. Six commands are used.
+//! Each command gets a struct of numbers and pointers. The memory that the pointers refer to stays
+//! valid during the call.
 //!
-//! The usual library (aya) only loads object files, compiled in advance with the offsets of one
-//! kernel; see [`super::program`] for the reason to generate programs here.
+//! The usual library (aya) is not used, because it only loads object files. An object file is
+//! compiled in advance, for the field offsets of one kernel. See [`super::program`] for the reason
+//! to generate programs.
 
 use super::program::Insn;
 use std::ffi::CStr;
@@ -18,7 +20,7 @@ const MAP_TYPE_ARRAY: u32 = 2;
 const MAP_TYPE_RINGBUF: u32 = 27;
 const PROG_TYPE_TRACEPOINT: u32 = 5;
 
-/// The program calls no function that is reserved for GPL programs.
+/// License of the program. It calls no function that is reserved for GPL programs.
 const LICENSE: &CStr = c"MIT OR Apache-2.0";
 
 #[repr(C)]
@@ -79,16 +81,16 @@ struct PerfEvent {
     config1: u64,
 }
 
-/// The address of a value, valid as long as the value is borrowed.
+/// Returns the address of a value. It is valid while the value is borrowed.
 fn address<T: ?Sized>(of: &T) -> u64 {
     std::ptr::from_ref(of).cast::<()>() as u64
 }
 
-/// The system call.
+/// Calls bpf(2).
 fn bpf<T>(command: libc::c_int, attr: &mut T) -> io::Result<i32> {
     #[expect(unsafe_code, reason = "no safe wrapper exists")]
-    // SAFETY: `attr` is one of the structs above, with the kernel's layout and the stated size; the
-    // addresses in it are of values that the callers keep during the call.
+    // SAFETY: `attr` is one of the structs above. It has the kernel's layout and the given size.
+    // Its pointers refer to values that the callers keep during the call.
     let r = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attr, size_of::<T>()) };
     match i32::try_from(r) {
         Ok(n) if n >= 0 => Ok(n),
@@ -101,14 +103,13 @@ fn owned(fd: RawFd) -> OwnedFd {
         unsafe_code,
         reason = "a descriptor that was just made has no owner yet"
     )]
-    // SAFETY: the kernel created the descriptor as the result of this call, and nothing else owns
-    // it.
+    // SAFETY: this call created the descriptor, and nothing else owns it.
     unsafe {
         OwnedFd::from_raw_fd(fd)
     }
 }
 
-/// A ring buffer of this many bytes: a power of two, and whole pages.
+/// Creates a ring buffer. Its size in bytes must be a power of two and a multiple of the page size.
 pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
     let mut attr = MapCreate {
         map_type: MAP_TYPE_RINGBUF,
@@ -118,7 +119,7 @@ pub fn ring(bytes: u32) -> io::Result<OwnedFd> {
     bpf(MAP_CREATE, &mut attr).map(owned)
 }
 
-/// A map with a single number.
+/// Creates a map that contains a single number.
 pub fn counter() -> io::Result<OwnedFd> {
     let mut attr = MapCreate {
         map_type: MAP_TYPE_ARRAY,
@@ -130,7 +131,7 @@ pub fn counter() -> io::Result<OwnedFd> {
     bpf(MAP_CREATE, &mut attr).map(owned)
 }
 
-/// The value of a counter.
+/// Returns the value of a counter.
 pub fn count(counter: &OwnedFd) -> io::Result<u64> {
     let (key, mut value) = (0_u32, 0_u64);
     let mut attr = MapLookup {
@@ -143,7 +144,7 @@ pub fn count(counter: &OwnedFd) -> io::Result<u64> {
     Ok(value)
 }
 
-/// Loads a program; an error contains the verifier's message.
+/// Loads a program. An error contains the message of the kernel's verifier.
 pub fn load(program: &[Insn]) -> io::Result<OwnedFd> {
     let with = |log: &mut [u8]| {
         let mut attr = ProgLoad {
@@ -178,8 +179,8 @@ pub fn load(program: &[Insn]) -> io::Result<OwnedFd> {
     }
 }
 
-/// How often a program was skipped because another one ran on the CPU: the kernel's own count
-/// (since Linux 6.7 for tracepoints).
+/// Returns how often a program was skipped because another program was running on the same CPU. The
+/// kernel counts this itself (since Linux 6.7 for tracepoints).
 pub fn missed(program: &OwnedFd) -> io::Result<u64> {
     /// Position of this count in `struct bpf_prog_info`, in 64-bit words.
     const AT: usize = 26;
@@ -193,7 +194,8 @@ pub fn missed(program: &OwnedFd) -> io::Result<u64> {
     Ok(info[AT])
 }
 
-/// Runs a program at a tracepoint on every CPU until the returned descriptor is closed.
+/// Attaches a program to a tracepoint. The program runs on every CPU until the returned descriptor
+/// is closed.
 pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
     const TRACEPOINT: u32 = 2;
     const FLAG_CLOEXEC: libc::c_ulong = 8;
@@ -207,10 +209,11 @@ pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
         wakeup_events: 1,
         ..PerfEvent::default()
     };
-    // Any process, first CPU: the program belongs to the tracepoint, which covers all CPUs.
+    // The arguments mean any process on the first CPU. The program nevertheless runs on all CPUs,
+    // because it belongs to the tracepoint.
     let (pid, cpu, group): (libc::c_int, libc::c_int, libc::c_int) = (-1, 0, -1);
     #[expect(unsafe_code, reason = "no safe wrapper exists")]
-    // SAFETY: `attr` has the kernel's layout and states its own size; it is only read.
+    // SAFETY: `attr` has the kernel's layout and contains its own size. The kernel only reads it.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
@@ -227,7 +230,7 @@ pub fn attach(program: &OwnedFd, tracepoint: u64) -> io::Result<OwnedFd> {
     };
     for (request, value) in [(SET_BPF, program.as_raw_fd()), (ENABLE, 0)] {
         #[expect(unsafe_code, reason = "no safe wrapper exists")]
-        // SAFETY: both requests take a number and no memory; the descriptors are open.
+        // SAFETY: both requests get a number and access no memory. The descriptors are open.
         let r = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, value) };
         if r != 0 {
             return Err(io::Error::last_os_error());

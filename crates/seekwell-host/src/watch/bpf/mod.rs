@@ -1,13 +1,17 @@
-//! The kernel's block tracepoints of a device through BPF: times to the nanosecond, and no text for
-//! the kernel to print.
+//! Records the kernel's block tracepoints of a device by BPF. The times have a resolution of a
+//! nanosecond, and the kernel does not have to print text.
 //!
-//! Each tracepoint runs a program ([`program`]) that copies the event to a ring buffer, which a
-//! thread drains during the run. The events are converted to the same text as that of tracefs, so
-//! that all later steps are shared. Two kinds of events are lost: those without room in the buffer,
-//! and completions whose interrupt came while a program ran on the same CPU (about ten in a million
-//! at 60,000 IOPS on two CPUs). Both are counted. The kernel counts the second kind for all devices
-//! together; so the number reported for this device is that of requests without a completion, at
-//! most the kernel's count. Programs and buffer disappear with this process, however it ends.
+//! Each tracepoint runs a program ([`program`]) that copies the event to a ring buffer. A thread
+//! reads the buffer during the run. The events are converted to text in the format of tracefs, so
+//! that all later steps are the same.
+//!
+//! Two kinds of events are lost. First, events for which the buffer has no room. Second,
+//! completions whose interrupt came while a program was running on the same CPU (about ten in a
+//! million at 60,000 IOPS on two CPUs). Both are counted. The kernel counts the second kind for all
+//! devices together. Therefore the number reported for this device is the number of requests
+//! without a completion, but at most the kernel's count.
+//!
+//! The programs and the buffer disappear when this process ends, even after a crash.
 
 mod event;
 mod kernel;
@@ -29,15 +33,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Size of the ring buffer, bytes: about 150,000 events.
+/// Size of the ring buffer, bytes. It is enough for about 150,000 events.
 const RING: u32 = 16 << 20;
-/// Interval between reads.
+/// Interval between reads of the ring buffer.
 const LOOK: Duration = Duration::from_millis(50);
 /// First kernel release that counts skipped tracepoint programs.
 const COUNTS_SINCE: (u32, u32) = (6, 7);
 const REMEDY: &str = "root is needed (CAP_BPF and CAP_PERFMON), or record with --by tracefs";
 
-/// A recorder of one device.
+/// A recorder for one device.
 #[derive(Debug)]
 pub struct BpfTrace {
     layouts: Vec<Layout>,
@@ -48,7 +52,7 @@ pub struct BpfTrace {
 /// State between start and stop.
 #[derive(Debug)]
 struct Running {
-    /// Attachments to the tracepoints; dropped first.
+    /// Attachments to the tracepoints. They are dropped first.
     attached: Vec<OwnedFd>,
     programs: Vec<OwnedFd>,
     lost: OwnedFd,
@@ -64,7 +68,7 @@ fn failed(call: &str) -> impl FnOnce(io::Error) -> WatchError + '_ {
     }
 }
 
-/// Whether this kernel counts skipped programs.
+/// Returns whether this kernel counts skipped programs.
 fn counts(release: &str) -> bool {
     let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
@@ -77,8 +81,8 @@ impl BpfTrace {
     /// Prepares a recorder without starting it. `device` is `major << 20 | minor`.
     ///
     /// # Errors
-    /// This kernel or user may not do it. A program is loaded as a test, so that [`Self::start`]
-    /// fails only if the machine lacks resources.
+    /// The kernel does not support this, or this user is not allowed to do it. A program is loaded
+    /// as a test, so that [`Self::start`] fails only if the machine lacks resources.
     pub fn open(device: u32) -> Result<Self, WatchError> {
         let release = rustix::system::uname()
             .release()
@@ -127,7 +131,8 @@ impl BpfTrace {
         let empty = move || {
             let mut all = Vec::new();
             loop {
-                // Checked before reading: events that came before the flag was set are still read.
+                // The flag is read before the buffer, so that events that came before the flag was
+                // set are still read.
                 let last = told.load(Ordering::Acquire);
                 mapped.take(|record| {
                     all.extend_from_slice(&(record.len() as u32).to_ne_bytes());
@@ -143,7 +148,7 @@ impl BpfTrace {
             .name("seekwell-trace".to_owned())
             .spawn(empty)
             .map_err(failed("a thread to read events"))?;
-        // From here on dropping it cleans up.
+        // From here on, dropping `running` ends the recording.
         let running = self.running.insert(Running {
             attached: Vec::new(),
             programs,
@@ -158,7 +163,7 @@ impl BpfTrace {
         Ok(())
     }
 
-    /// Stops and returns the recording; empty if it was not started.
+    /// Stops the recording and returns it. It is empty if the recorder was not started.
     pub fn stop(&mut self) -> Result<Recorded, WatchError> {
         let Some(mut running) = self.running.take() else {
             return Ok(Recorded::default());
@@ -178,7 +183,8 @@ impl BpfTrace {
             records.push(record);
             rest = next;
         }
-        // A program reserves room before it takes the time, so records may be out of order.
+        // A program reserves room in the buffer before it reads the time, so records may be out of
+        // order.
         records.sort_by_key(|r| event::time_ns(r));
         let mut text = String::new();
         for r in records {
@@ -192,13 +198,13 @@ impl BpfTrace {
     }
 }
 
-/// Number of requests that were issued and have no completion.
+/// Returns the number of requests that were issued and have no completion.
 fn unanswered(events: &[BlkEvent]) -> u64 {
     let mut open: BTreeMap<u64, u64> = BTreeMap::new();
     for e in events {
         match e.action {
             Action::Issue => *open.entry(e.sector).or_default() += 1,
-            // Requests from before the start are unknown.
+            // Requests from before the start of the recording are unknown.
             Action::Complete | Action::Requeue => {
                 if let Some(n) = open.get_mut(&e.sector) {
                     *n = n.saturating_sub(1);
@@ -255,7 +261,7 @@ mod tests {
         assert_eq!(of(&whole), 1);
         let put_back = [("issue", 8), ("requeue", 8), ("issue", 8), ("complete", 8)];
         assert_eq!(of(&put_back), 0);
-        // The same sector twice, completed once.
+        // Two requests for the same sector were issued, and only one has completed.
         assert_eq!(of(&[("issue", 8), ("complete", 8), ("issue", 8)]), 1);
     }
 

@@ -1,17 +1,20 @@
-//! Generates the program of a tracepoint, which copies an event of one device to the ring buffer.
+//! Generates the BPF program of a tracepoint. It copies the events of one device to the ring
+//! buffer.
 //!
 //! The program is generated instruction by instruction, because its offsets come from the running
-//! kernel's description of the event. No compiler and no object file is needed. The program returns
-//! if the device is another one, and reserves room; without room it counts the event as lost.
-//! Otherwise it stores time, thread, CPU and the thread's name, copies the event word by word, and
+//! kernel's description of the event. Therefore no compiler and no object file is needed.
+//!
+//! The program returns immediately if the event is for another device. Then it reserves room in the
+//! ring buffer. If there is no room, it counts the event as lost. Otherwise it stores the time, the
+//! number of the thread, the CPU and the name of the thread. It copies the event word by word and
 //! submits the record.
 
-/// Bytes in front of the event's own bytes.
+/// Number of bytes in a record before the bytes of the event.
 pub const HEAD: usize = 40;
-/// Offset of the event's own bytes; programs may not read the bytes before.
+/// Offset of the first byte of an event that is copied. Programs may not read the bytes before it.
 pub const FROM: usize = 8;
 
-/// Functions of the kernel, by the numbers of its interface.
+/// Numbers of the kernel functions that the program calls.
 mod helper {
     pub const MAP_LOOKUP: i32 = 1;
     pub const KTIME_NS: i32 = 5;
@@ -22,7 +25,7 @@ mod helper {
     pub const SUBMIT: i32 = 132;
 }
 
-/// One instruction, as the kernel takes it.
+/// One instruction, in the format of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Insn {
@@ -35,17 +38,17 @@ pub struct Insn {
 /// Parameters of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// `major << 20 | minor`.
+    /// Number of the device, `major << 20 | minor`.
     pub device: u32,
-    /// Offset of the device in the event.
+    /// Offset of the device number in the event, bytes.
     pub device_at: usize,
     /// Length of the event, bytes.
     pub bytes: usize,
     /// Index of the event in [`super::super::EVENTS`].
     pub event: usize,
-    /// The ring buffer.
+    /// Descriptor of the ring buffer.
     pub ring: i32,
-    /// The map that counts lost events.
+    /// Descriptor of the map that counts lost events.
     pub lost: i32,
 }
 
@@ -81,12 +84,13 @@ const JUMP_IF: u8 = 0x15;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 
-/// Length of an event in the ring buffer, bytes.
+/// Returns the length of a record in the ring buffer, bytes. `bytes` is the length of the event.
 pub fn record_bytes(bytes: usize) -> usize {
     HEAD + (bytes.saturating_sub(FROM)).next_multiple_of(8)
 }
 
-/// Load, store and length of the widest aligned piece from `at` that ends by `end`.
+/// Returns the opcodes for load and store, and the length of the largest aligned unit at `at` that
+/// does not reach beyond `end`.
 fn widest(at: usize, end: usize) -> (u8, u8, usize) {
     let all = [
         (LOAD_64, STORE_64, 8),
@@ -98,7 +102,8 @@ fn widest(at: usize, end: usize) -> (u8, u8, usize) {
 }
 
 fn map(to: u8, descriptor: i32) -> [Insn; 2] {
-    // The second half is for 64-bit values; a descriptor has none.
+    // The second instruction contains the upper half of 64-bit values. A descriptor has no upper
+    // half.
     [insn(LOAD_MAP, to, 1, 0, descriptor), insn(0, 0, 0, 0, 0)]
 }
 
@@ -106,7 +111,7 @@ fn map(to: u8, descriptor: i32) -> [Insn; 2] {
 pub fn program(w: &Wanted) -> Vec<Insn> {
     let call = |number| insn(CALL, 0, 0, 0, number);
     let record = record_bytes(w.bytes);
-    // The part after the jump that leaves for other devices.
+    // The instructions after the test of the device.
     let mut taken = Vec::new();
     taken.extend(map(1, w.ring));
     taken.extend([
@@ -128,7 +133,8 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
         insn(MOVE_VALUE, 2, 0, 0, 16),
         call(helper::COMM),
     ];
-    // The copy ends with the last field: the kernel rejects a program that reads further.
+    // The copy ends with the last field, because the kernel rejects a program that reads beyond the
+    // event.
     let mut at = FROM;
     while at < w.bytes {
         let (load, store, size) = widest(at, w.bytes);
@@ -136,7 +142,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
         kept.push(insn(store, 7, 2, HEAD - FROM + at, 0));
         at += size;
     }
-    // The reader polls, so the program wakes nobody.
+    // The reader polls the buffer, so it need not be woken up.
     const NO_WAKEUP: i32 = 1;
     kept.extend([
         insn(MOVE, 1, 7, 0, 0),
@@ -160,7 +166,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
     let mut all = vec![
         insn(MOVE, 6, 1, 0, 0),
         insn(LOAD_32, 2, 6, w.device_at, 0),
-        // Jumps to the end.
+        // Jumps to the end if the event is for another device.
         insn(
             JUMP_IF_32_NOT,
             2,
@@ -182,7 +188,7 @@ pub fn program(w: &Wanted) -> Vec<Insn> {
 mod tests {
     use super::*;
 
-    /// Every jump lands on an instruction, and the last instruction exits.
+    /// Every jump leads to an instruction of the program, and the last instruction is the exit.
     #[test]
     fn jumps_stay_inside() {
         for bytes in [54, 55, 56, 60, 64] {
@@ -200,12 +206,12 @@ mod tests {
                 if [JUMP_IF, JUMP_IF_32_NOT].contains(&insn.code) {
                     let to = i + 1 + insn.offset as usize;
                     assert!(to < last, "{i} to {to} of {last}");
-                    // A jump never lands in the second half of a pair.
+                    // A jump never leads to the second half of an instruction pair.
                     assert!(all[to - 1].code != LOAD_MAP, "{i} to {to}");
                 }
             }
             assert_eq!(record_bytes(bytes) % 8, 0);
-            // Every byte is read once, and none after the last.
+            // Every byte is read exactly once, and no byte is read after the last.
             let sizes = [(LOAD_64, 8), (LOAD_16, 2), (LOAD_8, 1), (LOAD_32, 4)];
             let read = all[3..].iter().filter_map(|i| {
                 let size = sizes.iter().find(|s| s.0 == i.code)?.1;

@@ -1,8 +1,10 @@
-//! The reader of a BPF ring buffer: two counters and the data, shared with the kernel.
+//! Reads a BPF ring buffer. It consists of two counters and the data, in memory that is shared with
+//! the kernel.
 //!
-//! The kernel appends at its counter. Each record follows a length word, whose top bit is set while
-//! the record is being written. The reader advances its own counter. The data are mapped twice in a
-//! row, so that a record that wraps around is contiguous.
+//! The kernel appends records and increases its counter. A length word precedes each record. The
+//! top bit of this word is set while the record is being written. The reader increases its own
+//! counter. The data are mapped twice, one copy directly after the other. So a record that wraps
+//! around is contiguous in memory.
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
@@ -14,7 +16,7 @@ const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 const HEADER: u64 = 8;
 
-/// Part of a map's memory; unmapped when dropped.
+/// A mapped part of the buffer. Dropping it unmaps the memory.
 struct Pages {
     start: *mut c_void,
     bytes: usize,
@@ -32,21 +34,21 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "munmap changes the address space")]
-        // SAFETY: this object owns the whole mapping, and nothing else holds its address.
+        // SAFETY: this object owns the whole mapping, and no other object has its address.
         let r = unsafe { munmap(self.start, self.bytes) };
         debug_assert!(r.is_ok(), "a mapping of our own");
     }
 }
 
-/// Page size of this machine, bytes.
+/// Returns the page size of this machine, bytes.
 fn page_bytes() -> usize {
     #[expect(unsafe_code, reason = "no safe wrapper is in the tree")]
-    // SAFETY: takes and gives a number.
+    // SAFETY: the call gets and returns a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// A mapped ring buffer.
+/// A ring buffer that is mapped into memory.
 pub struct Ring {
     ours: Pages,
     theirs: Pages,
@@ -54,12 +56,12 @@ pub struct Ring {
     bytes: u64,
 }
 
-// SAFETY: the mappings belong to no thread, and only the owner reads them.
+// SAFETY: the mappings do not belong to a thread, and only their owner reads them.
 #[expect(unsafe_code, reason = "a raw address is not Send by itself")]
 unsafe impl Send for Ring {}
 
 impl Ring {
-    /// Maps a ring buffer of this many bytes, a power of two.
+    /// Maps a ring buffer. Its size in bytes must be a power of two.
     pub fn map(fd: &OwnedFd, bytes: u32) -> io::Result<Ring> {
         let page = page_bytes();
         let data = 2 * bytes as usize;
@@ -72,11 +74,11 @@ impl Ring {
         })
     }
 
-    /// Passes every complete record to `each`, in order.
+    /// Calls `each` for every complete record, in order.
     pub fn take(&mut self, mut each: impl FnMut(&[u8])) {
         #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
-        // SAFETY: each mapping begins with a page that holds one aligned 64-bit counter, which the
-        // kernel reads and writes as atomics; both live as long as `self`.
+        // SAFETY: each mapping begins with a page that contains one aligned 64-bit counter. The
+        // kernel reads and writes the counter atomically. Both mappings live as long as `self`.
         let (ours, theirs) = unsafe {
             (
                 AtomicU64::from_ptr(self.ours.start.cast()),
@@ -89,23 +91,23 @@ impl Ring {
         while at < end {
             let record = data.wrapping_byte_add((at % self.bytes) as usize);
             #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
-            // SAFETY: between the two counters there are records. Each begins with a length word,
-            // aligned to eight bytes, which the kernel writes atomically.
+            // SAFETY: there are records between the two counters. Each record begins with a length
+            // word, aligned to eight bytes, which the kernel writes atomically.
             let length = unsafe { AtomicU32::from_ptr(record.cast()) }.load(Ordering::Acquire);
             if length & BUSY != 0 {
                 break;
             }
             let bytes = u64::from(length & !(BUSY | DISCARDED));
             if bytes + HEADER > self.bytes {
-                // Cannot happen; stops rather than reading beyond the data.
+                // This cannot happen. The check prevents a read beyond the data.
                 break;
             }
             if length & DISCARDED == 0 {
                 let from = record.wrapping_byte_add(HEADER as usize).cast::<u8>();
                 #[expect(unsafe_code, reason = "counters and data are the kernel's, too")]
-                // SAFETY: a record that is not busy is not written any more, and its place is not
-                // reused before the reader's counter has passed it. It is contiguous in the second
-                // mapping, because it is no longer than the data, which are mapped twice.
+                // SAFETY: a record that is not busy is not written any more. Its memory is not
+                // reused until the reader's counter has passed it. The record is contiguous in
+                // memory, because it is not longer than the data, and the data are mapped twice.
                 let slice = unsafe { std::slice::from_raw_parts(from, bytes as usize) };
                 each(slice);
             }
