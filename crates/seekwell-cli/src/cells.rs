@@ -1,5 +1,5 @@
-//! The cells of a table: the run with the first seed for each device, workload and scheduler. A run
-//! that fails, or is stopped by a signal, does not affect the results of the others.
+//! The cells of a table: the run with the first seed for each device, workload and scheduler. If a
+//! run fails, or a signal stops it, the results of the other runs remain.
 
 use crate::fail::Failure;
 use crate::json::{document, trim};
@@ -23,15 +23,16 @@ pub struct Job {
 /// Result of a run.
 #[derive(Clone)]
 pub enum Cell {
-    /// Completed, or ended early by itself.
+    /// The run completed, or ended early for the given reason.
     Ran(Box<Record>, Option<String>),
-    /// Stopped by a signal: its measurements, if it had started.
+    /// A signal stopped the run. Contains its measurements, if it had started, and the reason.
     Cut(Option<Box<Record>>, String),
-    /// No result.
+    /// The run has no result, for the given reason.
     Failed(String),
 }
 
-/// All cells of the first seed, in the order of their jobs, and the state of the other seeds.
+/// All cells of the first seed, in the order of their jobs, and the state of the runs with other
+/// seeds.
 pub struct Cells {
     jobs: Vec<Job>,
     cells: Vec<Cell>,
@@ -39,35 +40,35 @@ pub struct Cells {
     signal: Option<i32>,
 }
 
-/// Runs with other seeds than the first.
+/// State of the runs with other seeds than the first.
 #[derive(Clone, Default)]
 pub struct Later {
     /// Number of runs that ended.
     pub ended: usize,
     /// Number of runs planned.
     pub of: usize,
-    /// Why runs failed.
+    /// The reasons of failed runs.
     pub failed: Vec<String>,
 }
 
-/// Cells shown side by side.
+/// Cells that are shown side by side.
 #[derive(Default)]
 pub struct Group {
-    /// Runs to compare.
+    /// Completed runs, which are compared.
     pub records: Vec<Record>,
-    /// The others.
+    /// Runs that failed or were stopped.
     pub rest: Vec<Unfinished>,
 }
 
 impl Group {
-    /// Any record of the group, for facts about what ran.
+    /// Returns one record of the group, for facts about the workload.
     pub fn any(&self) -> Option<&Record> {
         let rest = self.rest.iter().filter_map(|u| u.record.as_ref());
         self.records.iter().chain(rest).next()
     }
 }
 
-/// The failure of a command that a signal stopped after part of its work.
+/// Returns the failure of a command that a signal stopped after `done` of `all` parts of its work.
 pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure {
     stopped(
         signal,
@@ -78,7 +79,7 @@ pub fn interrupted(signal: i32, done: usize, all: usize, what: &str) -> Failure 
     )
 }
 
-/// The same for a command that does a single thing; `kept`: what is left of it.
+/// Returns the failure of a command that a signal stopped; `kept` says which results are left.
 pub fn stopped(signal: i32, kept: &str) -> Failure {
     let name = match signal {
         1 => "SIGHUP (the terminal is gone)",
@@ -94,13 +95,13 @@ pub fn stopped(signal: i32, kept: &str) -> Failure {
 /// Interval between checks for the second signal.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs `act` while signals only set a flag, [`signal`]. A second signal ends the program: its
-/// sender does not want to wait for the partial results.
+/// Runs `act` while signals only set the flag that [`signal`] returns. A second signal ends the
+/// program, because the user then does not want to wait for partial results.
 pub fn catching<T>(act: impl FnOnce() -> T) -> Result<T, Failure> {
     cancelling(&Cancel::new(), act)
 }
 
-/// The same; the first signal also sets the token.
+/// Like [`catching`]; the first signal also sets the token `cancel`.
 pub fn cancelling<T>(cancel: &Cancel, act: impl FnOnce() -> T) -> Result<T, Failure> {
     let caught = Signals::catch();
     let caught = caught.map_err(|e| Failure::input(format!("signals cannot be caught: {e}")))?;
@@ -121,7 +122,7 @@ pub fn cancelling<T>(cancel: &Cancel, act: impl FnOnce() -> T) -> Result<T, Fail
     }))
 }
 
-/// Ends the watching thread, also if the work panics.
+/// Ends the thread that watches for signals, also if the work panics.
 struct Ended<'a>(&'a AtomicBool, &'a std::thread::Thread);
 
 impl Drop for Ended<'_> {
@@ -132,7 +133,7 @@ impl Drop for Ended<'_> {
 }
 
 impl Cells {
-    /// The cells from the result of each job.
+    /// Makes the cells from the result of each job. Returns an error if all runs failed.
     pub fn new(jobs: Vec<Job>, cells: Vec<Cell>, later: Later) -> Result<Self, Failure> {
         let cut = cells.iter().any(|c| matches!(c, Cell::Cut(..))) || later.ended < later.of;
         let cells = Cells {
@@ -146,7 +147,7 @@ impl Cells {
         Ok(cells)
     }
 
-    /// If nothing ran and nothing was stopped, the command fails with the first reason.
+    /// Returns the first reason as an error, if every run failed.
     fn something(&self) -> Result<(), Failure> {
         let mut reasons: Vec<&str> = Vec::new();
         for c in &self.cells {
@@ -166,7 +167,7 @@ impl Cells {
         }
     }
 
-    /// The cells of a range, separated into those that can be compared and the others.
+    /// Returns the cells of a range, separated into completed runs and the others.
     pub fn group(&self, range: Range<usize>) -> Group {
         let cells = self.cells.get(range.clone()).unwrap_or_default();
         let mut group = Group::default();
@@ -188,7 +189,7 @@ impl Cells {
         group
     }
 
-    /// All cells as one JSON document; `side_by_side` cells form a group.
+    /// Returns all cells as one JSON document; each `side_by_side` cells form a group.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let n = side_by_side.max(1);
         let groups =
@@ -215,13 +216,14 @@ impl Cells {
         doc
     }
 
-    /// The outcome of the command, after its results were written.
+    /// Returns the outcome of the command; call this after the results are written.
     pub fn outcome(&self) -> Result<(), Failure> {
         self.broken()?;
         self.early(Record::censored)
     }
 
-    /// The first run that ended early, among those that `is` accepts.
+    /// Returns an error if one of the runs that `is` accepts ended early; the error names the
+    /// first.
     fn early(&self, is: impl Fn(&Record) -> bool) -> Result<(), Failure> {
         let early = |(c, j): (&Cell, &Job)| match c {
             Cell::Ran(r, Some(why)) if is(r) => {
@@ -235,8 +237,8 @@ impl Cells {
         }
     }
 
-    /// The same for a command whose answer covers runs that reached their limit: those are not
-    /// failures.
+    /// Like [`Cells::outcome`], for commands that compare runs at their limit. A run that reached
+    /// its limit is then no failure.
     pub fn broken(&self) -> Result<(), Failure> {
         let ran = |c: &&Cell| matches!(c, Cell::Ran(..));
         let whole = self.cells.iter().filter(ran).count() + self.later.ended;

@@ -1,4 +1,4 @@
-//! Arguments, and nothing else: every option's help is its documentation.
+//! Command-line arguments. Their doc comments are the help texts.
 
 use crate::fail::EXIT_CODES;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -26,8 +26,7 @@ pub use reproduce::*;
 pub use results::*;
 pub use traces::*;
 
-/// Compares Linux I/O schedulers from 2002 to today on modelled disks, under modelled programs and
-/// recorded traces.
+/// Compares Linux I/O schedulers from 2002 to today with modelled disks, programs, and traces.
 #[derive(Parser, Debug)]
 #[command(name = "seekwell", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
@@ -63,7 +62,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// Makes it the rule for every stream.
+    /// Uses this setting for all output streams.
     pub fn apply(self) {
         match self {
             Color::Auto => {}
@@ -79,24 +78,24 @@ pub enum Command {
     /// Compare schedulers on modelled disks, in seconds, without root
     ///
     /// Without arguments, it compares `none`, mq-deadline, kyber and bfq on an NVMe drive, a SATA
-    /// SSD and a hard disk. The workloads are a thinking reader with a bulk writer, a program that
-    /// starts while a file is copied, and files created with fsync. Page cache, file system, block
-    /// layer and disk are modelled. --era 2012 selects schedulers and drives of that time.
-    /// --workload selects workloads from `seekwell workloads`, with parameters, and fio job files.
-    /// hdparm and seeker are a single reader each: no scheduler should make a difference there.
+    /// SSD and a hard disk with three workloads: a slow reader next to a bulk writer, a program
+    /// that starts while a file is copied, and files created with fsync. Page cache, file system,
+    /// block layer and disk are modelled. --era 2012 selects schedulers and drives of that time.
+    /// --workload selects workloads from `seekwell workloads` and fio job files. With hdparm or
+    /// seeker, a single process reads, so no scheduler should make a difference.
     ///
-    /// With FILE.toml, it runs the experiment of that file. It prints the plan first. It then runs
-    /// block by block until every interval is narrow enough, the budget ends, or you press Ctrl-C.
-    /// The results are stored in a folder. The same command resumes an interrupted experiment.
+    /// With FILE.toml, it prints the plan of that experiment and then runs it block by block. It
+    /// stops when every confidence interval is narrow enough, at the end of the budget, or on
+    /// Ctrl-C. The results are stored in a folder. The same command resumes an interrupted run.
     ///
     /// All schedulers run with the same seeds and are compared seed by seed. A seed determines
-    /// where files lie and what is read when. The default is 10 seeds, or fewer (at least 3) if all
-    /// runs together would exceed about a million operations and I/Os. If nothing is random, 3
-    /// seeds are enough and the answer is exact. The same command always gives the same bytes.
+    /// where files lie and which data are read when. The default is 10 seeds, or fewer (at least 3)
+    /// if the runs would exceed about a million operations and I/Os. If nothing is random, 3 seeds
+    /// are enough and the result is exact. The same command always prints the same output.
     ///
-    /// The answer fits one screen: workloads, schedulers, which scheduler is ahead, how far the
-    /// others are behind, and the uncertainty. --details adds all tables. --json prints all figures
-    /// of the first seed and the verdicts.
+    /// The summary fits one screen. It shows which scheduler is ahead in each workload, how far the
+    /// others are behind, and the uncertainty. --details adds all tables. --json prints the
+    /// verdicts and all measurements of the first seed.
     Compare(Compare),
     /// Write a commented experiment file that runs unchanged
     ///
@@ -104,30 +103,30 @@ pub enum Command {
     /// and how results are judged. `seekwell compare FILE` runs it. docs/experiments.md describes
     /// all settings. --schema prints a JSON Schema for editors instead.
     ///
-    /// With `scheduler NAME`, it starts a new scheduler in the source tree: a file that compiles,
-    /// its line in the registry, and worked examples. See docs/add-a-scheduler.md.
+    /// With `scheduler NAME`, it adds a new scheduler to the source tree: a source file that
+    /// compiles, a line in the registry, and worked examples. See docs/add-a-scheduler.md.
     New(New),
     /// Compare one scheduler with all others of its layer
     ///
-    /// All schedulers of the layer run with the same seeds: on one device of each class, under
-    /// different workloads, and under your own traces (--trace). The answer gives throughput, 99th
-    /// percentile of latency and fairness of each scheduler relative to the others, with 95 %
-    /// intervals over the seeds. It marks the schedulers that no other beats in all three, and
-    /// lists the cells where the scheduler is furthest behind. It takes about a minute.
+    /// All schedulers of the layer (single-queue or blk-mq) run with the same seeds on one device
+    /// of each class, with different workloads and your own traces (--trace). The result shows
+    /// throughput, p99 latency and fairness of each scheduler relative to the others, with 95 %
+    /// confidence intervals. It marks the Pareto front: schedulers that no other scheduler beats in
+    /// all three. It lists the cells where NAME is furthest behind. It takes about a minute.
     Arena(Arena),
     /// Find the best tunables for a device and workloads (Python)
     ///
-    /// Optuna searches on some seeds and workloads. The result is judged on others: either the gain
-    /// with its interval, or that the defaults are as good. --results writes a folder for `seekwell
-    /// apply`. The Python package seekwell-lab runs the command. `seekwell tune --help` shows its
-    /// help.
+    /// Optuna searches for tunables on some seeds and workloads. The found tunables are then tested
+    /// on other seeds and workloads. The result is the gain with its confidence interval, or that
+    /// the defaults are as good. --results writes a folder for `seekwell apply`. The Python package
+    /// seekwell-lab runs the command. `seekwell tune --help` shows its help.
     #[command(disable_help_flag = true)]
     Tune(Handed),
     /// Run a large experiment on a Ray cluster (Python)
     ///
-    /// It writes the same bytes as `seekwell compare FILE.toml`, with any number of workers, for
-    /// thousands of cells. It resumes after the loss of workers or of the driver. The Python
-    /// package seekwell-lab runs the command. `seekwell sweep --help` shows its help.
+    /// For experiments with thousands of cells: it writes the same results as `seekwell compare
+    /// FILE.toml`, with any number of workers. It resumes after workers or the driver stopped. The
+    /// Python package seekwell-lab runs the command. `seekwell sweep --help` shows its help.
     #[command(disable_help_flag = true)]
     Sweep(Handed),
     /// Run one workload under several schedulers, or on real files
@@ -147,23 +146,23 @@ pub enum Command {
     /// Show each decision of a scheduler, and the reason for it
     ///
     /// FILE contains cases as JSON lines (one object per line), or bios as CSV. It may be
-    /// compressed with zstd or gzip; `-` is standard input. A CSV has columns named as in `seekwell
-    /// formats csv`, or, without a header, the columns `t_us,id,pid,op,sector,n`. Options set
-    /// everything that a CSV does not contain. Operations: R read, W asynchronous write, S
-    /// synchronous write, N synchronous write for which no scheduler idles (fsync), P metadata read
-    /// with priority, M metadata read, A read-ahead, F flush, D discard, Z write zeroes.
+    /// compressed with zstd or gzip; `-` is standard input. The CSV has a header with the column
+    /// names of `seekwell formats csv`, or no header and the columns `t_us,id,pid,op,sector,n`.
+    /// Options set what a CSV does not contain. Operations: R read, W asynchronous write, S
+    /// synchronous write, N synchronous write without idling (fsync), P metadata read with
+    /// priority, M metadata read, A read-ahead, F flush, D discard, Z write zeroes.
     ///
-    /// For a single case (the only one in the file, or --case), every step is printed with the
-    /// scheduler's reason and state. If the case contains a recorded dispatch order, the agreement
-    /// with it follows, with a FIFO and a wrong scheduler as baselines.
+    /// For a single case (the only one in the file, or --case), it prints every step with the
+    /// scheduler's reason and state. If the case contains a recorded dispatch order, it prints how
+    /// far the scheduler, and a FIFO and a wrong scheduler as baselines, agree with it.
     Explain(Explain),
     /// Serve a modelled disk to real programs in real time
     ///
-    /// A FUSE file system appears at DIR with one file, `disk`. Requests complete when the model of
-    /// the device says so. The data are real, in memory or in a sparse file. Programs use the file
-    /// with direct I/O, or through a loop device (losetup --find --show --direct-io=on DIR/disk).
-    /// The kernel's block layer and file systems treat the loop device as a slow disk. At the end,
-    /// a report shows how late completions were and whether the run is valid.
+    /// It mounts a FUSE file system with one file, `disk`, at DIR. Each request completes at the
+    /// time that the device model computes. The data are real, and are stored in memory or in a
+    /// sparse file. Programs use the file with direct I/O, or through a loop device (losetup --find
+    /// --show --direct-io=on DIR/disk). The kernel treats the loop device as a slow disk. At the
+    /// end, a report shows how late completions were and whether the run is valid.
     ///
     /// Ctrl-C, SIGTERM, SIGHUP and umount stop it cleanly, with exit code 0. After kill -9, the
     /// mount stays and does not respond. The next start at DIR removes it, and so does `sudo umount
@@ -174,35 +173,36 @@ pub enum Command {
     ///
     /// Each workload runs twice. The real run uses ext4 on a loop device over `seekwell serve` and
     /// records a block trace. The simulated run uses the same device model, cores, memory and
-    /// scheduler. These figures are compared: requests and bytes of sync data, journal and flushes
-    /// (limit 5 %), of metadata and of written-back data (20 %), and throughput (25 %). A null
-    /// model is shown, too.
+    /// scheduler. Between the runs, requests and bytes of sync data, the journal and flushes may
+    /// differ by 5 %, those of metadata and written-back data by 20 %, and throughput by 25 %. A
+    /// null model without cache, journal and disk mechanics is shown as a baseline.
     ///
-    /// Small counts may differ by 2 requests or 16 KiB instead (`5 % or 2`): a timer can move one
-    /// commit past the end of the run. If the machine was busy, or the modelled disk was late,
-    /// figures that depend on time are not judged, and the exit code is 5.
+    /// Small counts may differ by 2 requests or 16 KiB instead (`5 % or 2`), because a timer can
+    /// move one commit past the end of the run. If the machine was busy, or the modelled disk was
+    /// late, figures that depend on time are not judged, and the exit code is 5.
     ///
     /// It needs root. It removes everything that it creates, also after a signal.
     CheckWorlds(CheckWorlds),
     /// Compare our schedulers with those of the running kernel (root)
     ///
-    /// The kernel's mq-deadline, kyber and bfq get batches of requests from processes of known
-    /// classes, on a loop device over a slow disk, both created for this test. Tracepoints show the
-    /// order in which the kernel issues the requests. Seekwell's schedulers are replayed with the
-    /// same insertions and completions. So are two null models, a FIFO and one-way sweeps, and
-    /// copies with a planted mistake, which must be detected. Each batch is submitted twice to show
-    /// how often the kernel repeats its decisions. The exit code is 1 if Seekwell's decisions
+    /// Two test devices are created: a slow disk and a loop device on it. Processes of known I/O
+    /// priority classes submit batches of requests to the kernel's mq-deadline, kyber and bfq.
+    /// Tracepoints show in which order the kernel issues them. Seekwell's schedulers replay the
+    /// same insertions and completions. So do two null models (a FIFO and one-way sweeps) and
+    /// copies with a planted mistake, which must be detected. Each batch is submitted twice, to
+    /// show how often the kernel repeats its decisions. The exit code is 1 if Seekwell's decisions
     /// differ where the kernel repeats its own.
     ///
     /// It needs root. It removes everything that it creates, also after a signal.
     VerifyKernel(VerifyKernel),
     /// Reproduce published comparisons of schedulers in simulation
     ///
-    /// There are five publications. Each is an experiment with the machine, drive and kernel of its
-    /// time. The answer shows how close the simulated figures are, which published differences are
-    /// significant after correction for their number, and how many of them the simulation predicts,
-    /// next to null models. It also says whether the scheduler caused each difference, with the
-    /// evidence. No model was tuned to a difference between schedulers.
+    /// Each of five publications is reproduced with the machine, drive and kernel of its time. The
+    /// result shows how close the simulated figures are to the published ones. It shows which
+    /// published differences are significant after correction for multiple comparisons, and how
+    /// many of these are predicted by the simulation and by null models. It also says, with the
+    /// evidence, whether the scheduler caused each difference. No model was tuned to a difference
+    /// between schedulers.
     ///
     /// The results are stored in results/NAME. The same command resumes an interrupted
     /// reproduction, and repeats no run. The full form of all publications takes a quarter of an
@@ -213,7 +213,7 @@ pub enum Command {
     /// Export results as CSV, JSON, Markdown or composite.xml
     ///
     /// The output is for spreadsheets, pull requests and the Phoronix Test Suite. pandas, polars
-    /// and DuckDB read the Parquet files of the folder directly.
+    /// and DuckDB can read the folder's Parquet files directly.
     Export(Export),
     /// List the schedulers, or describe one
     Schedulers(Schedulers),
@@ -225,94 +225,94 @@ pub enum Command {
     Devices(Devices),
     /// Fit a device model to a real disk or file by timing reads
     ///
-    /// It probes whether PATH is a hard disk or flash, and measures the parameters of the model. It
-    /// writes a preset for `--device FILE` and `seekwell devices FILE`. Each parameter has its
-    /// method, 95 % interval and number of samples. Parameters that the probes cannot measure are
-    /// marked. It only reads, unless you give --allow-write. The device should be idle. After
-    /// Ctrl-C, it writes what it has measured so far.
+    /// It detects whether PATH is a hard disk or flash, and measures the parameters of the model.
+    /// It writes a preset for `--device FILE` and `seekwell devices FILE`. Each parameter has its
+    /// method, 95 % confidence interval and number of samples, or a mark if it could not be
+    /// measured. The command only reads, unless you give --allow-write. The device should be idle.
+    /// After Ctrl-C, the results so far are written.
     Calibrate(Calibrate),
     /// Report on results or a trace: HTML page, Markdown or terminal
     ///
     /// For a results folder, or a file that `seekwell import` reads, it writes one HTML page that
-    /// needs no network. The page shows the answer for each device, a map of tests and schedulers,
+    /// needs no network. The page shows the result for each device, a map of tests and schedulers,
     /// every test with its intervals and runs, sweeps as lines, and the method. The page's address
     /// contains the selected view, so that you can send the view as a link.
     ///
-    /// For a trace (any format of `seekwell formats`), it shows the figures of btt and iowatcher:
-    /// sizes, distances, the time of each phase from Q to C, merges, processes, the map of sectors
-    /// over time, and the load over time. The figures equal btt's, to the digit.
+    /// For a trace (any format of `seekwell formats`), it shows the statistics of btt and
+    /// iowatcher: sizes, distances, merges, processes, the times from Q (queued) to C (completed),
+    /// and sectors and load over time. The values equal those of btt, to the digit.
     Report(Report),
     /// Recommend a scheduler from results or from a simulation
     ///
-    /// For each device, it names the scheduler to set, with the evidence, its cost on its worst
-    /// test, when another scheduler would be better, and the command that sets it. Or it says that
-    /// the choice does not matter there, or that more runs are needed.
+    /// For each device, it names the scheduler to set, with the evidence and the command that sets
+    /// it. It shows the scheduler's cost on its worst test, and when another scheduler would be
+    /// better. Or it reports that the scheduler does not matter, or that more runs are needed.
     ///
-    /// A simulation runs each scheduler with writeback throttling off and on. The answer says
+    /// A simulation runs each scheduler with writeback throttling off and on. The result says
     /// whether the scheduler or the throttling makes the difference.
     Recommend(Recommend),
     /// List the trace formats, or describe one
     Formats(Formats),
     /// Convert a trace, or a part of it, to another format
     ///
-    /// `seekwell formats` lists the formats that can be written. The name of OUT selects the format
-    /// (trace.iolog, trace.csv.zst), or --to does. A note lists information that the new format
-    /// cannot hold. Traces may have any length: they are not held in memory.
+    /// `seekwell formats` lists the formats that can be written. --to selects the format; without
+    /// it, the name of OUT does (trace.iolog, trace.csv.zst). A note lists information that the new
+    /// format cannot hold. Traces may have any length, because they are not held in memory.
     Convert(Convert),
     /// Show this machine's block devices, or the layers under a path
     ///
     /// Without PATH, it prints a table of the devices as the kernel describes them: schedulers (the
-    /// current one first), depth, write cache, read-ahead, and what uses each device.
+    /// current one first), queue depth, write cache, read-ahead, and users of the device.
     ///
     /// With PATH, it describes every layer from the file system down (encryption, LVM, RAID,
-    /// multipath, loop devices, disks), and where a scheduler can act. It changes nothing and needs
-    /// no root.
+    /// multipath, loop devices, disks), and marks the layers where a scheduler can be set. It
+    /// changes nothing and needs no root.
     Host(Host),
     /// Check what works on this machine, and how to get the rest
     ///
-    /// Simulations need nothing. Real disks and the display of results need root, tracefs, BPF,
-    /// io_uring, FUSE, loop devices or programs. The command checks for each of them. For each that
-    /// is missing, it prints the command that provides it. It changes nothing and needs no root.
+    /// Simulations need nothing. Tests on real disks and some displays need root, tracefs, BPF,
+    /// io_uring, FUSE, loop devices or other programs. The command checks each of these and prints
+    /// the commands that provide the missing ones. It changes nothing and needs no root.
     Doctor(Doctor),
     /// Set a scheduler and tunables until reboot, or for one command
     ///
-    /// It sets the scheduler and reads it back. It prints what else changed, and the command that
-    /// undoes the change. A switch resets tunables and nr_requests, and bfq disables writeback
-    /// throttling.
+    /// It sets the scheduler and reads the setting back. It prints which other settings changed,
+    /// and the command that undoes the change. A switch resets tunables and nr_requests, and bfq
+    /// disables writeback throttling.
     ///
-    /// With --for COMMAND, it restores everything when the command ends, however it ends. It
+    /// With --for COMMAND, it restores everything when the command ends, also after a failure. It
     /// returns the exit code of the command and passes signals to it. If this program is killed
     /// with kill -9, a guardian process restores the settings. If both are killed, the next
-    /// `seekwell switch` does, or `seekwell switch --restore`.
+    /// `seekwell switch` or `seekwell switch --restore` restores them.
     ///
     /// If this kernel lacks the scheduler (cfq, deadline, noop), the message names the nearest one.
     Switch(Switch),
     /// Apply a scheduler, optionally at every boot, or undo it
     ///
-    /// It takes a scheduler, or a results folder with a verdict. It sets the scheduler on the
-    /// device and reads it back. --persist keeps the choice for later boots: by a udev rule that
-    /// identifies the disk by its serial number, a tuned profile (--persist=tuned), lines for NixOS
-    /// (--persist=nixos), or a kernel parameter for kernels before 5.0 (--persist=boot; later
-    /// kernels ignore elevator=). It first shows what it would write.
+    /// It sets a scheduler on the device and reads the setting back. A results folder with a
+    /// verdict names the scheduler, or you do. --persist keeps it for later boots: by a udev rule
+    /// with the serial number of the disk, a tuned profile (--persist=tuned), lines for NixOS
+    /// (--persist=nixos), or a kernel parameter (--persist=boot; only kernels before 5.0 use
+    /// elevator=). It shows the files before it writes them.
     ///
-    /// --undo removes all of it: files byte for byte, and settings of the current boot.
+    /// --undo removes these files, restores replaced files, and restores the settings of this boot.
     Apply(Apply),
     /// Record a device's block I/O as a trace while a command runs
     ///
-    /// It reads the kernel's block tracepoints, by BPF or a tracefs instance of its own. Other
-    /// tracing on the machine does not change. The name of the output selects the format. .ftrace
-    /// holds everything as the kernel prints it. blkparse's text, blktrace's binary (for blkparse
-    /// and btt), CSV and fio's iolog hold the bios with times, processes and names. It returns the
-    /// exit code of the command and passes signals to it. It reports events that the kernel lost;
-    /// the exit code is then 4. It needs root.
+    /// It reads the kernel's block tracepoints with BPF or a tracefs instance of its own, so other
+    /// tracing does not change. The name of the output file selects the format. A .ftrace file
+    /// holds all events as the kernel prints them. blkparse text, blktrace binary (for blkparse and
+    /// btt), CSV and fio iolog hold the bios with times, processes and names. The exit code is that
+    /// of the command, and signals are passed to it. If the kernel lost events, this is reported
+    /// and the exit code is 4. It needs root.
     Record(Record),
     /// Import results of other programs and test their differences
     ///
     /// It reads composite.xml of the Phoronix Test Suite, exports and pages of
-    /// OpenBenchmarking.org, fio's JSON, the output of pgbench and sysbench, pgbench's logs,
-    /// hyperfine's JSON, and any CSV with columns scheduler, workload and value. Single runs are
-    /// compared on logarithms (Welch's test), published means with their errors. Tests are
-    /// corrected for their number (Holm). Drift cannot be excluded: the order of runs is unknown.
+    /// OpenBenchmarking.org, JSON of fio and hyperfine, output of pgbench and sysbench, logs of
+    /// pgbench, and any CSV with columns scheduler, workload and value. Single runs are compared by
+    /// logarithms (Welch's test), published means by standard errors. The tests are corrected for
+    /// multiple comparisons (Holm). The order of runs is unknown, so drift cannot be excluded.
     Import(Import),
     /// Compare two results: kernels, program versions or days
     ///
@@ -322,7 +322,7 @@ pub enum Command {
     /// for differences between sessions. Differences in machine and settings are listed first.
     ///
     /// The exit code is 1 if a scheduler got worse by more than the margin, and the one-sided 95 %
-    /// bound confirms it. Without a control, the exit code stays 0: the session may be the cause.
+    /// bound confirms it. Without a control, it is always 0, because the session may be the cause.
     Diff(Diff),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -330,7 +330,7 @@ pub enum Command {
     Man(Man),
 }
 
-/// Headings of options.
+/// Headings of groups of options.
 const RESULTS: &str = "Results and pages";
 const REAL: &str = "For real";
 const MODELLED: &str = "Modelled machine";
@@ -347,12 +347,12 @@ Examples:
   seekwell replay trace.csv --mode closed --report page.html
 All options: seekwell replay --help";
 
-/// Where the result is written.
+/// The option for the output file.
 #[derive(Args, Debug)]
 pub struct Output {
     /// Write the result to FILE
     ///
-    /// FILE is replaced as a whole or not at all, and keeps its owner and mode. A pipe, a terminal
+    /// FILE is replaced completely or not at all, and keeps its owner and mode. A pipe, a terminal
     /// and /dev/stdout are written to directly. `-` is standard output.
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -383,8 +383,8 @@ pub struct Run {
     pub machine: String,
     /// Workload to run alongside; may be repeated
     ///
-    /// It runs on the same machine, and starts and ends with the measured workload
-    /// (streams:kind=write,seconds=60s, or a fio job file). loop:WORKLOAD restarts it at its end.
+    /// The workload runs on the same machine, and starts and ends with the measured workload
+    /// (streams:kind=write,seconds=60s, or a fio job file). loop:WORKLOAD repeats it.
     #[arg(long, value_name = "WORK", conflicts_with = "dir", help_heading = MODELLED)]
     pub beside: Vec<String>,
     /// Cgroup with limits: bulk:tasks=writer:wbps=2M
@@ -406,7 +406,7 @@ pub struct Run {
             "max_sectors_kb", "nomerges", "threads", "results",
             "events", "report"])]
     pub dir: Option<PathBuf>,
-    /// With --dir: device or file that raw workloads read
+    /// With --dir: device or file for raw reads
     #[arg(long, value_name = "PATH", requires = "dir", value_hint = ValueHint::AnyPath, help_heading = REAL)]
     pub raw: Option<PathBuf>,
     /// With --dir: remove files that killed runs left there
@@ -427,7 +427,7 @@ pub struct Run {
 pub struct Workloads {
     /// Describe this workload: metric, parameters, profiles
     pub name: Option<String>,
-    /// Print more: full descriptions in the list; ranges, profile settings and source for one
+    /// Print more: full descriptions in the list; for one workload, ranges, profiles and source
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print one JSON document
@@ -463,7 +463,7 @@ pub struct Replay {
     #[arg(long, value_name = "HOW", default_value = "strict", hide_possible_values = true,
         hide_default_value = true, help_heading = TRACE)]
     pub fit: Fit,
-    /// Selection of records
+    /// Options that select records
     #[command(flatten)]
     pub input: TraceInput,
     /// Pages and event files
@@ -482,7 +482,7 @@ pub struct Replay {
 pub enum Fit {
     /// Report an error.
     Strict,
-    /// Sector modulo the device's size.
+    /// Use the sector modulo the device's size.
     Wrap,
 }
 
@@ -500,18 +500,18 @@ impl From<Fit> for seekwell::Fit {
 pub struct DemoArgs {
     /// Name of the demo, or `all`; without it, all demos are listed
     pub name: Option<String>,
-    /// Print more: what each demo of the list shows; all claims and ranges of one
+    /// Print more: in the list, what each demo shows; for one demo, all claims and ranges
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Seed of all random numbers: the same seed gives the same bytes
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// Run with N seeds, starting at --seed. Figures are means with 95 % intervals, or with minimum
-    /// and maximum below five seeds [default: 3 to 10, more for shorter demos]
+    /// Run with N seeds, starting at --seed. The output shows means with 95 % confidence intervals,
+    /// or with minimum and maximum if N is below five [default: 3 to 10, more for shorter demos]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: Option<u64>,
-    /// Add these schedulers (NAME, NAME-VERSION, NAME:TUNABLE=VALUE) to those of the demo. The
-    /// claims of the demo do not cover them
+    /// Also run these schedulers (NAME, NAME-VERSION, NAME:TUNABLE=VALUE). The claims of the demo
+    /// do not apply to them
     #[arg(
         long,
         short,
@@ -523,7 +523,7 @@ pub struct DemoArgs {
     /// Also draw the figures to FILE as SVG
     #[arg(long, value_name = "FILE.svg", requires = "name", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
-    /// Also write one HTML page to FILE: claim, figures and picture
+    /// Also write one HTML page to FILE: claims, figures and picture
     #[arg(long, value_name = "FILE.html", requires = "name", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
     /// Print one JSON document
@@ -540,10 +540,10 @@ pub struct Explain {
     /// Cases (JSON lines) or bios (CSV), or `-` for standard input; optional with --legend
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "legend")]
     pub file: Option<PathBuf>,
-    /// Only the case with this name
+    /// Explain only the case with this name
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub case: Option<String>,
-    /// All cases: total agreement over the file; with --csv every log, each with a header line
+    /// Explain all cases: total agreement over the file; with --csv, the decisions of each case
     #[arg(long)]
     pub all: bool,
     /// Scheduler, with a version if not the default one (`cfq-3.4`) [CSV default: deadline]
@@ -564,15 +564,15 @@ pub struct Explain {
     /// Exit with status 1 if a case differs from its recording
     #[arg(long)]
     pub strict: bool,
-    /// Also print the rules that the reasons name: the kernel function of each, and its text.
-    /// Without FILE: all rules of the scheduler, or of all schedulers
+    /// Also print the rules that the reasons name, each with its kernel function and its text.
+    /// Without FILE, print all rules of the scheduler, or of all schedulers
     #[arg(long, conflicts_with_all = ["csv", "json"])]
     pub legend: bool,
     /// Also draw one case to FILE as SVG: sectors over time, dispatch order and queue
     #[arg(long, value_name = "FILE.svg", conflicts_with_all = ["all", "csv", "json"],
         value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
-    /// Also write an HTML page of one case to FILE: picture and all steps
+    /// Also write an HTML page of one case to FILE, with the picture and all steps
     #[arg(long, value_name = "FILE.html", conflicts_with_all = ["all", "csv", "json"],
         value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,

@@ -1,7 +1,7 @@
-//! `--events FILE`: writes a window of every run's events to one file, run by run.
+//! `--events FILE`: writes the events of every run, within the window, to one file.
 //!
 //! Each run writes to an anonymous temporary file, so that memory stays bounded and runs may end in
-//! any order. At the end the parts are joined in the order of the runs, and the file appears
+//! any order. At the end, these parts are joined in the order of the runs, and the file appears
 //! atomically.
 
 use crate::cli::EventArgs;
@@ -15,10 +15,10 @@ use std::io::{BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes per copy.
+/// Number of bytes that are copied at a time.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// A run's part of the file.
+/// The part of the file that one run wrote.
 struct Part {
     run: usize,
     label: String,
@@ -34,7 +34,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// The listener for the run's hooks.
+    /// Returns the listener for the hooks of the run.
     pub fn listener(&self) -> Watch {
         Box::new(self.recording.clone())
     }
@@ -47,7 +47,7 @@ fn unwritten(e: std::io::Error) -> Failure {
     }
 }
 
-/// Collects the parts; does nothing if no events are requested.
+/// Collects the parts of all runs. Does nothing if no events are requested.
 pub struct Events {
     to: Option<PathBuf>,
     window: Window,
@@ -55,7 +55,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// The requested events, checked; the output must not replace any of `others`.
+    /// Checks the options for events. The output must not replace any of the files in `others`.
     pub fn asked<'a>(
         a: &EventArgs,
         others: impl IntoIterator<Item = &'a Path>,
@@ -79,7 +79,7 @@ impl Events {
         })
     }
 
-    /// A listener for the `run`th run, if events are requested.
+    /// Returns a recorder for the `run`th run, or `None` if no events are requested.
     pub fn listening(&self, run: usize, spec: &RunSpec) -> Result<Option<Listening>, Failure> {
         if self.to.is_none() {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Events {
         }))
     }
 
-    /// Keeps the events of a run that has ended; `early`: why it ended early.
+    /// Adds the events of a run that has ended; `early` is the reason why it ended early.
     pub fn keep(&self, heard: Listening, early: Option<&str>) -> Result<(), Failure> {
         let (text, end) = heard.recording.finish(early).map_err(unwritten)?;
         let text = text.into_inner().map_err(|e| unwritten(e.into_error()))?;
@@ -114,7 +114,7 @@ impl Events {
         Ok(())
     }
 
-    /// Joins the parts; notes what was left out.
+    /// Joins the parts into the file, and prints notes about omitted events.
     pub fn write(self, quiet: bool) -> Result<(), Failure> {
         let Some(path) = self.to else {
             return Ok(());
@@ -152,7 +152,7 @@ impl Events {
     }
 }
 
-/// Notes for the reader of the file.
+/// Prints notes about a part of the file.
 trait Tell {
     fn tell(&self, part: &Part, quiet: bool);
 }
@@ -185,7 +185,8 @@ impl Tell for Window {
     }
 }
 
-/// A specification with file names without directories, which readers of a result need not see.
+/// Returns a specification in which file names have no directories, because readers of a result
+/// need not see them.
 pub fn without_folders(spec: &str) -> String {
     let ends = |c: char| "(),=: ".contains(c);
     let pieces = spec.split_inclusive(ends);
@@ -194,7 +195,7 @@ pub fn without_folders(spec: &str) -> String {
         .collect()
 }
 
-/// The name of a workload in the file.
+/// Returns the name of a workload in the file.
 fn workload(spec: &WorkloadSpec) -> String {
     match spec {
         WorkloadSpec::Fio { file, .. } | WorkloadSpec::Trace { file, .. } => without_folders(file),
@@ -202,7 +203,7 @@ fn workload(spec: &WorkloadSpec) -> String {
     }
 }
 
-/// `FROM,LENGTH` or `FROM`: times with a unit, or in seconds.
+/// Parses `FROM,LENGTH` or `FROM`. Times have a unit, or are in seconds.
 pub fn window(text: &str) -> Result<Window, String> {
     let wrong = || {
         "write FROM,LENGTH, times on the workload's clock: 10s,2s or 0,500ms (s, ms, us; seconds \
@@ -221,7 +222,7 @@ pub fn window(text: &str) -> Result<Window, String> {
     Ok(Window { from, length })
 }
 
-/// `FROM..TO`: times with a unit, or in seconds.
+/// Parses `FROM..TO`. Times have a unit, or are in seconds.
 pub fn span(text: &str) -> Result<Window, String> {
     let wrong = || "write FROM..TO, times on the workload's clock: 10s..12s or 0..500ms".to_owned();
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
@@ -243,7 +244,7 @@ fn time(text: &str) -> Option<Nanos> {
         t => (t.strip_suffix('s').unwrap_or(t), 1),
     };
     let ns = seekwell_trace::seconds_text(number.trim_end())?;
-    // A hundred years is longer than any run, and far from the maximum of the clock.
+    // The limit is about a hundred years, which is far below the maximum of the clock.
     let ns = ns / shift;
     (ns < 3_000_000_000 * 1_000_000_000).then_some(Nanos(ns))
 }

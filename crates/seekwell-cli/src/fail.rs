@@ -1,4 +1,4 @@
-//! Failures of commands: one message, one exit code.
+//! Failures of commands, each with one message and one exit code.
 
 use seekwell::SpecErrors;
 use seekwell_microscope::CaseError;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// Exit codes, as `seekwell help` and the manual page give them.
+/// Exit codes, in the text of `seekwell help` and of the manual page.
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0    done
@@ -16,28 +16,28 @@ Exit codes:
   2    bad usage or bad input; the message names file, line or record, and what
        to do
   3    the result could not be written
-  4    a run failed or ended early; all results so far are given
+  4    a run failed or ended early; all results so far are shown
   5    no difference, but the machine was too busy to judge everything
        (check-worlds)
   128+N  stopped by signal N (SIGINT: 130, SIGTERM: 143, SIGHUP: 129); all
-         results so far are given; serve ends with 0
+         results so far are shown; serve ends with 0
   any    switch --for and record return the exit code of their command";
 
 /// Why a command failed.
 #[derive(Error, Debug)]
 pub enum Failure {
-    /// Without a message: the compared results differ.
+    /// The compared results differ. There is no message.
     #[error("")]
     Difference,
-    /// Without a message: the command that was run ended with this code.
+    /// The started command ended with this exit code. There is no message.
     #[error("")]
     Command(u8),
-    /// A signal stopped it; the message says what was kept.
+    /// A signal stopped the command. The message says which results were kept.
     #[error("{what}")]
     Interrupted {
         /// The signal's number.
         signal: i32,
-        /// What was kept.
+        /// The message.
         what: String,
     },
     /// The user's input is wrong; the message says what to do.
@@ -46,7 +46,7 @@ pub enum Failure {
     /// A run ended early; its results are written.
     #[error("{0}")]
     Early(String),
-    /// Nothing differs, but not everything could be judged; the message says why.
+    /// No difference was found, but some figures could not be judged. The message says why.
     #[error("{0}")]
     NotJudged(String),
     /// A run could not be stored; the message says what is stored, and what to do.
@@ -63,12 +63,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Bad input.
+    /// Returns the failure for wrong input of the user.
     pub fn input(why: impl Into<String>) -> Self {
         Failure::Input(why.into())
     }
-    /// Wrong words on the command line, one line each. The fields of the specification are left
-    /// out, because the user did not type them.
+    /// Returns the failure for wrong words on the command line, one line each. The fields of the
+    /// specification are omitted, because the user did not type them.
     pub fn words(prefix: &str, errors: &SpecErrors) -> Self {
         let lines: Vec<String> = errors
             .0
@@ -82,13 +82,13 @@ impl Failure {
         match self {
             Failure::Difference => ExitCode::from(1),
             Failure::Command(code) => ExitCode::from(*code),
-            // A reader that stops early (`| head`) is not a failure.
+            // If the reader of the output ends early (`| head`), this is not a failure.
             Failure::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 ExitCode::SUCCESS
             }
             Failure::Interrupted { signal, .. } => {
                 say(&self.to_string());
-                // Like a shell's code for a program that a signal ended.
+                // The exit code is the one that a shell returns for a program that a signal ended.
                 ExitCode::from(u8::try_from(128 + signal).unwrap_or(130))
             }
             Failure::Input(_) => {
@@ -123,7 +123,8 @@ fn say(message: &str) {
     let _ = writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {message}");
 }
 
-/// Result of clap: help and version go to stdout with code 0, errors to stderr with code 2.
+/// Prints clap's text and returns the exit code. Help and version go to stdout with code 0, errors
+/// go to stderr with code 2.
 pub fn usage(e: &clap::Error) -> ExitCode {
     let text = e.render().ansi().to_string();
     let text = crate::out::harmless(&text);

@@ -1,22 +1,22 @@
-//! Readable JSON: one document, one field per line, lists of numbers on one line.
+//! Readable JSON: one field per line, and lists of numbers on one line.
 
 use seekwell_core::foreign;
 use seekwell_core::result::Record;
 use seekwell_report::verdict;
 use serde_json::{Value, json};
 
-/// Maximum length of an object on a single line, characters.
+/// Maximum length of an object on a single line, in characters.
 const LINE: usize = 100;
 
-/// A document with a newline after every field that is more than numbers.
+/// Returns the document. Each field has its own line, except in short objects and lists of numbers.
 pub fn text(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value, 0);
     escaped(out)
 }
 
-/// Escapes characters that would control a terminal. They can only occur in JSON strings, where
-/// numeric escapes are allowed.
+/// Escapes characters that control a terminal. They can only occur in JSON strings, where numeric
+/// escapes are allowed.
 fn escaped(json: String) -> String {
     let acts = |c: char| !c.is_ascii() && foreign::acts(c);
     if !json.contains(acts) {
@@ -36,7 +36,8 @@ fn scalar(v: &Value) -> bool {
     !v.is_object() && !v.is_array()
 }
 
-/// Whether a value goes on one line: lists of numbers and of such lists; short objects of scalars.
+/// Returns whether a value is written on one line: a list of numbers, a list of such lists, or a
+/// short object of scalars.
 fn one_line(v: &Value) -> bool {
     match v {
         Value::Array(all) => all.iter().all(|v| match v {
@@ -81,7 +82,7 @@ fn put(out: &mut String, v: &Value, indent: usize) {
     }
 }
 
-/// Removes a record's series of seconds, unless it is requested.
+/// Removes the values per second from a record, unless they are requested.
 pub fn trim(r: &mut Record, series: bool) {
     if !series {
         r.seconds.clear();
@@ -89,8 +90,9 @@ pub fn trim(r: &mut Record, series: bool) {
     }
 }
 
-/// The document of `run`, `compare` and `replay`. `groups`: runs of the same work on one device
-/// under all schedulers. `series`: include every second of every run.
+/// Returns the document of `run`, `compare` and `replay`. Each of `groups` has the runs of one
+/// workload on one device under all schedulers. With `series`, it includes the values of every
+/// second.
 pub fn document(command: &str, groups: Vec<Vec<Record>>, series: bool) -> Value {
     let of = |records: &Vec<Record>| {
         let told = verdict::told(records)?;

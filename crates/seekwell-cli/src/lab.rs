@@ -1,4 +1,4 @@
-//! The runs of a command as an experiment of the lab: several seeds, one procedure, one answer.
+//! Runs a command as an experiment of the lab: several seeds, the same procedure, one analysis.
 
 use crate::cells::{Cell, Cells, Later, cancelling};
 use crate::cli::Bench;
@@ -28,10 +28,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::TempDir;
 
-/// Number of operations and I/Os of all runs together, if no number of seeds is requested: a few
-/// seconds of CPU time.
+/// Target for the number of operations and I/Os of all runs together, if the user requests no
+/// number of seeds. They take a few seconds of CPU time.
 const WORK: u64 = 1_500_000;
-/// Minimum and maximum number of seeds in this case.
+/// Minimum and maximum number of seeds, if the user requests no number.
 const SEEDS: (u64, u64) = (3, 10);
 
 /// A command's runs and their analysis.
@@ -42,7 +42,7 @@ pub struct Lab {
     pub results: Results,
     /// Analysis over all seeds, with one cell per group of runs.
     pub analysis: Analysis,
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: usize,
     /// The first seed.
     pub seed: u64,
@@ -51,16 +51,16 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Whether there is more than one seed.
+    /// Returns whether there is more than one seed.
     pub fn several(&self) -> bool {
         self.seeds > 1
     }
-    /// "seeds 1 to 5".
+    /// Describes the seeds, for example "seeds 1 to 5".
     pub fn said(&self) -> String {
         seekwell_report::compare::seeds::seeds(self.seed, self.seeds)
     }
-    /// The verdict on a cell over several seeds; `None` for a single seed. `details`: includes all
-    /// other metrics.
+    /// Returns the verdict on a cell over several seeds, or `None` for a single seed. With
+    /// `details`, it includes all other metrics.
     pub fn judged(&self, cell: usize, details: bool, width: usize) -> Option<String> {
         let rows: Vec<&CellAnalysis> = self.analysis.rows(cell).collect();
         if !self.several() || rows.is_empty() {
@@ -75,19 +75,19 @@ impl Lab {
             width,
         ))
     }
-    /// What the answer depends on besides the schedulers' rules: the kernel and writeback
+    /// Returns what the results depend on besides the schedulers: the kernel and writeback
     /// throttling, one sentence each.
     fn notes(&self) -> Vec<String> {
         let throttle = throttle::line(&self.results);
         let throttle = Some(throttle).filter(|t| !t.is_empty());
         self.kernels.iter().cloned().chain(throttle).collect()
     }
-    /// The same, wrapped for a screen.
+    /// Returns the notes as text that is wrapped to the width.
     pub fn depends(&self, width: usize) -> String {
         let notes = self.notes();
         notes.iter().map(|n| wrap(n, 0, width.min(PROSE))).collect()
     }
-    /// The whole as one JSON document; `side_by_side` cells form a group.
+    /// Returns the results as one JSON document; each `side_by_side` cells form a group.
     pub fn document(&self, command: &str, side_by_side: usize, series: bool) -> Value {
         let mut doc = self.cells.document(command, side_by_side, series);
         doc["seeds"] = json!(self.seeds);
@@ -97,8 +97,8 @@ impl Lab {
     }
 }
 
-/// The deciding figures of each workload. A requested figure decides alone in a workload that has
-/// it.
+/// Returns the deciding metrics of each workload. If a workload reports a requested metric, only
+/// that metric decides.
 fn deciding(b: &Bench, runs: &Runs) -> Result<Vec<Deciding>, Failure> {
     let works = runs.specs[..runs.schedulers * runs.workloads].chunks(runs.schedulers);
     let works: Vec<&WorkloadSpec> = works.map(|specs| &specs[0].workload).collect();
@@ -130,7 +130,7 @@ fn deciding(b: &Bench, runs: &Runs) -> Result<Vec<Deciding>, Failure> {
     Ok(all)
 }
 
-/// The experiment for the runs of a command.
+/// Returns the experiment for the runs of a command.
 fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment, Failure> {
     let deciding = deciding(b, runs)?;
     let k = runs.schedulers;
@@ -149,7 +149,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
         CellPlan {
             cell: LabCell {
                 primary: match &deciding.primary {
-                    // Known after the first run.
+                    // The metric is known after the first run.
                     Primary::Own => MetricInfo::default(),
                     asked => asked.info(work),
                 },
@@ -182,7 +182,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
         repeats_min: b.seeds.unwrap_or(SEEDS.0 as u32),
         repeats_max: most,
         seed: b.seed,
-        // The output shows the programs' own figures.
+        // No warm-up is removed, so that the values are those of the workload's own report.
         warmup_s: Some(0.0),
         ..Method::default()
     };
@@ -203,7 +203,7 @@ fn experiment(b: &Bench, runs: &Runs, workloads: &[String]) -> Result<Experiment
     })
 }
 
-/// The design as in an experiment file, for a folder of results.
+/// Returns the design as in an experiment file, for a results folder.
 fn design(name: String, method: Method, runs: &Runs, workloads: &[String]) -> Design {
     let (k, group) = (runs.schedulers, runs.schedulers * runs.workloads);
     let first = &runs.specs[0];
@@ -253,12 +253,13 @@ pub enum Place {
     Memory,
     /// In the requested folder.
     Folder(PathBuf),
-    /// In a temporary folder for a page with details; it is removed at the end.
+    /// In a temporary folder for a page with details, which is removed at the end.
     Scratch(TempDir),
 }
 
 impl Place {
-    /// As requested; `page`: a page is made from the runs.
+    /// Returns the place that the options request; `page` says whether a page is made from the
+    /// runs.
     pub fn new(b: &Bench, page: bool) -> Result<Self, Failure> {
         match (&b.results, page) {
             (Some(dir), _) => Ok(Place::Folder(dir.clone())),
@@ -273,7 +274,7 @@ impl Place {
             }
         }
     }
-    /// The folder of results, if there is one.
+    /// Returns the results folder, if there is one.
     pub fn dir(&self) -> Option<PathBuf> {
         match self {
             Place::Memory => None,
@@ -283,8 +284,8 @@ impl Place {
     }
 }
 
-/// A folder of runs. If it is resumed, runs of the first seed are repeated, because tables need
-/// their records.
+/// A results folder. If it is resumed, the runs with the first seed are repeated, because the
+/// tables need their records.
 struct Kept {
     folder: Folder,
     made: BTreeSet<RunKey>,
@@ -330,7 +331,7 @@ impl Keep {
             Keep::Folder(f) => &mut **f,
         }
     }
-    /// The results; marks the folder as complete if all runs were made.
+    /// Returns the results. Marks the folder as complete if all runs were made.
     fn results(self, done: &Conducted, e: &Experiment) -> Result<Results, Failure> {
         match self {
             Keep::Memory(m) => Ok(done.results(e, m.runs)),
@@ -346,7 +347,7 @@ impl Keep {
     }
 }
 
-/// The name of an experiment without a file: its workloads and devices, or their numbers.
+/// Returns a name for an experiment without a file: its workloads and devices, or their numbers.
 fn called(cells: &[CellPlan]) -> String {
     let listed = |of: fn(&LabCell) -> &String, kind: &str| {
         let mut names: Vec<&str> = Vec::new();
@@ -367,7 +368,7 @@ fn called(cells: &[CellPlan]) -> String {
     )
 }
 
-/// Runs the cells of a command. `workloads`: their names.
+/// Runs the cells of a command. `workloads` contains their names.
 pub fn carried_out(
     quiet: bool,
     b: &Bench,
@@ -393,7 +394,7 @@ pub fn carried_out(
     let conducted = cancelling(&cancel, || -> Result<Conducted, StoreError> {
         let mut done = conduct(&e, runner, keep.store(), &how)?;
         if b.seeds.is_none() && !done.cancelled {
-            // The work of the first seed determines how many more run.
+            // The operations and I/Os of the first seed determine how many seeds follow.
             let work = collect.lock().work.max(1);
             let n = (WORK / work).clamp(SEEDS.0, SEEDS.1);
             e.about.method.repeats_max = n as u32;
@@ -421,13 +422,13 @@ pub fn carried_out(
 struct Collected<'a> {
     tasks: BTreeMap<RunKey, Task<'a>>,
     cells: Vec<Cell>,
-    /// Operations and I/Os of the first seed's runs.
+    /// Number of operations and I/Os in the runs with the first seed.
     work: u64,
     planned: i64,
     later: Later,
 }
 
-/// Keeps the runs of the first seed if they are needed, and draws the bar.
+/// Keeps the runs with the first seed if they are needed, and updates the progress bar.
 pub struct Collect<'a> {
     progress: &'a Progress,
     schedulers: usize,
@@ -435,7 +436,7 @@ pub struct Collect<'a> {
 }
 
 impl<'a> Collect<'a> {
-    /// Keeps this many runs of the first seed: all, or none.
+    /// Keeps `kept` runs with the first seed: all, or none.
     pub fn new(progress: &'a Progress, schedulers: usize, kept: usize) -> Self {
         let cells = vec![Cell::Cut(None, "not begun".to_owned()); kept];
         Collect {
@@ -448,7 +449,7 @@ impl<'a> Collect<'a> {
         }
     }
     fn lock(&self) -> MutexGuard<'_, Collected<'a>> {
-        // No run can panic while it holds the lock.
+        // The lock is always intact, because no run can panic while it holds the lock.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn done(self) -> (Vec<Cell>, Later) {
@@ -467,7 +468,7 @@ impl<'a> Collect<'a> {
     }
 }
 
-/// Operations and I/Os: the cost of a run, measured without a clock.
+/// Returns the number of operations and I/Os, which is the cost of a run without a clock.
 fn work(r: &Record) -> u64 {
     let operations: u64 = r.operations.iter().map(|o| o.latency.count()).sum();
     operations + r.read.ios + r.write.ios
@@ -475,7 +476,7 @@ fn work(r: &Record) -> u64 {
 
 impl Told for Collect<'_> {
     fn planned(&self, runs: i64) {
-        // Runs that a signal cancels were still planned.
+        // Runs that a signal cancels were planned, too.
         if runs > 0 {
             let mut all = self.lock();
             all.planned += runs;
@@ -483,7 +484,8 @@ impl Told for Collect<'_> {
         }
     }
     fn began(&self, job: &Job) {
-        // Runs of one cell do the same work, so a finished one shows the length of the others.
+        // Runs of one cell do the same work, so the length of a finished run is an estimate for the
+        // others.
         let task = self
             .progress
             .task(job.key.cell, &job.spec.scheduler_label());

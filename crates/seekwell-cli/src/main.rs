@@ -1,4 +1,4 @@
-//! `seekwell`: which I/O scheduler, with which settings, is best for this device and this workload?
+//! `seekwell`: finds the best I/O scheduler, with its settings, for a device and a workload.
 
 mod cells;
 mod cli;
@@ -18,7 +18,7 @@ mod traces;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// The tables of a modelled machine are large and accessed at random.
+/// Huge pages, because the tables of a modelled machine are large and accessed at random.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: seekwell_core::large::LargePages = seekwell_core::large::LargePages;

@@ -1,20 +1,21 @@
-//! Checks the memory for devices with large tables: notes it before anything runs, and refuses if
-//! the memory is not available.
+//! Checks the memory for devices with large tables before anything runs. Prints a note, or returns
+//! an error if the memory is not available.
 
 use crate::fail::Failure;
 use seekwell_device::footprint;
 
-/// Minimum size for a note, bytes.
+/// Tables below this size are not mentioned, in bytes.
 const WORTH_SAYING: u64 = 512 << 20;
 
-/// Bytes for the tables of these devices with this many parallel runs, and the largest device.
+/// Returns the bytes that the tables of these devices need in `at_a_time` parallel runs, and the
+/// largest device.
 fn needed<'a>(devices: impl Iterator<Item = &'a str>, at_a_time: usize) -> Option<(u64, &'a str)> {
     let all = devices.filter_map(|d| Some((footprint(d).ok()?.bytes, d)));
     let (bytes, device) = all.max_by_key(|f| f.0)?;
     Some((bytes.saturating_mul(at_a_time as u64), device))
 }
 
-/// Memory available without swapping, bytes, if known.
+/// Returns the memory that is available without swapping, in bytes, if it is known.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
@@ -22,7 +23,7 @@ fn available() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The note, or the reason for a refusal.
+/// Returns the note, or the reason for a refusal as an error.
 fn judge(
     (bytes, device): (u64, &str),
     at_a_time: usize,
@@ -51,7 +52,8 @@ fn judge(
     }
 }
 
-/// Notes the memory that the devices need, or refuses to start. `at_a_time`: parallel runs.
+/// Prints a note about the memory that the devices need, or returns an error if there is too
+/// little. `at_a_time` is the number of parallel runs.
 pub fn check<'a>(
     devices: impl Iterator<Item = &'a str>,
     at_a_time: usize,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufWriter, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-/// A result that is being written.
+/// A result that is being written to its destination.
 pub struct Out {
     to: To,
     plain: bool,
@@ -29,11 +29,11 @@ impl To {
     }
 }
 
-/// Bytes kept in memory before a file is opened.
+/// Number of bytes that are kept in memory before a file is opened.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// A file that is opened only when there is much to write or everything is written. A command that
-/// fails, or is killed while it measures, leaves no file, and the reader of a pipe may come late.
+/// A file that is opened when the buffer is full, or at the end of the output. A command that fails
+/// before that leaves no file. If the file is a pipe, its reader may start later than the command.
 struct Late {
     path: PathBuf,
     kept: Vec<u8>,
@@ -51,7 +51,7 @@ impl Late {
         self.sink = Some(sink);
         Ok(())
     }
-    /// Opens the file if necessary, and writes the buffered bytes.
+    /// Opens the file if it is not open, and writes the buffered bytes.
     fn emptied(&mut self) -> io::Result<Sink> {
         let mut sink = match self.sink.take() {
             Some(sink) => sink,
@@ -64,8 +64,8 @@ impl Late {
 }
 
 impl Out {
-    /// Opens a destination. `None` or `-` is stdout, in colour if it is a terminal and NO_COLOR is
-    /// not set. A path is checked as by [`Out::check`] and opened later.
+    /// Opens a destination. `None` or `-` is stdout, with colours if it is a terminal and NO_COLOR
+    /// is not set. Any other path is checked by [`Out::check`] and opened later.
     pub fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = named(path) else {
             let stdout = io::stdout();
@@ -89,7 +89,8 @@ impl Out {
         })
     }
 
-    /// Checks that a result can be written there, before time is spent on it. Changes nothing.
+    /// Checks that a result can be written to the path, before time is spent on it. Changes
+    /// nothing.
     pub fn check(path: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = named(path) else {
             return Ok(());
@@ -100,7 +101,7 @@ impl Out {
         })
     }
 
-    /// Checks that a result would not replace its own input.
+    /// Checks that the output is not one of the inputs, which it would replace.
     pub fn apart<'a>(
         output: Option<&Path>,
         inputs: impl IntoIterator<Item = &'a Path>,
@@ -173,8 +174,8 @@ impl Out {
     }
 }
 
-/// A text without control characters, except line ends, tabs and Seekwell's own colours. Everything
-/// that a command prints passes through this function.
+/// Returns a text without control characters, except line ends, tabs and Seekwell's own colours.
+/// Everything that a command prints passes through this function.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let kept = |c: char| matches!(c, '\n' | '\t');
     if !text.chars().any(|c| foreign::acts(c) && !kept(c)) {
@@ -202,24 +203,25 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Length of a sequence that sets a colour or weight at the start of the text: `ESC [ 1 m`.
+/// Returns the length of a sequence that sets a colour or weight at the start of the text, for
+/// example `ESC [ 1 m`.
 fn colour(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("\x1b[")?;
     let end = inside.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     inside[end..].starts_with('m').then_some(end + 3)
 }
 
-/// A real path; `-` means standard output.
+/// Returns the path, or `None` if it is `-`, which means standard output.
 fn named(path: Option<&Path>) -> Option<&Path> {
     path.filter(|p| *p != Path::new("-"))
 }
 
-/// Width for wrapped prose: that of the terminal, at most 100.
+/// Returns the width for wrapped prose: the width of the terminal, but at most 100.
 pub fn width() -> usize {
     columns().min(100)
 }
 
-/// Width for tables: COLUMNS, else that of the terminal, else 100.
+/// Returns the width for tables: COLUMNS, or the width of the terminal, or 100.
 pub fn columns() -> usize {
     let told = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
     let terminal = || {
@@ -230,7 +232,7 @@ pub fn columns() -> usize {
     told.or_else(terminal).unwrap_or(100).clamp(40, 400)
 }
 
-/// A message about the run, on stderr, unless `--quiet`.
+/// Prints a message about the run on stderr, unless `--quiet` is given.
 pub fn note(quiet: bool, text: &str) {
     if !quiet {
         let w = seekwell_report::style::WARN;

@@ -1,7 +1,8 @@
-//! Progress of a command: a bar on stderr with the work done, the elapsed time and the time left.
+//! Progress of a command: a bar on stderr with the completed work, the elapsed time and the time
+//! left.
 //!
-//! Shown only if stderr is a terminal and without `--quiet`; removed when the command prints or
-//! fails. Without a bar this module only checks for signals.
+//! The bar is shown if stderr is a terminal and `--quiet` is not given. It is removed when the
+//! command prints or fails. Without a bar, this module only checks for signals.
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use seekwell_core::{Nanos, foreign};
@@ -15,14 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Steps of the bar per run.
+/// Number of steps of the bar for each run.
 const WHOLE: u64 = 1000;
 /// Interval between redraws.
 const TICK: Duration = Duration::from_millis(150);
-/// Minimum share and time for an estimate of the time left.
+/// Minimum fraction and minimum time in seconds for an estimate of the time left.
 const KNOWN: (f64, f64) = (0.005, 0.7);
 
-/// `0:07`, `12:34`, `1:02:03`.
+/// Formats a time as `0:07`, `12:34` or `1:02:03`.
 fn clock(seconds: f64) -> String {
     let s = seconds.clamp(0.0, 359_999.0) as u64;
     match s / 3600 {
@@ -31,7 +32,7 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-/// Time left at the average speed so far.
+/// Writes the time left, estimated from the average speed so far.
 fn eta(state: &ProgressState, w: &mut dyn Write) {
     let (share, took) = (f64::from(state.fraction()), state.elapsed().as_secs_f64());
     let text = if share >= KNOWN.0 && took >= KNOWN.1 {
@@ -39,7 +40,7 @@ fn eta(state: &ProgressState, w: &mut dyn Write) {
     } else {
         "ETA -:--".to_owned()
     };
-    // A failed write of the line is ignored.
+    // A failed write is ignored.
     let _ = w.write_str(&text);
 }
 
@@ -47,13 +48,13 @@ fn elapsed(state: &ProgressState, w: &mut dyn Write) {
     let _ = w.write_str(&clock(state.elapsed().as_secs_f64()));
 }
 
-/// Whether the bar is visible.
+/// Returns whether the bar is visible.
 fn visible(quiet: bool) -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     !quiet && !dumb && std::io::stderr().is_terminal()
 }
 
-/// A bar with this many steps, hidden if it is not visible.
+/// Returns a bar with this number of steps; the bar is hidden if it should not be visible.
 fn bar(quiet: bool, steps: u64) -> ProgressBar {
     if !visible(quiet) {
         return ProgressBar::hidden();
@@ -62,7 +63,7 @@ fn bar(quiet: bool, steps: u64) -> ProgressBar {
     styled(ProgressBar::new(steps.max(1)), template)
 }
 
-/// A counter for work of unknown length.
+/// Returns a counter for work of unknown length.
 fn counter(quiet: bool) -> ProgressBar {
     if !visible(quiet) {
         return ProgressBar::hidden();
@@ -83,20 +84,21 @@ fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     bar
 }
 
-/// Counts runs and their progress, over all threads.
+/// Counts the runs of all threads, and their progress.
 pub struct Progress {
     bar: ProgressBar,
-    /// The unit: "runs".
+    /// The unit of the count, for example "runs".
     what: &'static str,
     all: AtomicU64,
     done: AtomicU64,
-    /// Count of a finished run of each kind, for runs of the same kind with unknown length. 0: none
-    /// has finished.
+    /// For each kind of runs, the count of a finished run, which is the estimated length of the
+    /// others. 0 means that none has finished.
     counted: Vec<AtomicU64>,
 }
 
 impl Progress {
-    /// For `runs` runs (or another unit), of `kinds` kinds that do the same work.
+    /// Makes a bar for `runs` runs (or another unit). They are of `kinds` kinds; runs of the same
+    /// kind do the same work.
     pub fn new(quiet: bool, what: &'static str, runs: usize, kinds: usize) -> Self {
         let p = Progress {
             bar: bar(quiet, runs as u64 * WHOLE),
@@ -129,7 +131,7 @@ impl Progress {
         self.bar.set_message(foreign::plain(name));
         self.show();
     }
-    /// Starts a run of a kind. Dropping the result ends the run.
+    /// Starts a run of a kind. The run ends when the result is dropped.
     pub fn task(&self, kind: usize, name: &str) -> Task<'_> {
         self.bar.set_message(foreign::plain(name));
         Task {
@@ -162,7 +164,8 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Sets the progress (total 0: unknown). Returns false after a signal: stop.
+    /// Sets the progress of the run; `total` 0 means unknown. Returns false after a signal; the
+    /// caller must then stop.
     pub fn at(&mut self, done: u64, total: u64) -> bool {
         self.count = done;
         let total = match total {
@@ -170,7 +173,7 @@ impl Task<'_> {
             known => known,
         };
         if let Some(share) = (u128::from(done) * u128::from(WHOLE)).checked_div(total.into()) {
-            // The last step is the end of the run.
+            // The last step is only counted at the end of the run.
             let steps = u64::try_from(share).unwrap_or(WHOLE).min(WHOLE - 1);
             self.of.bar.inc(steps.saturating_sub(self.steps));
             self.steps = self.steps.max(steps);
@@ -178,14 +181,15 @@ impl Task<'_> {
         self.refused |= signal().is_some();
         !self.refused
     }
-    /// Sets the progress by the bytes read of these files, as far as they are files. Returns false
-    /// after a signal: stop.
+    /// Sets the progress to the number of bytes that these readers have read. Readers of pipes are
+    /// ignored, because their length is unknown. Returns false after a signal; the caller must then
+    /// stop.
     pub fn read_of(&mut self, readers: &[Reader]) -> bool {
         let far = readers.iter().filter_map(Reader::far);
         let (read, all) = far.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         self.at(read, all)
     }
-    /// Whether it was told to stop.
+    /// Returns whether a signal has told the run to stop.
     pub fn refused(&self) -> bool {
         self.refused
     }
@@ -203,19 +207,19 @@ impl Drop for Task<'_> {
     }
 }
 
-/// The used part of a time budget, and the current stage.
+/// Shows the used part of a time budget, and the current stage.
 pub struct Budget {
     bar: ProgressBar,
 }
 
 impl Budget {
-    /// A budget of this many seconds.
+    /// Makes a bar for a budget of `budget_s` seconds.
     pub fn new(quiet: bool, budget_s: f64) -> Self {
         Budget {
             bar: bar(quiet, (budget_s * 1e3) as u64),
         }
     }
-    /// Sets the stage and the time used.
+    /// Sets the stage, and the time used so far in seconds.
     pub fn at(&self, stage: &'static str, used_s: f64) {
         self.bar.set_position((used_s * 1e3) as u64);
         self.bar.set_message(stage);
@@ -228,8 +232,8 @@ impl Drop for Budget {
     }
 }
 
-/// Shows the progress of a real run from another thread: the elapsed part of its duration, if it
-/// has one, else the number of operations.
+/// Shows the progress of a real run from another thread: the elapsed part of its duration, or the
+/// number of operations if it has no duration.
 pub struct Watched {
     bar: ProgressBar,
     over: Arc<AtomicBool>,
@@ -270,7 +274,7 @@ impl Drop for Watched {
         self.over.store(true, Ordering::Release);
         if let Some(w) = self.watch.take() {
             w.thread().unpark();
-            // The thread only draws: its panic does not affect the run.
+            // The thread only draws, so its panic does not affect the run.
             let _ = w.join();
         }
         self.bar.finish_and_clear();

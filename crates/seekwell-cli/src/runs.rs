@@ -1,4 +1,4 @@
-//! Runs a specification of a table through the library.
+//! Runs a specification with the simulator.
 
 use crate::events::{Events, Listening};
 use crate::fail::Failure;
@@ -10,13 +10,13 @@ use seekwell_workload::Plan;
 
 /// A requested workload.
 pub struct Asked {
-    /// For specifications.
+    /// The workload in specifications.
     pub spec: WorkloadSpec,
-    /// For titles and real runs.
+    /// The workload for titles and real runs.
     pub plan: Plan,
 }
 
-/// Parses a requested workload: a name, or a fio job file, with further parameters.
+/// Parses a requested workload: a name or a fio job file, with further parameters.
 pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     let bad = |e| Failure::words("", &e);
     let spec = words::workload(name, params).map_err(bad)?;
@@ -26,15 +26,16 @@ pub fn asked(name: &str, params: &[String]) -> Result<Asked, Failure> {
     }
 }
 
-/// Opens a trace.
+/// A function that opens a trace.
 type Opens<'a> = &'a (dyn Fn() -> Result<Reader, Failure> + Sync);
 
-/// The simulator; each run gets its own reader of a trace.
+/// The simulator. Each run gets its own reader of the trace.
 #[derive(Default)]
 pub struct Simulator<'a> {
     /// Opens the trace; `None` if the specification names the workload.
     pub trace: Option<Opens<'a>>,
-    /// Keeps the events of runs with the first seed; the number is that of schedulers side by side.
+    /// Records the events of runs with the first seed. The number is that of the schedulers in a
+    /// group.
     pub events: Option<(&'a Events, usize)>,
 }
 
@@ -54,7 +55,7 @@ impl Simulator<'_> {
             hooks = hooks.listen(listener);
         }
         seekwell::run(spec, hooks).map_err(|e| match (&e, &spec.workload) {
-            // These errors name the file themselves.
+            // These messages contain the name of the file.
             (Error::Trace(_), _) => e.to_string(),
             (Error::NotBegun, _) => "not begun".to_owned(),
             (_, WorkloadSpec::Trace { file, .. }) => format!(

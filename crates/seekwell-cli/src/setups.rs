@@ -1,4 +1,4 @@
-//! Converts options to runs: devices x workloads x schedulers, each with its tunables.
+//! Converts options to runs: each device with each workload under each scheduler, with tunables.
 
 use crate::cells::Job;
 use crate::cli::Bench;
@@ -20,7 +20,7 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// For commands that compare on several devices.
+    /// Returns the defaults for commands that compare on several devices.
     pub fn several(b: &Bench) -> Self {
         let usual = b.era.usual();
         Usual {
@@ -28,7 +28,7 @@ impl Usual {
             schedulers: usual.schedulers,
         }
     }
-    /// For `run` and `replay`, which answer for one device.
+    /// Returns the defaults for `run` and `replay`, which use one device.
     pub fn one(b: &Bench) -> Self {
         Usual {
             devices: std::slice::from_ref(&b.era.usual().device),
@@ -37,20 +37,21 @@ impl Usual {
     }
 }
 
-/// A list of schedulers, and whether it adds to the defaults: `+sweep`.
+/// Returns the list of schedulers without a leading `+`, and whether the list had one. With a `+`,
+/// the list is added to the defaults.
 fn more(list: &str) -> (bool, &str) {
     let rest = list.trim_start().strip_prefix('+');
     (rest.is_some(), rest.map_or(list, str::trim))
 }
 
-/// The requested kernel.
+/// Returns the requested kernel.
 fn kernel(b: &Bench) -> Result<Option<Kernel>, Failure> {
     let read = b.kernel.as_deref().map(words::kernel).transpose();
     read.map_err(|e| Failure::words("--kernel: ", &e))
 }
 
 impl Usual {
-    /// The requested devices, or the defaults.
+    /// Returns the requested devices, or the defaults.
     pub fn devices(&self, b: &Bench) -> Vec<String> {
         if b.device.is_empty() {
             self.devices.iter().map(|d| (*d).to_owned()).collect()
@@ -58,8 +59,8 @@ impl Usual {
             b.device.clone()
         }
     }
-    /// The requested schedulers, or the defaults (with a kernel: those that it ships), or the
-    /// defaults and more.
+    /// Returns the requested schedulers, or the defaults, or the defaults and the added schedulers.
+    /// With a kernel, the defaults are the schedulers of that kernel.
     pub fn schedulers<'a>(&'a self, b: &'a Bench) -> Cow<'a, str> {
         let usual = || match kernel(b) {
             Ok(Some(k)) => words::shipped(k.release).into(),
@@ -71,7 +72,7 @@ impl Usual {
             Some((true, list)) => format!("{},{list}", usual()).into(),
         }
     }
-    /// The same, parsed, with the values of --tunable.
+    /// Returns the parsed schedulers with the values of --tunable.
     pub fn typed(&self, b: &Bench) -> Result<Vec<TypedScheduler>, Failure> {
         let kernel = kernel(b)?;
         let typed = words::schedulers_in(&self.schedulers(b), kernel.as_ref());
@@ -84,8 +85,8 @@ impl Usual {
     }
 }
 
-/// The options with the default number of seeds for the default workloads, if no number is
-/// requested.
+/// Returns the options. If no number of seeds is requested, and the workloads are the defaults,
+/// sets the default number of seeds.
 pub fn with_seeds(b: &Bench, usual_workloads: bool) -> Bench {
     let mut b = b.clone();
     if usual_workloads {
@@ -94,8 +95,8 @@ pub fn with_seeds(b: &Bench, usual_workloads: bool) -> Bench {
     b
 }
 
-/// Whether the schedulers are the defaults. Then the reference is the kernel's default for the
-/// device, else the first scheduler of the list.
+/// Returns whether the schedulers are the defaults. Then the reference is the kernel's default for
+/// the device. Otherwise it is the first scheduler of the list.
 pub fn usual_schedulers(b: &Bench) -> bool {
     b.schedulers.as_deref().is_none_or(|list| more(list).0)
 }
@@ -115,15 +116,15 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The range of runs of the `n`th pair of device and workload.
+    /// Returns the range of the runs of the `n`th pair of device and workload.
     pub fn group(&self, n: usize) -> Range<usize> {
         n * self.schedulers..(n + 1) * self.schedulers
     }
-    /// The device of the `n`th index, as requested.
+    /// Returns the `n`th device, as requested.
     pub fn device(&self, n: usize) -> &str {
         &self.specs[n * self.workloads * self.schedulers].device.spec
     }
-    /// The labels of the runs.
+    /// Returns the labels of the runs.
     pub fn jobs(&self) -> Vec<Job> {
         let job = |s: &RunSpec| Job {
             label: s.scheduler_label(),
@@ -133,7 +134,7 @@ impl Runs {
     }
 }
 
-/// The requested background workloads.
+/// Returns the requested workloads that run alongside.
 fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
     let one = |t: &String| {
         let prefix = format!("--beside {t}: ");
@@ -142,7 +143,7 @@ fn beside(texts: &[String]) -> Result<Vec<BesideSpec>, Failure> {
     texts.iter().map(one).collect()
 }
 
-/// The text of `--machine`, with `--cgroup` added.
+/// Returns the text of `--machine`, with `--cgroup` added.
 pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
     match cgroups {
         [] => machine.to_owned(),
@@ -150,8 +151,8 @@ pub fn with_cgroups(machine: &str, cgroups: &[String]) -> String {
     }
 }
 
-/// Every device with every workload and its background workloads, under every scheduler, on a
-/// machine (`memory=2G,cores=2`).
+/// Returns the runs of every device with every workload and the workloads alongside, under every
+/// scheduler, on a machine (`memory=2G,cores=2`).
 pub fn of(
     b: &Bench,
     usual: &Usual,
@@ -204,8 +205,9 @@ pub fn of(
     })
 }
 
-/// Notes about schedulers named without a version that come from another era than the device. None
-/// if either was not chosen, or if both versions run.
+/// Returns notes about schedulers that are older or newer than the device, if their version was not
+/// named. Returns none if the user did not choose both, or if the version of the device's time runs
+/// too.
 pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     let typed = b.schedulers.as_deref();
     let typed = typed.filter(|_| !b.device.is_empty() && b.kernel.is_none());
@@ -239,13 +241,14 @@ pub fn time_notes(b: &Bench, runs: &Runs) -> Vec<String> {
     notes
 }
 
-/// The requested name of a scheduler, without settings.
+/// Returns the requested name of a scheduler, without settings.
 fn typed_name(s: &RunSpec) -> String {
     let label = s.scheduler_label();
     label.split(':').next().unwrap_or_default().to_owned()
 }
 
-/// One device under one scheduler, as typed.
+/// Returns the setup of one device under one scheduler. Returns an error if several schedulers are
+/// named.
 pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
     let typed = words::schedulers(scheduler).map_err(|e| Failure::words("", &e))?;
     let [one] = &typed[..] else {
@@ -261,20 +264,20 @@ pub fn one(device: &str, scheduler: &str, seed: u64) -> Result<Setup, Failure> {
     })
 }
 
-/// The preset file of a device, if `-d` names a path.
+/// Returns the preset file of a device, if its text is a path.
 pub fn preset_file(device: &str) -> Option<&Path> {
     let base = device.split(',').next()?;
     let path = !base.contains('=') && (base.ends_with(".toml") || base.contains('/'));
     path.then_some(Path::new(base))
 }
 
-/// The preset files among the requested devices.
+/// Returns the preset files among the requested devices.
 pub fn files(b: &Bench) -> impl Iterator<Item = &Path> {
     b.device.iter().filter_map(|d| preset_file(d))
 }
 
-/// Notes the memory that the devices need, or refuses to start; ignores devices with errors. Call
-/// it before [`of`], which opens some devices.
+/// Prints a note about the memory that the devices need, or returns an error if there is too
+/// little. Call this before [`of`], which opens some devices.
 pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     let devices = usual.devices(b);
     let runs = devices.len() * usual.typed(b)?.len();
@@ -285,7 +288,7 @@ pub fn memory(b: &Bench, usual: &Usual, quiet: bool) -> Result<(), Failure> {
     crate::memory::check(devices, threads(b).min(runs), b.force_memory, quiet)
 }
 
-/// Number of threads to use.
+/// Returns the number of threads to use.
 pub fn threads(b: &Bench) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     b.threads.map_or(cores, |n| n as usize)

@@ -1,5 +1,5 @@
-//! Schedulers with writeback throttling in both states, to show whether a lead comes from the
-//! scheduler or from the throttle.
+//! The schedulers with writeback throttling off and on, to show whether the scheduler or the
+//! throttling causes a lead.
 
 use crate::cli::Bench;
 use crate::fail::Failure;
@@ -8,7 +8,7 @@ use seekwell_sched::{WBT_LAT_USEC, wbt};
 use seekwell_sim::Setup;
 use std::collections::BTreeSet;
 
-/// Whether a device's disk is rotational, as seen by its throttle.
+/// Returns whether the device is rotational from the point of view of writeback throttling.
 fn rotating(device: &str) -> Result<bool, Failure> {
     let setup = Setup {
         device: device.to_owned(),
@@ -20,8 +20,9 @@ fn rotating(device: &str) -> Result<bool, Failure> {
     Ok(queue.wbt_lat_usec() == Some(wbt::ROTATING_USEC))
 }
 
-/// The schedulers asked for, as `--schedulers` takes them, and behind them each scheduler of blk-mq
-/// that was named without a throttling target, with throttling the other way: off, and under bfq on.
+/// Returns the requested schedulers, as for `--schedulers`, followed by additional ones. For each
+/// blk-mq scheduler that was named without a throttling target, it adds the opposite setting: off,
+/// or on for bfq.
 pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<Option<String>, Failure> {
     // The user has set throttling for all schedulers.
     if b.tunable.iter().any(|t| t.contains(WBT_LAT_USEC.name)) {
@@ -51,7 +52,7 @@ pub fn with_the_other(b: &Bench, usual: &Usual) -> Result<Option<String>, Failur
     let others = texts.join(",");
     Ok(match &b.schedulers {
         own if others.is_empty() => own.clone(),
-        // The list stays the usual one, which keeps the kernel's choice as the reference.
+        // The list stays the default list, so that the kernel's choice stays the reference.
         None => Some(format!("+{others}")),
         Some(list) if list.trim() == "+" => Some(format!("+{others}")),
         Some(list) => Some(format!("{list},{others}")),

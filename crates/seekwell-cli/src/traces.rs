@@ -4,22 +4,22 @@ use crate::cli::TraceInput;
 use crate::fail::Failure;
 use seekwell_trace::{Format, ReadOptions, TraceError, device_number, find_format};
 
-/// A trace error is bad input.
+/// Converts an error of a trace to a failure for wrong input.
 pub fn failed(e: TraceError) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// Parses `8,16`, as block traces name devices.
+/// Parses a device number such as `8,16`.
 fn major_minor(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once([',', ':'])?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
     (major < 4096 && minor < 1 << 20).then(|| device_number(major, minor))
 }
 
-/// The option that selects a volume in a trace of several.
+/// The option that selects a volume, if a trace contains several.
 pub const CHOOSE: &str = "--trace-device NAME";
 
-/// The requested format, if any, and the options for reading.
+/// Returns the requested format, if any, and the options for reading.
 pub fn reading(a: &TraceInput) -> Result<(Option<Format>, ReadOptions), Failure> {
     let format = a.format.as_deref().map(find_format).transpose();
     let from = a.from.unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The recommendation in sentences: what to set on a device, the evidence, the cost, the conditions
-//! that would change it, and the command that sets it.
+//! The recommendation in sentences: the scheduler to set on a device, the evidence, the cost, the
+//! conditions that would change the recommendation, and the command that sets the scheduler.
 //!
-//! The lab makes the decision ([`Group`]); this module puts it into words. `seekwell recommend`,
-//! the page and the Markdown use the same words.
+//! The lab makes the decision ([`Group`]), and this module describes it. `seekwell recommend`, the
+//! HTML page and the Markdown report use the same sentences.
 
 mod figures;
 
@@ -13,56 +13,59 @@ use seekwell_sched::{Layer, WBT_LAT_USEC};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The recommendation for a device.
+/// The recommendation for one device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
-    /// Device.
+    /// Name of the device.
     pub device: String,
-    /// Machine; empty for the default machine.
+    /// Name of the machine; empty for the default machine.
     pub machine: String,
-    /// "change", "keep", "cannot_tell"; empty if there is nothing to decide.
+    /// "change", "keep" or "cannot_tell"; empty if there is nothing to decide.
     pub decision: String,
-    /// Whether the choice is shown to matter, or not shown to be irrelevant.
+    /// False if the schedulers are shown to be equal within the margin, so that the choice does not
+    /// matter.
     pub matters: bool,
     /// The recommended scheduler; `None` if there is no recommendation.
     pub scheduler: Option<String>,
-    /// Its tunables that were set.
+    /// Tunables of the recommended scheduler that were set.
     pub tunables: BTreeMap<String, String>,
-    /// The reference that it is compared with.
+    /// The reference that the recommended scheduler is compared with.
     pub reference: String,
-    /// The answer in a few words.
+    /// The recommendation in a few words.
     pub headline: String,
-    /// Figures of the choice and of the scheduler it is compared with, one line per test, the
-    /// largest difference first.
+    /// Measured values of the recommended scheduler and of the scheduler that it is compared with,
+    /// one line per test, the largest difference first.
     pub figures: Vec<String>,
-    /// The evidence, in a sentence.
+    /// The evidence for the recommendation, in one sentence.
     pub evidence: String,
-    /// Its cost in other tests, in a sentence.
+    /// The cost of the recommended scheduler in other tests, in one sentence.
     pub cost: String,
-    /// Whether the lead comes from the scheduler or from writeback throttling, in a sentence; empty
+    /// One sentence that says whether the scheduler or writeback throttling causes the lead; empty
     /// if the runs cannot show it.
     pub throttling: String,
-    /// Largest cost on a single test, as a factor of the best value there; `None` if there is no
-    /// recommendation.
+    /// Largest cost on a single test, as a factor of the best value in that test; `None` if there
+    /// is no recommendation.
     pub regret: Option<f64>,
     /// When the recommendation would change, one sentence per condition.
     pub changes: Vec<String>,
-    /// Blocks needed for a decision; `None` if it is decided, or if too many are needed.
+    /// Number of blocks that are needed for a decision; `None` if the decision is made, or if too
+    /// many are needed.
     pub blocks_needed: Option<u32>,
-    /// How to set it; `None` if nothing is to be set, or no current kernel has it.
+    /// How to set the scheduler; `None` if nothing has to be set, or if no current kernel has the
+    /// scheduler.
     pub apply: Option<Apply>,
-    /// Excluded rows, with the reason.
+    /// Tests that were excluded from the decision, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// How to set it on the user's own disk, DEVICE.
+/// How to set the scheduler on the user's own disk, DEVICE.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Apply {
-    /// Sets it now and for the next boots, and can be undone.
+    /// Command that sets the scheduler for this boot and later boots, and that can be undone.
     pub command: String,
-    /// Commands that set it until the next boot.
+    /// Commands that set the scheduler until the next boot.
     pub sysfs: Vec<String>,
-    /// For the next boots: a line for /etc/udev/rules.d/60-scheduler.rules.
+    /// Line for /etc/udev/rules.d/60-scheduler.rules that sets the scheduler at later boots.
     pub udev: String,
 }
 
@@ -70,17 +73,18 @@ fn name(analysis: &Analysis, t: usize) -> &str {
     analysis.treatments.get(t).map_or("?", String::as_str)
 }
 
-/// The name in the form for a sentence.
+/// Returns the name in the form for a sentence.
 fn said(analysis: &Analysis, t: usize) -> String {
     in_prose(name(analysis, t))
 }
 
-/// "1 test", "3 tests".
+/// Returns the number of tests with its noun, for example "1 test", "3 tests".
 fn tests(n: usize) -> String {
     format!("{n} test{}", if n == 1 { "" } else { "s" })
 }
 
-/// "12 % ahead of noop (8 to 15 %)" or "1.5 times behind noop", with the interval that decides.
+/// Describes a score with the interval that decides, for example "12 % ahead of noop (8 to 15 %)"
+/// or "1.5 times behind noop".
 fn score(s: &Score, against: &str) -> String {
     let ahead = s.times >= 1.0;
     let times = if ahead { s.times } else { 1.0 / s.times };
@@ -95,7 +99,7 @@ fn score(s: &Score, against: &str) -> String {
     format!("{} {word} {against}{}", size(times), between(ends, times))
 }
 
-/// The interval of `times`; its upper end only if it reaches below 1.
+/// Returns the interval of `times`. If its lower end is below 1, returns only the upper end.
 fn between(ends: Option<(f64, f64)>, times: f64) -> String {
     match ends {
         Some((l, h)) if l >= 1.0 && h / l > 1.0005 => span(ends, times),
@@ -104,9 +108,10 @@ fn between(ends: Option<(f64, f64)>, times: f64) -> String {
     }
 }
 
-/// "In the geometric mean of 2 tests (copy counts 75 %, mail 25 %) it is", "On copy it is".
+/// Returns the begin of a sentence that names the tests, for example "In the geometric mean of 2
+/// tests (copy counts 75 %, mail 25 %) it is" or "On copy it is".
 fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
-    // The rows of a cell share its weight.
+    // The deciding metrics of one cell share the weight of the cell.
     let mut counts: Vec<(usize, f64, usize)> = Vec::new();
     for (at, i) in group
         .cells
@@ -145,7 +150,8 @@ fn over(analysis: &Analysis, group: &Group, out: &[usize]) -> String {
     }
 }
 
-/// The cost where it is not the best.
+/// Returns a sentence about the largest cost on a test where the recommended scheduler is not the
+/// best.
 fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     let allowed = percent(analysis.method.margin);
     let margin = 1.0 + analysis.method.margin;
@@ -192,7 +198,7 @@ fn cost(analysis: &Analysis, group: &Group, s: &Score) -> String {
     )
 }
 
-/// The cost in a metric that does not decide, if it is above the margin.
+/// Returns a sentence about the cost in a metric that does not decide, if it is above the margin.
 fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) -> Option<String> {
     let rows = group.cells.iter().filter_map(|i| analysis.cells.get(*i));
     let all = rows.flat_map(|c| c.checks.iter().map(move |check| (c, check)));
@@ -212,7 +218,7 @@ fn cost_in_checks(analysis: &Analysis, group: &Group, s: &Score, margin: f64) ->
     })
 }
 
-/// "If w counted for more than 70 % (now 50 %), cfq would be ahead."
+/// Returns the sentence "If w counted for more than 70 % (now 50 %), cfq would be ahead."
 fn switch(analysis: &Analysis, s: &Switch) -> String {
     let cell = analysis.cells.get(s.cell).map_or("?", |c| &c.workload);
     let way = if s.at > s.share { "more" } else { "less" };
@@ -224,13 +230,13 @@ fn switch(analysis: &Analysis, s: &Switch) -> String {
     )
 }
 
-/// Whether a word is safe in a shell and in a udev rule.
+/// Returns whether a word is safe in a shell and in a udev rule.
 fn safe(word: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     !word.is_empty() && word.chars().all(good)
 }
 
-/// How to set it, if a current kernel has it.
+/// Returns how to set the scheduler, if a current kernel has it.
 fn apply(t: &Treatment) -> Option<Apply> {
     let found = seekwell_sched::find(&t.scheduler).filter(|f| f.0.layer == Layer::Mq)?;
     let kernel = found.0.name;
@@ -246,7 +252,7 @@ fn apply(t: &Treatment) -> Option<Apply> {
     );
     for (key, value) in all {
         command += &format!(" --tunable {key}={value}");
-        // Throttling belongs to the queue, not to the scheduler.
+        // The throttling target belongs to the queue, not to the scheduler.
         let file = match key == WBT_LAT_USEC.name {
             true => key.clone(),
             false => format!("iosched/{key}"),
@@ -268,7 +274,7 @@ fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let weights = group.cells.iter().zip(&group.weights);
     let none = weights.filter(|(_, w)| **w == 0.0);
     left_out.extend(none.map(|(i, _)| format!("{}: weight 0", analysis.cells[*i].workload)));
-    // The rows of a cell are excluded together.
+    // All deciding metrics of a cell are excluded together.
     left_out.dedup();
     Advice {
         device: group.device.clone(),
@@ -291,7 +297,7 @@ fn empty(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     }
 }
 
-/// The recommendation for a group of cells.
+/// Returns the recommendation for a group of cells.
 pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     let of = |t: usize| group.scores.iter().find(|s| s.treatment == t);
     let mut a = empty(results, analysis, group);
@@ -334,7 +340,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
         }
         ("keep", Some(s)) if group.level => {
             a.headline = "It does not matter here".to_owned();
-            // Intervals of width zero cannot show what could have been detected.
+            // An interval of width zero does not show which differences could have been detected.
             let widest = group.widest(analysis).filter(|w| *w >= 5e-5);
             let seen = widest.map_or_else(String::new, |w| {
                 format!(
@@ -383,7 +389,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
                     round(n)
                 )
             });
-            // Known even without a decision: the upper bound of the gain.
+            // The upper bound of the gain is known even without a decision.
             let bound = match group.at_most() {
                 Some(most) if most > 1.0005 && leads.is_none() => {
                     format!(
@@ -408,7 +414,7 @@ pub fn advice(results: &Results, analysis: &Analysis, group: &Group) -> Advice {
     crate::throttle::told(results, analysis, group, a)
 }
 
-/// The recommendation for each group of cells.
+/// Returns the recommendation for each group of cells.
 pub fn all(results: &Results, analysis: &Analysis) -> Vec<Advice> {
     let groups = analysis.groups.iter();
     groups.map(|g| advice(results, analysis, g)).collect()

@@ -1,5 +1,5 @@
-//! First screens of lists and of single items: one line per item, or names side by side.
-//! `--details` shows everything.
+//! Short lists, and short descriptions of single items, that fit one screen. A list has one line
+//! per item, or several names in a row. `--details` shows everything.
 
 use crate::catalog;
 use crate::compare::first::LINES;
@@ -12,10 +12,10 @@ use seekwell_sched::tunable::{Kind, Tunable};
 use seekwell_trace::FormatInfo;
 use seekwell_workload::Workload;
 
-/// Blanks between columns.
+/// Number of blanks between columns.
 const GAP: usize = 2;
 
-/// Names side by side, in rows, as many per row as fit.
+/// Arranges names in rows, as many per row as fit.
 pub fn side_by_side(names: &[&str], width: usize) -> String {
     let longest = names.iter().map(|n| n.chars().count()).max();
     let longest = longest.unwrap_or(0);
@@ -38,7 +38,8 @@ fn end(out: &mut String) {
     out.push('\n');
 }
 
-/// As many whole clauses of a sentence as fit; the whole sentence if not even the first fits.
+/// Returns the clauses at the start of a sentence that fit into the width. Returns the whole
+/// sentence if even the first clause does not fit.
 fn clauses(text: &str, width: usize) -> &str {
     if text.chars().count() <= width {
         return text;
@@ -61,7 +62,8 @@ fn clauses(text: &str, width: usize) -> &str {
     best.map_or(text, |i| text[..i].trim_end())
 }
 
-/// Whether this is the end of a list of words ("polars and DuckDB") and not a clause.
+/// Returns whether the text continues a list of words ("polars and DuckDB"), so that no clause ends
+/// before it.
 fn goes_on(rest: &str) -> bool {
     let next = rest
         .trim_start()
@@ -71,7 +73,7 @@ fn goes_on(rest: &str) -> bool {
     next.contains(" and ") && next.split_whitespace().count() <= 4
 }
 
-/// One line per item: its name, a fact of one or two words, and its summary.
+/// Formats one line per item: its name, a fact of one or two words, and its summary.
 fn lines<'a>(items: impl Iterator<Item = (&'a str, &'a str, &'a str)>, width: usize) -> String {
     let items: Vec<_> = items.collect();
     let long = |s: &str| s.chars().count();
@@ -91,7 +93,7 @@ fn lines<'a>(items: impl Iterator<Item = (&'a str, &'a str, &'a str)>, width: us
     out
 }
 
-/// Schedulers by layer.
+/// Lists the schedulers by layer.
 pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     let mut out = String::new();
     for (layer, head) in [
@@ -106,7 +108,7 @@ pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     out
 }
 
-/// Devices, a row or two per kind.
+/// Lists the devices by kind.
 pub fn devices(all: &[seekwell_device::Entry], width: usize) -> String {
     let kind = |e: &seekwell_device::Entry| e.name.split(':').next().map(str::to_owned);
     let groups = all.chunk_by(|a, b| kind(a) == kind(b));
@@ -117,12 +119,12 @@ pub fn devices(all: &[seekwell_device::Entry], width: usize) -> String {
     groups.map(names).collect()
 }
 
-/// Workloads.
+/// Lists the workloads with their summaries.
 pub fn workloads(all: &[&Workload], width: usize) -> String {
     lines(all.iter().map(|w| (w.name, "", w.summary)), width)
 }
 
-/// Trace formats, and whether Seekwell can write them.
+/// Lists the trace formats, and whether Seekwell can write them.
 pub fn formats(all: &[FormatInfo], width: usize) -> String {
     let how = |f: &FormatInfo| match f.create {
         Some(_) => "read, written",
@@ -131,7 +133,7 @@ pub fn formats(all: &[FormatInfo], width: usize) -> String {
     lines(all.iter().map(|f| (f.name, how(f), f.summary)), width)
 }
 
-/// Formats that `import` reads.
+/// Lists the formats that `import` reads.
 pub fn imports(all: &[Format], width: usize) -> String {
     let mut t = Table::new(&[("FORMAT", Align::Left), ("WHAT IT IS", Align::Left)]);
     for f in all {
@@ -140,25 +142,25 @@ pub fn imports(all: &[Format], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// Demos by name.
+/// Lists the demos by name.
 pub fn demos<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     let names: Vec<&str> = all.map(|d| d.name).collect();
     side_by_side(&names, width)
 }
 
-/// The first screen of a single item: what it is, then one line per entry.
+/// A short description of one item: its summary, facts, and one line per entry.
 struct First<'a> {
     name: &'a str,
     summary: &'a str,
-    /// A heading and its sentence.
+    /// Headings, each with a sentence.
     told: Vec<(&'a str, String)>,
     entries: (&'a str, Vec<(&'a str, String, &'a str)>),
     rest: &'a str,
 }
 
 impl First<'_> {
-    /// At most `most` lines; entries without space are listed by name. The description of an entry
-    /// is complete while there are lines, else only if it fits into one line.
+    /// Returns at most `most` lines. An entry has its complete description if there is space, and
+    /// otherwise only the part that fits into one line. Entries without space are listed by name.
     fn text(&self, most: usize, width: usize) -> String {
         let entries = &self.entries.1;
         let mut shown = entries.len();
@@ -174,7 +176,7 @@ impl First<'_> {
         self.with(&whole, width)
     }
 
-    /// The first entries; `whole` marks those with a complete description.
+    /// Formats the first entries; `whole` says for each whether its description is complete.
     fn with(&self, whole: &[bool], width: usize) -> String {
         let mut out = String::new();
         paint(&mut out, self.name, NAME);
@@ -215,7 +217,8 @@ impl First<'_> {
     }
 }
 
-/// The full page of a scheduler if it fits on a screen, else its tunables with defaults.
+/// Returns the full page of a scheduler if it fits one screen, or else its tunables with their
+/// defaults.
 pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     let whole = catalog::scheduler(s, version, width);
     if whole.lines().count() <= LINES {
@@ -249,7 +252,7 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     first.text(LINES, width)
 }
 
-/// The full page of a workload if it fits on a screen, else its metric and parameters.
+/// Returns the full page of a workload if it fits one screen, or else its metric and parameters.
 pub fn workload(w: &Workload, width: usize) -> String {
     let whole = crate::workload::page(w, width);
     if whole.lines().count() <= LINES {

@@ -1,4 +1,4 @@
-//! The registries as tables and as pages.
+//! Schedulers, devices, machines and formats as tables and as pages.
 
 use crate::style::{DIM, HEAD, NAME};
 use crate::table::{Align, Table, paint, painted, wrap};
@@ -10,7 +10,7 @@ use seekwell_sched::tunable::{INT_MAX, Kind, Tunable, UINT_MAX, WBT_LAT_USEC};
 use seekwell_sim::spec::machine::{Machine, WORDS};
 use seekwell_trace::{FormatInfo, Volumes};
 
-/// The usual name of the layer.
+/// Returns the usual name of the layer.
 pub fn layer_name(layer: Layer) -> &'static str {
     match layer {
         Layer::Legacy => "single-queue",
@@ -23,8 +23,8 @@ fn versions(s: &SchedulerInfo) -> String {
     names.join(", ")
 }
 
-/// The kernel releases that a version represents: "5.10 for 5.0 to 5.13"; "near" if the rules of
-/// those releases differ or were not examined.
+/// Returns the kernel releases that each version represents, for example "5.10 for 5.0 to 5.13".
+/// The text says "the nearest" if the rules of those releases differ or were not examined.
 fn releases(scheduler: &str) -> Vec<String> {
     let all = stands_for(scheduler).into_iter();
     all.map(|(version, span, same)| match same {
@@ -34,7 +34,7 @@ fn releases(scheduler: &str) -> Vec<String> {
     .collect()
 }
 
-/// The same for all schedulers, as a paragraph.
+/// Returns the same for all schedulers, as one paragraph.
 pub fn all_releases(all: &[SchedulerInfo]) -> String {
     let of = |s: &SchedulerInfo| match releases(s.name) {
         none if none.is_empty() => None,
@@ -48,7 +48,7 @@ pub fn all_releases(all: &[SchedulerInfo]) -> String {
     )
 }
 
-/// One line per scheduler.
+/// Lists the schedulers, one line each.
 pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -67,7 +67,7 @@ pub fn schedulers(all: &[SchedulerInfo], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// The range of a tunable, with the names of C limits.
+/// Returns the range of a tunable. The limits of C types are written as words.
 pub fn range(t: &Tunable) -> String {
     let limit = |v: i64| match v {
         INT_MAX => "INT_MAX".to_owned(),
@@ -91,7 +91,7 @@ fn section(out: &mut String, head: &str, text: &str, width: usize) {
     out.push_str(&wrap(text, 2, width));
 }
 
-/// The page of a scheduler; `version` is one of its versions.
+/// Returns the page of a scheduler; `version` is one of its versions.
 pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, s.name, NAME);
@@ -132,7 +132,7 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
         out += &wrap(t.help, 6, width);
     }
     if let Some(t) = of_the_queue(s) {
-        paint(&mut out, "  of the queue around it\n", DIM);
+        paint(&mut out, "  tunable of the queue\n", DIM);
         out += "  ";
         paint(&mut out, t.name, NAME);
         out += &format!("  default {} {}, {}\n", t.default, t.unit, range(t));
@@ -144,18 +144,18 @@ pub fn scheduler(s: &SchedulerInfo, version: &str, width: usize) -> String {
     out
 }
 
-/// A tunable that every queue of the layer has, set like the scheduler's own.
+/// Returns the tunable that every queue of the layer has, and that is set like the scheduler's own.
 fn of_the_queue(s: &SchedulerInfo) -> Option<&'static Tunable> {
     (s.layer == Layer::Mq).then_some(&WBT_LAT_USEC)
 }
 
-/// A table of rules: name, kernel function, sentence.
+/// Returns a table of rules, each with its name, kernel function and sentence.
 pub fn rules(head: &str, rules: &[&Rule], width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, head, HEAD);
     paint(
         &mut out,
-        "  as explain names them, with the kernel's function\n",
+        "  names as in `seekwell explain`, with the kernel function\n",
         DIM,
     );
     for r in rules {
@@ -167,7 +167,7 @@ pub fn rules(head: &str, rules: &[&Rule], width: usize) -> String {
     out
 }
 
-/// One line per device.
+/// Lists the devices, one line each.
 pub fn devices(all: &[Entry], width: usize) -> String {
     let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT IS", Align::Left)]);
     for d in all {
@@ -182,10 +182,10 @@ pub fn devices(all: &[Entry], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// A parameter's value with its unit, shortened to fit a line.
+/// Returns a parameter's value with its unit, shortened to fit one line.
 fn value_of(q: &Param) -> String {
     let value = format!("{} {}", q.value, q.unit());
-    // Curves have dozens of points: the preset file has them all.
+    // A curve has dozens of points. All of them are in the preset file.
     let value = match value.char_indices().nth(30) {
         Some((i, _)) => format!("{}...", &value[..i]),
         None => value,
@@ -193,8 +193,8 @@ fn value_of(q: &Param) -> String {
     value.trim_end().to_owned()
 }
 
-/// The most important parameters of a device, at most `most` lines, and the names of the others.
-/// The order is: typed, published, fitted, estimated.
+/// Returns the most important parameters of a device, in at most `most` lines, and the names of the
+/// others. Parameters that the user typed are first, then published, fitted and estimated ones.
 pub fn device_in_brief(p: &Preset, most: usize, width: usize) -> String {
     let mut title = String::new();
     paint(&mut title, &format!("{}:{}", p.kind, p.name), NAME);
@@ -239,7 +239,7 @@ pub fn device_in_brief(p: &Preset, most: usize, width: usize) -> String {
                 .unwrap_or("");
         }
         out + &wrap(
-            "All values, what each rests on, and the curves: --details.",
+            "All values with their sources, and the curves: --details.",
             0,
             width,
         )
@@ -249,7 +249,7 @@ pub fn device_in_brief(p: &Preset, most: usize, width: usize) -> String {
     fewer.find(fits).unwrap_or_else(|| told(0))
 }
 
-/// All parameters of a device with unit and source.
+/// Returns all parameters of a device with unit and source.
 pub fn device(p: &Preset, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, &format!("{}:{}", p.kind, p.name), NAME);
@@ -281,7 +281,7 @@ pub fn device(p: &Preset, width: usize) -> String {
     out
 }
 
-/// One line per machine.
+/// Lists the machines, one line each.
 pub fn machines(all: &[Machine], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -298,7 +298,7 @@ pub fn machines(all: &[Machine], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// The page of a machine.
+/// Returns the page of a machine.
 pub fn machine(m: &Machine, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, &m.name, NAME);
@@ -306,9 +306,9 @@ pub fn machine(m: &Machine, width: usize) -> String {
     let mut t = Table::new(&[
         ("WORD", Align::Left),
         ("VALUE", Align::Left),
-        ("WHERE IT COMES FROM", Align::Left),
+        ("SOURCE", Align::Left),
     ]);
-    // In the order of the documentation.
+    // The order is that of the documentation.
     for w in WORDS {
         for o in m.options.iter().filter(|o| o.name == w.name) {
             t.row(vec![
@@ -325,7 +325,7 @@ pub fn machine(m: &Machine, width: usize) -> String {
     out
 }
 
-/// One line per format.
+/// Lists the trace formats, one line each.
 pub fn formats(all: &[FormatInfo], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -348,7 +348,7 @@ pub fn formats(all: &[FormatInfo], width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// The page of a format.
+/// Returns the page of a trace format.
 pub fn format(f: &FormatInfo, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, f.name, NAME);
@@ -374,7 +374,7 @@ pub fn format(f: &FormatInfo, width: usize) -> String {
     out + &wrap(f.help, 2, width)
 }
 
-/// The page `docs/formats.md`.
+/// Returns the page `docs/formats.md`.
 pub fn formats_markdown(all: &[FormatInfo]) -> String {
     let mut out =
         "# Trace formats\n\nGenerated by `make docs` from the registry; a test compares them. \
@@ -414,7 +414,7 @@ pub fn formats_markdown(all: &[FormatInfo]) -> String {
     out
 }
 
-/// The page `docs/schedulers.md`.
+/// Returns the page `docs/schedulers.md`.
 pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
     let mut out =
         "# Schedulers\n\nGenerated by `make docs` from the registry; a test compares them. \
@@ -442,7 +442,7 @@ pub fn schedulers_markdown(all: &[SchedulerInfo]) -> String {
         }
         let tunables = (s.tunables)(s.versions.first().map_or("", |v| v.0));
         if tunables.is_empty() && s.layer == Layer::Mq {
-            out += "\nNo tunables of its own; `wbt_lat_usec` is of the queue around it.\n";
+            out += "\nThe scheduler has no tunables; `wbt_lat_usec` is a tunable of its queue.\n";
         } else if tunables.is_empty() {
             out += "\nNo tunables.\n";
         } else {

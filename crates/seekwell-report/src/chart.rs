@@ -1,6 +1,6 @@
-//! Curves: in braille dots for a terminal, and as a self-contained SVG.
+//! Plots of curves: in braille dots for a terminal, and as a self-contained SVG.
 //!
-//! The vertical axis begins at 0. The names of the curves are at their right ends, so that a plot
+//! The y-axis begins at 0. The names of the curves are written at their right ends, so that a plot
 //! is readable without colours.
 
 mod svg;
@@ -13,7 +13,7 @@ use crate::units::three;
 use anstyle::{AnsiColor, Style};
 use seekwell_lab::curves::{Axis, Plot};
 
-/// Colours of the first, second, ... curve.
+/// Colours of the curves, in their order.
 const PENS: [Style; 4] = [
     AnsiColor::Cyan.on_default(),
     AnsiColor::Yellow.on_default(),
@@ -21,11 +21,11 @@ const PENS: [Style; 4] = [
     AnsiColor::Magenta.on_default(),
 ];
 
-/// Height of a plot in rows of characters.
+/// Height of a plot on a terminal, in rows of characters.
 const ROWS: usize = 12;
 
-/// Round numbers from 0 to `top` or just above, in about `about` steps of 1, 2 or 5 times a power
-/// of ten.
+/// Returns round numbers from 0 to `top` or slightly above. There are about `about` steps, each 1,
+/// 2 or 5 times a power of ten.
 pub(crate) fn ticks(top: f64, about: usize) -> Vec<f64> {
     let raw = (top / about as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(raw.log10().floor());
@@ -38,7 +38,7 @@ pub(crate) fn ticks(top: f64, about: usize) -> Vec<f64> {
     (0..=n).map(|i| i as f64 * step).collect()
 }
 
-/// A tick's number with the digits that it needs.
+/// Formats the number of a tick with the digits that it needs.
 pub(crate) fn number(x: f64) -> String {
     if x != 0.0 && x.abs() < 1.0 {
         let text = format!("{x:.4}");
@@ -50,7 +50,7 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// Maps values to shares of width and height.
+/// Maps values to fractions of the width and of the height.
 struct Frame {
     x: (f64, f64),
     doubling: bool,
@@ -86,19 +86,20 @@ impl Frame {
     fn top(&self) -> f64 {
         self.y_ticks.last().copied().unwrap_or(1.0)
     }
-    /// 0 at the left end, 1 at the right.
+    /// Returns the horizontal position: 0 at the left end, 1 at the right end.
     fn across(&self, x: f64) -> f64 {
         let of = |x: f64| if self.doubling { x.log2() } else { x };
         let (a, b) = (of(self.x.0), of(self.x.1));
         if b > a { (of(x) - a) / (b - a) } else { 0.0 }
     }
-    /// 0 at the bottom, 1 at the top.
+    /// Returns the vertical position: 0 at the bottom, 1 at the top.
     fn up(&self, y: f64) -> f64 {
         y / self.top()
     }
 }
 
-/// A curve's height at a share of the width; `None` beyond its ends.
+/// Returns the height of a curve at a fraction of the width, or `None` beyond the ends of the
+/// curve.
 fn height(frame: &Frame, points: &[(f64, f64)], at: f64) -> Option<f64> {
     let place = |p: &(f64, f64)| (frame.across(p.0), frame.up(p.1));
     points.windows(2).find_map(|w| {
@@ -108,7 +109,7 @@ fn height(frame: &Frame, points: &[(f64, f64)], at: f64) -> Option<f64> {
     })
 }
 
-/// A canvas of dots, two by four per character.
+/// A canvas of dots. One character has two by four dots.
 struct Canvas {
     columns: usize,
     cells: Vec<(u8, usize)>,
@@ -121,7 +122,7 @@ impl Canvas {
             cells: vec![(0, 0); columns * ROWS],
         }
     }
-    /// Sets a dot `x` from the left, `y` from the top.
+    /// Sets a dot, `x` from the left and `y` from the top.
     fn dot(&mut self, x: usize, y: usize, pen: usize) {
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let cell = &mut self.cells[y / 4 * self.columns + x / 2];
@@ -146,7 +147,8 @@ fn named(a: &Axis) -> String {
     }
 }
 
-/// Rows of the names at the right ends of the curves, moved apart where they overlap.
+/// Returns the rows of the names at the right ends of the curves. Names that overlap are moved
+/// apart.
 fn ends(plot: &Plot, frame: &Frame) -> Vec<Option<usize>> {
     let mut rows = vec![None; ROWS];
     if plot.curves.len() < 2 {
@@ -164,7 +166,7 @@ fn ends(plot: &Plot, frame: &Frame) -> Vec<Option<usize>> {
     rows
 }
 
-/// A plot in at most `width` columns.
+/// Draws a plot for a terminal in at most `width` columns.
 pub fn terminal(plot: &Plot, width: usize) -> String {
     let frame = Frame::of(plot);
     let labels: Vec<String> = frame.y_ticks.iter().map(|t| number(*t)).collect();
@@ -189,7 +191,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
                 continue;
             };
             let y = ((1.0 - h.clamp(0.0, 1.0)) * (high - 1) as f64).round() as usize;
-            // From the middle of the previous step, so that steep parts have no gaps.
+            // The line starts at the middle of the previous step, so that steep parts have no gaps.
             let (from, to) = match before {
                 Some(b) if b < y => (b + 1, y),
                 Some(b) if b > y => (y, b - 1),
@@ -228,7 +230,7 @@ pub fn terminal(plot: &Plot, width: usize) -> String {
     out
 }
 
-/// The axis line with its numbers and name.
+/// Returns the line of the x-axis with its numbers and name.
 fn across(plot: &Plot, frame: &Frame, margin: usize, columns: usize) -> String {
     let mut line: Vec<char> = vec!['─'; columns];
     let mut numbers: Vec<char> = vec![' '; columns + 8];

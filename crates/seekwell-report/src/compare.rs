@@ -1,4 +1,4 @@
-//! Several runs of the same work side by side: throughput, latency, and shares.
+//! Compares several runs of the same workload: throughput, latency, and shares of the processes.
 
 mod also;
 mod answer;
@@ -25,13 +25,13 @@ use seekwell_lab::analysis::single::{on_files, standing};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Maximum width of prose, columns; tables may be wider.
+/// Maximum width of prose, in columns. Tables may be wider.
 pub const PROSE: usize = 100;
 
-/// Maximum number of processes in a list; the others are summed.
+/// Maximum number of processes in a list. The other processes are added up.
 const PROCESSES_MAX: usize = 8;
 
-/// First line of every run on a model.
+/// Returns the first line about runs on a model: the device, its size and settings.
 pub fn modelled(r: &Record, width: usize) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
@@ -43,13 +43,13 @@ pub fn modelled(r: &Record, width: usize) -> String {
     hang(&text, 2, width)
 }
 
-/// Wrapped prose with all lines but the first indented.
+/// Wraps prose. All lines except the first are indented.
 fn hang(text: &str, indent: usize, width: usize) -> String {
     let lines = wrap(text, indent, width.min(PROSE));
     lines.trim_start().to_owned()
 }
 
-/// All measured values that tables show, to find identical runs.
+/// Returns all measured values that tables show, to find identical runs.
 fn figures(r: &Record) -> Vec<u64> {
     let way = |d: &Direction| {
         let l = &d.latency;
@@ -84,12 +84,13 @@ fn figures(r: &Record) -> Vec<u64> {
     all
 }
 
-/// Groups of identical runs, which share a line: indices, in order of their first.
+/// Groups identical runs, which share one table row. Returns their indices, in the order of the
+/// first.
 pub fn alike(records: &[Record]) -> Vec<Vec<usize>> {
     groups(records.iter().map(figures))
 }
 
-/// Indices of equal items, in order of their first.
+/// Groups equal items. Returns their indices, in the order of the first.
 fn groups<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<Vec<usize>> {
     let mut groups: Vec<(T, Vec<usize>)> = Vec::new();
     for (i, item) in items.enumerate() {
@@ -101,7 +102,7 @@ fn groups<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<Vec<usize>> {
     groups.into_iter().map(|g| g.1).collect()
 }
 
-/// One record per group of identical runs, named "noop = deadline".
+/// Returns one record per group of identical runs, named "noop = deadline".
 pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
     let groups = alike(records);
     if groups.len() == records.len() {
@@ -115,16 +116,16 @@ pub fn folded(records: &[Record]) -> Cow<'_, [Record]> {
     Cow::Owned(groups.iter().map(one).collect())
 }
 
-/// "noop = deadline".
+/// Returns the joined names of a group, for example "noop = deadline".
 fn joined(group: &[usize], records: &[Record]) -> String {
     let names = group.iter().map(|i| records[*i].scheduler.spec.as_str());
     names.collect::<Vec<_>>().join(" = ")
 }
 
-/// Maximum width of a label with several names, columns.
+/// Maximum width of a label with several names, in columns.
 const LABEL: usize = 28;
 
-/// The same as a label of tables: "noop and 8 more" if it would be too long.
+/// Returns the joined names as a label for tables, or "noop and 8 more" if they are too long.
 fn short(group: &[usize], records: &[Record]) -> String {
     match joined(group, records) {
         all if group.len() < 2 || all.chars().count() <= LABEL => all,
@@ -136,7 +137,7 @@ fn short(group: &[usize], records: &[Record]) -> String {
     }
 }
 
-/// Which runs were identical; empty if none were.
+/// Returns a sentence that says which runs were identical, or an empty text if none were.
 fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String {
     let same = groups.iter().filter(|g| g.len() > 1);
     let said = |i: &usize| in_prose(&records[*i].scheduler.spec);
@@ -149,12 +150,12 @@ fn identical(groups: &[Vec<usize>], records: &[Record], width: usize) -> String 
     wrap(&text, 2, width.min(PROSE))
 }
 
-/// The name of a run: the scheduler as requested.
+/// Returns the name of a run: its scheduler as requested.
 fn label(r: &Record) -> Cell {
     painted(r.scheduler.spec.as_str(), NAME)
 }
 
-/// A rate; a single I/O has none.
+/// Returns a rate as a table cell. A single I/O has no rate.
 fn rated(r: &Record, rate: String) -> Cell {
     match r.read.ios + r.write.ios {
         0 | 1 => "-".into(),
@@ -163,7 +164,7 @@ fn rated(r: &Record, rate: String) -> Cell {
 }
 
 fn main_table(records: &[Record], best: &[bool]) -> Table {
-    // A run that ended early has none.
+    // A run that ended early has no metric.
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left)];
     let unit = metric.map(|m| m.unit.clone()).unwrap_or_default();
@@ -245,7 +246,7 @@ fn latency_table(
     t.render_fit(2, width, 1)
 }
 
-/// Shares of the bytes by process, one column per scheduler.
+/// Returns a table of the shares of bytes by process, with one column per scheduler.
 fn process_table(records: &[Record], width: usize) -> String {
     let mut total: BTreeMap<u32, (u64, &str)> = BTreeMap::new();
     for p in records.iter().flat_map(|r| &r.processes) {
@@ -294,7 +295,7 @@ fn process_table(records: &[Record], width: usize) -> String {
     t.render_fit(2, width, 1)
 }
 
-/// The work and the time that the figures cover.
+/// Returns a sentence about the amount of work and the time that the figures cover.
 fn covered(records: &[Record], width: usize) -> String {
     let range = |of: &dyn Fn(&Record) -> u64| {
         let all = records.iter().map(of);
@@ -315,15 +316,15 @@ fn covered(records: &[Record], width: usize) -> String {
     wrap(&text, 2, width.min(PROSE))
 }
 
-/// Warnings, each shown once, with its schedulers unless it applies to all. Lines beyond `most` are
-/// only counted. `judged`: the verdict over several seeds is shown above, with the starved
-/// processes.
+/// Returns warnings. Each is shown once, with its schedulers unless it applies to all. At most
+/// `most` lines are shown, and the others are counted. If `judged` is true, the verdict over
+/// several seeds is shown above and contains the starved processes.
 fn warnings(records: &[Record], judged: bool, most: usize, width: usize) -> String {
     let starved = match judged {
         true => Vec::new(),
         false => verdict::starvation(records),
     };
-    // Starvation comes first, always with names.
+    // Starvation is shown first, always with the names of the schedulers.
     let named = starved.len();
     let mut said: Vec<(&str, Vec<&str>)> = (starved.iter())
         .map(|(text, who)| (text.as_str(), who.clone()))
@@ -357,9 +358,9 @@ fn warnings(records: &[Record], judged: bool, most: usize, width: usize) -> Stri
     out
 }
 
-/// The comparison of runs that differ only in the scheduler, with the answer first. `title`: the
-/// work; `judged`: the verdict over several seeds, one of which is in the records; `None` for a
-/// single seed.
+/// Compares runs that differ only in the scheduler, with the verdict first. `title` describes the
+/// workload. `judged` is the verdict over several seeds, one of which is in the records; it is
+/// `None` for a single seed.
 pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: usize) -> String {
     let prose = width.min(PROSE);
     let said = verdict::words(records);
@@ -377,7 +378,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     }
     out += &covered(records, width);
     out += &queue::limits(records, width);
-    // A single seed out of several does not decide who leads.
+    // One of several seeds does not decide which scheduler leads.
     let standing = standing(records).filter(|_| judged.is_none());
     let leaders = standing.map(|s| s.leaders()).unwrap_or_default();
     let best = |g: &Vec<usize>| g.iter().any(|i| leaders.contains(i));
@@ -396,7 +397,7 @@ pub fn comparison(title: &str, records: &[Record], judged: Option<&str>, width: 
     out
 }
 
-/// The meaning of the columns.
+/// Returns the meaning of the columns.
 pub fn legend(width: usize) -> String {
     let text = "RATE: bytes completed per second of counted time. REQUESTS: sent to the device. \
                 MERGES: bios and requests that became part of another. SEEK: mean distance between \
@@ -412,8 +413,8 @@ pub fn legend(width: usize) -> String {
     out
 }
 
-/// "cfq and noop are in no kernel since 5.0, and run with the page cache and file system of their
-/// time", for the retired schedulers among them; else empty.
+/// Returns "cfq and noop are in no kernel since 5.0, and run with the page cache and file system of
+/// their time" for the schedulers that no current kernel has, or an empty text.
 fn retired(records: &[Record]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for r in records
@@ -439,7 +440,7 @@ fn retired(records: &[Record]) -> String {
     )
 }
 
-/// The same as a sentence.
+/// Returns the same as a sentence.
 pub fn eras(records: &[Record], width: usize) -> String {
     match retired(records).as_str() {
         "" => String::new(),

@@ -6,7 +6,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_lab::analysis::may_still_happen;
 use seekwell_lab::demo::{Demo, Shown};
 
-/// One line per demo.
+/// Lists the demos, one line each.
 pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     let mut t = Table::new(&[("NAME", Align::Left), ("WHAT IT SHOWS", Align::Left)]);
     for d in all {
@@ -15,8 +15,9 @@ pub fn list<'a>(all: impl Iterator<Item = &'a Demo>, width: usize) -> String {
     t.render_within(0, width)
 }
 
-/// Claim, setting, numbers, and whether the claims hold. `details`: without a limit on lines; else
-/// within a screen, with every failed claim and as many of the others as fit.
+/// Returns the claim, the setting, the numbers, and whether the claims hold. With `details`, the
+/// number of lines is not limited. Otherwise the text fits one screen, with every failed claim and
+/// as many other claims as fit.
 pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
     let mut head = String::new();
     paint(&mut head, demo.name, HEAD);
@@ -84,8 +85,8 @@ pub fn shown(demo: &Demo, s: &Shown, details: bool, width: usize) -> String {
     out
 }
 
-/// The table, and whether its ranges over the seeds were left out. They are the first part to go if
-/// the table is too wide.
+/// Returns the table, and whether its ranges over the seeds were omitted. If the table is too wide,
+/// the ranges are omitted first.
 fn numbers(s: &Shown, details: bool, width: usize) -> (String, bool) {
     let columns: Vec<(&str, Align)> = s
         .columns

@@ -1,8 +1,8 @@
 //! Floor 5: reports for people.
 //!
-//! Reads the results of the lower floors (cases and their outcomes, result records, registries) and
-//! writes text. Nothing here runs a scheduler or opens a file. Styles are written as ANSI codes;
-//! the owner of the stream strips them where they are not wanted.
+//! Converts the results of the lower floors (cases and their outcomes, result records, registries)
+//! to text. This crate runs no scheduler and opens no file. Styles are written as ANSI codes. The
+//! owner of the stream removes them if necessary.
 
 pub mod advice;
 pub mod arena;

@@ -1,46 +1,47 @@
-//! A page with one picture, its sentences, figures and steps, for a demo or a case. One HTML file
-//! without scripts, network or fonts.
+//! The page of a demo or a case: one picture with its sentences, figures and steps. It is one HTML
+//! file without scripts, network or fonts.
 
 use minijinja::{Environment, context};
 
 pub(crate) const STYLE: &str = include_str!("../page/dist/page.css");
-/// Additional style of pages without a script.
+/// Style for pages without a script, in addition to the common style.
 pub(crate) const OWN: &str = include_str!("../page/trace.css");
-/// The template with the head that it shares with a trace's page.
+/// The template. It shares its head with the page of a trace.
 const PAGE: &str = concat!(
     include_str!("../page/head.html"),
     include_str!("../page/plain.html")
 );
 
-/// Contents of the page. Everything but the picture is text.
+/// Contents of the page. Everything except the picture is plain text.
 #[derive(Clone, Debug, Default)]
 pub struct Plain {
-    /// Kind in two words ("a demo").
+    /// Kind of the page in two words, for example "a demo".
     pub kind: &'static str,
     /// Heading.
     pub title: String,
-    /// Sentences.
+    /// Sentences below the heading.
     pub sentences: Vec<String>,
-    /// An SVG of [`crate::plot`], which escapes what it writes.
+    /// An SVG of [`crate::plot`], which escapes all text.
     pub picture: String,
-    /// Heads of the columns of figures.
+    /// Heads of the table's columns.
     pub heads: Vec<String>,
-    /// Figures.
+    /// Rows of the table.
     pub rows: Vec<Vec<String>>,
     /// Steps as on a terminal, without styles.
     pub steps: String,
-    /// The command that repeats it.
+    /// The command that repeats the run.
     pub again: String,
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// A fault in the template; the contents cannot cause one.
+///
+/// An error in the template. The contents cannot cause an error.
 pub fn page(p: &Plain) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.add_template("plain.html", PAGE)?;
-    // The picture is embedded in the page, not in a separate file.
+    // The SVG is embedded in the page without its XML declaration.
     let picture = match p.picture.find("<svg") {
         Some(i) => &p.picture[i..],
         None => "",

@@ -1,5 +1,5 @@
-//! The contents of an experiment's page for a pull request and for a shell: answers, map, verdicts,
-//! figures, method, in this order.
+//! The report of an experiment as Markdown for a pull request, and as text for a terminal. It
+//! contains recommendations, map, verdicts, values and method, in this order.
 
 use crate::advice::{Advice, all};
 use crate::names::{escaped, plain};
@@ -10,7 +10,7 @@ use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Side, percent, size};
 use seekwell_lab::results::Results;
 
-/// The sign of a treatment in the map, relative to the best of its row.
+/// Returns the sign of a treatment in the map, relative to the best treatment of its row.
 fn sign(cell: &CellAnalysis, side: &Side) -> String {
     let Some(mean) = side.mean else {
         return if side.failed > 0 { "failed" } else { "-" }.to_owned();
@@ -39,7 +39,7 @@ fn sign(cell: &CellAnalysis, side: &Side) -> String {
     }
 }
 
-/// The meaning of the signs.
+/// Returns the meaning of the signs.
 fn key(analysis: &Analysis) -> String {
     format!(
         "* best of its row; -12 %: behind it by 12 %, significant; =: level, a difference above {} \
@@ -76,7 +76,7 @@ fn title(results: &Results) -> &str {
     }
 }
 
-/// The sentences of an answer.
+/// Returns the sentences of a recommendation.
 pub fn sentences(a: &Advice) -> Vec<String> {
     let told = [&a.evidence, &a.cost, &a.throttling]
         .into_iter()
@@ -122,7 +122,7 @@ const FIGURES: [(&str, Align); 6] = [
     ("AGAINST THE REFERENCE", Align::Left),
 ];
 
-/// The report for a pull request.
+/// Returns the report for a pull request.
 pub fn markdown(results: &Results, analysis: &Analysis) -> String {
     let mut out = format!("## {}\n\n", escaped(title(results)));
     for a in all(results, analysis) {
@@ -183,7 +183,7 @@ pub fn markdown(results: &Results, analysis: &Analysis) -> String {
     out
 }
 
-/// The report for a shell.
+/// Returns the report for a terminal.
 pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
     let mut out = String::new();
     let head = |out: &mut String, text: &str| {
@@ -235,8 +235,7 @@ pub fn text(results: &Results, analysis: &Analysis, width: usize) -> String {
     out
 }
 
-/// The recommendations in words, with the command for each; devices with equal recommendations are
-/// merged.
+/// Returns the recommendations with their commands. Devices with equal recommendations are merged.
 pub fn answers(all: &[Advice], width: usize) -> String {
     let mut alike: Vec<(&Advice, Vec<String>, Vec<&Advice>)> = Vec::new();
     for a in all {
@@ -253,7 +252,7 @@ pub fn answers(all: &[Advice], width: usize) -> String {
             None => alike.push((a, vec![where_], vec![a])),
         }
     }
-    // With several devices there are two figures each, since their answers share a screen.
+    // With several devices, each has two values, because all recommendations share one screen.
     let figures = if alike.len() > 1 { 2 } else { 3 };
     let mut out = String::new();
     for (i, (a, places, of)) in alike.into_iter().enumerate() {
@@ -274,7 +273,7 @@ pub fn answers(all: &[Advice], width: usize) -> String {
         out.push('\n');
         let told: Vec<String> = match &of[..] {
             [one] => one.figures.iter().take(figures).cloned().collect(),
-            // The first figure of each device.
+            // The first value of each device.
             all => {
                 let first = all.iter().zip(&places);
                 let first = first.filter_map(|(a, p)| Some(format!("{p}: {}", a.figures.first()?)));

@@ -1,4 +1,4 @@
-//! Aligned text: tables of short cells, and paragraphs wrapped to a width.
+//! Aligned text: tables of short cells, and paragraphs that are wrapped to a width.
 
 use crate::style::{HEAD, PLAIN};
 use anstyle::Style;
@@ -29,7 +29,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Paints a text.
+/// Returns a cell with a style.
 pub fn painted(text: impl Into<String>, style: Style) -> Cell {
     Cell {
         text: text.into(),
@@ -37,13 +37,13 @@ pub fn painted(text: impl Into<String>, style: Style) -> Cell {
     }
 }
 
-/// Minimum width of a wrapped column of words.
+/// Minimum width of a wrapped column of words, in characters.
 const WORDS: usize = 18;
 
-/// A line of a table.
+/// A row of a table.
 #[derive(Clone, Debug)]
 enum Row {
-    /// A cell for each column.
+    /// One cell for each column.
     Cells(Vec<Cell>),
     /// A heading of the rows below it, across all columns.
     Heading(Cell),
@@ -58,7 +58,7 @@ impl Row {
     }
 }
 
-/// A table: column heads, then rows of as many cells.
+/// A table with heads of columns, and with rows of as many cells.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<(String, Align)>,
@@ -66,14 +66,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns; if all heads are empty, no head line is printed.
+    /// Makes a table with these columns. If all heads are empty, the line of heads is not printed.
     pub fn new(columns: &[(&str, Align)]) -> Self {
         Table {
             columns: columns.iter().map(|c| (c.0.to_owned(), c.1)).collect(),
             rows: Vec::new(),
         }
     }
-    /// Adds a row; missing cells are empty, surplus cells are a bug of the caller.
+    /// Adds a row. Missing cells are empty. Too many cells are an error of the caller.
     pub fn row(&mut self, cells: Vec<Cell>) {
         debug_assert!(cells.len() <= self.columns.len(), "more cells than columns");
         self.rows.push(Row::Cells(cells));
@@ -82,12 +82,12 @@ impl Table {
     pub fn heading(&mut self, text: impl Into<Cell>) {
         self.rows.push(Row::Heading(text.into()));
     }
-    /// Whether it has no rows.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-    /// The text with its last column wrapped so that lines fit into `width` columns. If that leaves
-    /// too little space for words, the widest other column except the first is wrapped too.
+    /// Returns the text. The last column is wrapped so that lines fit into `width` columns. If that
+    /// leaves too little space for words, the widest other column except the first is wrapped too.
     pub fn render_within(&self, indent: usize, width: usize) -> String {
         let last = self.columns.len().saturating_sub(1);
         let mut caps = self.widths();
@@ -125,8 +125,8 @@ impl Table {
         }
         t.render(indent)
     }
-    /// The text in at most `width` columns, if single cells allow it. Columns that do not fit next
-    /// to the first `keys` columns follow below, in a table with the same keys.
+    /// Returns the text in at most `width` columns, if single cells allow this. Columns that do not
+    /// fit are printed below, in a second table. Each table begins with the first `keys` columns.
     pub fn render_fit(&self, indent: usize, width: usize, keys: usize) -> String {
         let widths = self.widths();
         let least = indent + widths.iter().take(keys).map(|w| w + 2).sum::<usize>();
@@ -134,7 +134,7 @@ impl Table {
         let mut used = usize::MAX;
         for (i, w) in widths.iter().enumerate().skip(keys) {
             used = used.saturating_add(w + 2);
-            // The last column has no two blanks after it.
+            // The last column is not followed by two blanks.
             if used > width + 2 {
                 parts.push((0..keys).collect());
                 used = least + w + 2;
@@ -148,11 +148,11 @@ impl Table {
         }
         parts.iter().map(|p| self.only(p).render(indent)).collect()
     }
-    /// Whether it fits into `width` columns.
+    /// Returns whether the table fits into `width` columns.
     pub fn fits(&self, indent: usize, width: usize) -> bool {
         self.wide(indent) <= width
     }
-    /// Removes columns with these heads, in this order, until the rest fits.
+    /// Removes the columns with these heads, in this order, until the table fits.
     pub fn without(self, heads: &[&str], indent: usize, width: usize) -> Table {
         let mut t = self;
         for head in heads {
@@ -166,7 +166,7 @@ impl Table {
         }
         t
     }
-    /// Adds a last column of words, one cell per row.
+    /// Adds a last column of words, with one cell per row.
     pub fn with(mut self, head: &str, cells: Vec<Cell>) -> Table {
         let others = self.columns.len();
         self.columns.push((head.to_owned(), Align::Left));
@@ -180,12 +180,12 @@ impl Table {
         }
         self
     }
-    /// Width of the table, columns.
+    /// Returns the width of the table in columns of text.
     pub fn wide(&self, indent: usize) -> usize {
         let used: usize = self.widths().iter().map(|w| w + 2).sum();
         (indent + used).saturating_sub(2)
     }
-    /// A table of these columns only.
+    /// Returns a table that has only these columns.
     fn only(&self, columns: &[usize]) -> Table {
         let row = |r: &Row| {
             let Row::Cells(r) = r else { return r.clone() };
@@ -206,7 +206,7 @@ impl Table {
         }
         widths
     }
-    /// The text, each line indented by `indent` blanks.
+    /// Returns the text. Each line is indented by `indent` blanks.
     pub fn render(&self, indent: usize) -> String {
         let widths = self.widths();
         let mut out = String::new();
@@ -242,7 +242,8 @@ impl Table {
             if right {
                 out.extend(std::iter::repeat_n(' ', pad));
             }
-            // Trailing blanks are not styled, so that they can be trimmed.
+            // Blanks at the end of a cell are not styled, so that they can be removed at the end of
+            // a line.
             let text = cell.text.trim_end_matches(' ');
             paint(out, text, cell.style);
             out.push_str(&cell.text[text.len()..]);
@@ -255,7 +256,7 @@ impl Table {
     }
 }
 
-/// Width of a line on a terminal; styles have no width.
+/// Returns the width of a line on a terminal. Styles have no width.
 pub fn columns_of(line: &str) -> usize {
     let mut rest = line;
     let mut n = 0;
@@ -266,7 +267,8 @@ pub fn columns_of(line: &str) -> usize {
     n + rest.chars().count()
 }
 
-/// Two blocks of lines side by side if they fit into `width`, else one below the other.
+/// Puts two blocks of lines next to each other if they fit into `width`, and otherwise below each
+/// other.
 pub fn beside(left: &str, right: &str, width: usize) -> String {
     let widest = |s: &str| s.lines().map(columns_of).max().unwrap_or(0);
     let at = widest(left) + 2;
@@ -300,8 +302,8 @@ pub fn paint(out: &mut String, text: &str, style: Style) {
     }
 }
 
-/// Wraps words to `width` columns, each line indented; a longer word gets its own line. Styles have
-/// no width and end with their word.
+/// Wraps words to `width` columns, and indents each line. A word that is longer gets its own line.
+/// Styles have no width and end with their word.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut at = 0;

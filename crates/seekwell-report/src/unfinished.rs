@@ -1,4 +1,4 @@
-//! Runs that are not in a table: stopped, not started, or failed.
+//! Runs that are not in a table, because they were stopped, did not start, or failed.
 
 use crate::style::{HEAD, WARN};
 use crate::table::{paint, wrap};
@@ -11,9 +11,9 @@ use seekwell_core::result::{Direction, Record};
 pub struct Unfinished {
     /// The scheduler as requested.
     pub label: String,
-    /// Why it is not in the table.
+    /// The reason why the run is not in the table.
     pub why: String,
-    /// Its measurements up to then.
+    /// Measurements up to the end of the run.
     pub record: Option<Record>,
 }
 
@@ -25,7 +25,7 @@ fn latencies(d: &Direction, what: &str) -> Option<String> {
     })
 }
 
-/// Its measurements, in half a line; empty if there are none.
+/// Describes the measurements of a run in half a line. The text is empty if there are none.
 fn measured(r: &Record) -> String {
     let both = [latencies(&r.read, "reads"), latencies(&r.write, "writes")];
     let both: Vec<String> = both.into_iter().flatten().collect();
@@ -36,14 +36,14 @@ fn measured(r: &Record) -> String {
     }
 }
 
-/// The list of them; empty if there are none.
+/// Returns the list of these runs, or an empty text if there are none.
 pub fn unfinished(all: &[Unfinished], width: usize) -> String {
     let mut out = String::new();
     if all.is_empty() {
         return out;
     }
     paint(&mut out, "  Not finished, and not compared:\n", HEAD);
-    // Runs without measurements share a line.
+    // Runs without measurements share one line.
     let mut lines: Vec<(String, String)> = Vec::new();
     for u in all {
         let until = u.record.as_ref().map(measured).unwrap_or_default();

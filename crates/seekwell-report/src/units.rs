@@ -1,4 +1,4 @@
-//! Numbers for people: three significant digits, with unit.
+//! Formats numbers with three significant digits and their units.
 
 use seekwell_core::numbers::{fixed, signed};
 
@@ -12,7 +12,7 @@ pub fn time_ns(ns: f64) -> String {
     }
 }
 
-/// Formats a rate in bytes per second, in powers of ten as disks are sold: `61.4 MB/s`.
+/// Formats a rate in bytes per second, with powers of ten as in data sheets: `61.4 MB/s`.
 pub fn rate(bytes_per_sec: f64) -> String {
     match bytes_per_sec {
         b if b < 999.5e3 => format!("{} kB/s", three(b / 1e3)),
@@ -32,8 +32,8 @@ pub fn bytes(n: f64) -> String {
     }
 }
 
-/// Three significant digits, or all digits of larger integers: `0.123`, `1.23`, `12.3`, `123`,
-/// `1,234`.
+/// Formats a number with three significant digits, or with all digits of a larger integer: `0.123`,
+/// `1.23`, `12.3`, `123`, `1,234`.
 pub fn three(x: f64) -> String {
     let a = x.abs();
     if a == 0.0 {
@@ -50,17 +50,17 @@ pub fn three(x: f64) -> String {
     }
 }
 
-/// Per cent with this many decimals: `12.3 %`.
+/// Formats a percentage with this number of decimals: `12.3 %`.
 pub fn percent(per_cent: f64, decimals: usize) -> String {
     format!("{} %", fixed(per_cent, decimals))
 }
 
-/// The same with its sign: `+12.3 %`.
+/// Formats a percentage with its sign: `+12.3 %`.
 pub fn signed_percent(per_cent: f64, decimals: usize) -> String {
     format!("{} %", signed(per_cent, decimals))
 }
 
-/// A count with a comma every three digits.
+/// Formats a count with a comma before every three digits.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -73,7 +73,8 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A share of `all` in per cent, one decimal; never rounded up to 100 or down to 0.
+/// Formats the share of `part` in `all` in per cent with one decimal. It is never rounded up to 100
+/// or down to 0.
 pub fn share(part: u64, all: u64) -> String {
     if all == 0 {
         return "-".to_owned();

@@ -1,8 +1,8 @@
-//! Verdicts on one run each, in words that claim no more than the runs support. The lab computes
-//! every number ([`seekwell_lab::analysis::single`]); this module puts them into words.
+//! Verdicts on one run per scheduler, in words that claim no more than the runs support. The lab
+//! computes every number ([`seekwell_lab::analysis::single`]), and this module describes them.
 //!
-//! A quantile is reported if at least [`BEYOND`] operations lie beyond it under every scheduler
-//! compared. An undecided verdict says how to decide it.
+//! A quantile is reported if at least [`BEYOND`] operations are beyond it under every compared
+//! scheduler. An undecided verdict says how it can be decided.
 
 use crate::units::{count, percent, three, time_ns};
 use seekwell_core::prose::in_prose;
@@ -12,59 +12,62 @@ use seekwell_lab::analysis::single::{
 };
 use serde::Serialize;
 
-/// Minimum number of operations beyond a quantile: their number is then known to a tenth.
+/// Minimum number of operations beyond a quantile. With 100 operations, their number has a standard
+/// error of a tenth.
 pub const BEYOND: u64 = 100;
 
-/// Rate above which the CPU time of a scheduler, about a microsecond per I/O, would be a tenth of a
-/// core or more.
+/// I/O rate above which a scheduler's CPU time, about a microsecond per I/O, needs at least a tenth
+/// of a core.
 const CPU_MATTERS_IOPS: f64 = 100_000.0;
 
-/// Maximum number of named schedulers among those with too few operations.
+/// Maximum number of schedulers that are named among those with too few operations.
 const FEW_NAMED: usize = 3;
 
 /// A verdict as data.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
-    /// What decides: "metric", "duration", "operation", "read latency" or "write latency".
+    /// The kind of the deciding metric: "metric", "duration", "operation", "read latency" or "write
+    /// latency".
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the deciding metric.
     pub by: String,
-    /// Its unit.
+    /// Unit of the deciding metric.
     pub unit: String,
     /// Whether larger values are better.
     pub higher_is_better: bool,
     /// Whether all values are based on enough operations.
     pub enough: bool,
-    /// The only scheduler that is ahead of all others, if there is one.
+    /// The scheduler that is ahead of all others; `None` if there is no single one.
     pub winner: Option<String>,
     /// The schedulers, best first.
     pub order: Vec<Place>,
-    /// In words.
+    /// The verdict in words.
     pub words: String,
-    /// Verdicts by the other deciding figures, each alone.
+    /// Verdicts by the other deciding metrics, one for each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<Told>,
 }
 
-/// One scheduler's place.
+/// The rank of one scheduler.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
     /// The scheduler.
     pub scheduler: String,
-    /// Its value, in the unit of the verdict.
+    /// Value in the unit of the verdict.
     pub value: f64,
-    /// Number of operations behind it, if known.
+    /// Number of operations that the value is based on, if known.
     pub n: Option<u64>,
-    /// How much worse than the best, per cent of the better value; `None` if not comparable.
+    /// How much worse the value is than the best value, in per cent of the better one; `None` if
+    /// they cannot be compared.
     pub behind_percent: Option<f64>,
 }
 
-/// ">600 s", for a run that reached its limit.
+/// Returns ">600 s" for a run that reached its limit of 600 s.
 pub(crate) fn at_limit(r: &Record) -> Option<String> {
     (r.censored()).then(|| format!(">{} s", three(r.span_ns() as f64 / 1e9)))
 }
 
-/// The note about a run that reached its limit, for the first screen.
+/// Returns the note in a summary about a run that reached its limit.
 pub(crate) fn limit(r: &Record) -> Option<String> {
     let early = r.early.as_ref().filter(|e| e.limit)?;
     let s = three(r.span_ns() as f64 / 1e9);
@@ -74,7 +77,8 @@ pub(crate) fn limit(r: &Record) -> Option<String> {
     ))
 }
 
-/// Starvation and time limits in runs of the same work: the text, and the schedulers it applies to.
+/// Returns starvation and time limits in runs of the same workload: each text, with the schedulers
+/// that it applies to.
 pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     let mut starved: Vec<(Starved, Vec<&str>)> = Vec::new();
@@ -100,39 +104,40 @@ pub(crate) fn starvation(records: &[Record]) -> Vec<(String, Vec<&str>)> {
     said
 }
 
-/// The standing of runs, for verdicts in words.
+/// The standing of runs, from which verdicts are made.
 pub struct Said<'a> {
     standing: Standing,
     records: &'a [Record],
 }
 
-/// The standing of runs of the same work; `None` for fewer than two.
+/// Returns the standing of runs of the same workload, or `None` for fewer than two runs.
 pub fn of(records: &[Record]) -> Option<Said<'_>> {
     let standing = seekwell_lab::analysis::single::standing(records)?;
     Some(Said { standing, records })
 }
 
-/// With a capital letter in front.
+/// Returns the text with a capital letter at its start.
 fn capital(text: &str) -> String {
     let mut rest = text.chars();
     let first = rest.next().map(|c| c.to_ascii_uppercase());
     first.into_iter().chain(rest).collect()
 }
 
-/// All figures that decide, in words: level only where every one of them is.
+/// Describes all deciding metrics. The text says that schedulers are level only if they are level
+/// in every metric.
 pub fn words(records: &[Record]) -> Option<String> {
     let views = by_rows(records);
     let said: Vec<Said> = views.iter().filter_map(|v| of(v)).collect();
     let last = said.first()?.rests();
     let each = said.iter().map(|s| match said.len() {
         1 => s.judged(),
-        // Each of several verdicts is a sentence of its own.
+        // Each of several verdicts is a separate sentence.
         _ => capital(&s.judged()),
     });
     Some(format!("{} {last}", each.collect::<Vec<_>>().join(" ")))
 }
 
-/// The verdict as data.
+/// Returns the verdict as data.
 pub fn told(records: &[Record]) -> Option<Told> {
     let views = by_rows(records);
     let mut all = views.iter().filter_map(|v| Some(of(v)?.told()));
@@ -165,7 +170,7 @@ impl Said<'_> {
             (By::WriteLatency, _) => "mean write latency".to_owned(),
         }
     }
-    /// The name of the counted operations, for "n = 20 fsync".
+    /// Returns the name of the counted operations, for example for "n = 20 fsync".
     fn counted(&self, r: &Record) -> String {
         match (&self.standing.by, &r.metric) {
             (By::Metric, Some(m)) => m.operation.clone(),
@@ -175,12 +180,12 @@ impl Said<'_> {
             _ => "I/O".to_owned(),
         }
     }
-    /// " (n 20)", if it is known.
+    /// Returns " (n 20)", if the number of operations is known.
     fn n(&self, run: usize) -> String {
         self.standing.counts[run].map_or(String::new(), |n| format!(" (n {})", count(n)))
     }
 
-    /// The verdict as data.
+    /// Returns the verdict as data.
     pub fn told(&self) -> Told {
         let records = self.records;
         let first = &records[self.standing.order[0].1];
@@ -216,12 +221,12 @@ impl Said<'_> {
         }
     }
 
-    /// The verdict in words.
+    /// Returns the verdict in words.
     pub fn words(&self) -> String {
         format!("{} {}", self.judged(), self.rests())
     }
 
-    /// What one run each cannot show.
+    /// Returns a sentence about the limits of one run per scheduler.
     fn rests(&self) -> String {
         let seed = self.records[self.standing.order[0].1].seed;
         format!(
@@ -314,7 +319,8 @@ impl Said<'_> {
         text.trim_end().to_owned()
     }
 
-    /// Note: kernels of different generations place the same files elsewhere.
+    /// Returns a note if the schedulers belong to kernels of different generations, which place the
+    /// same files differently.
     fn placement_words(&self, records: &[Record]) -> String {
         let Some(next) = self.standing.placed() else {
             return match self.standing.other_kernel(records) {
@@ -338,7 +344,8 @@ impl Said<'_> {
         )
     }
 
-    /// A mean can hide the tail: notes if another run has a much better one.
+    /// Returns a note if another run has a much better tail latency, because the mean does not show
+    /// the tail.
     fn tail(&self, records: &[Record], best: usize) -> String {
         let kind = kind_of(records);
         let latency = |r: &Record| -> Option<Latency> {
@@ -370,7 +377,7 @@ impl Said<'_> {
         }
     }
 
-    /// How far a run is behind, measured as the lead of the best: the same measure as on the page
+    /// Describes how far a run is behind. The measure is the lead of the best run, as on the page
     /// and over several seeds.
     fn distance(&self, (value, run): (f64, usize)) -> String {
         let (best, own) = (&self.records[self.standing.order[0].1], &self.records[run]);
@@ -397,7 +404,7 @@ impl Said<'_> {
     }
 }
 
-/// Tails by the share beyond them, the rarest first.
+/// Tails by the share of operations beyond them, the smallest share first.
 const TAILS: [(&str, u64); 4] = [
     ("thousandth", 1000),
     ("hundredth", 100),
@@ -405,7 +412,7 @@ const TAILS: [(&str, u64); 4] = [
     ("tenth", 10),
 ];
 
-/// Note about omitted CPU time, where schedulers would cost a relevant amount.
+/// Returns a note if the CPU time of schedulers is relevant and is not charged.
 pub fn cpu_note(records: &[Record]) -> Option<String> {
     let free = |r: &&Record| r.substrate == "sim" && !r.device.rotational && !r.scheduler_charged;
     let fast = records.iter().filter(free);
@@ -419,7 +426,7 @@ pub fn cpu_note(records: &[Record]) -> Option<String> {
     })
 }
 
-/// "a", "a and b", "a, b and c".
+/// Joins names: "a", "a and b", "a, b and c".
 pub(crate) fn list<S: AsRef<str>>(names: &[S]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match &names[..] {

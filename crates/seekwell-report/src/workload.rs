@@ -1,4 +1,4 @@
-//! Workloads: the catalogue, and the results of a run.
+//! Reports about workloads: the list of workloads, and the results of a run.
 
 use crate::compare::{alike, folded};
 use crate::style::{DIM, GOOD, HEAD, NAME, PLAIN};
@@ -8,7 +8,7 @@ use seekwell_core::result::{Operation, Record, TaskPart};
 use seekwell_lab::analysis::single::{Standing, standing};
 use seekwell_workload::{Needs, Workload};
 
-/// One line per workload.
+/// Lists the workloads, one line each.
 pub fn list(all: &[&Workload], width: usize) -> String {
     let mut t = Table::new(&[
         ("NAME", Align::Left),
@@ -32,7 +32,7 @@ fn needs(n: Needs) -> &'static str {
     }
 }
 
-/// The page of a workload.
+/// Returns the page of a workload.
 pub fn page(w: &Workload, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, w.name, NAME);
@@ -81,7 +81,7 @@ fn label(r: &Record) -> Cell {
     painted(if spec.is_empty() { "-" } else { spec }, NAME)
 }
 
-/// Metrics, one line per run; the best value of the first metric is highlighted.
+/// Returns the metrics, one row per run. The best value of the first metric is highlighted.
 pub fn metrics(records: &[Record], width: usize) -> String {
     let best = standing(records).as_ref().and_then(Standing::winner);
     let best = best.map(|b| alike(records).iter().position(|g| g.contains(&b)));
@@ -118,8 +118,8 @@ pub fn metrics(records: &[Record], width: usize) -> String {
     t.render_fit(2, width, 1)
 }
 
-/// Operations of the program by kind: latency as the program saw it, and rate from the first to the
-/// last operation of a kind, with the standard deviation between seconds.
+/// Returns the operations of the workload by kind: the latency as the program saw it, and the rate
+/// from the first to the last operation of a kind, with the standard deviation between seconds.
 pub fn operations(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let mut kinds: Vec<&str> = Vec::new();
@@ -154,13 +154,13 @@ pub fn operations(records: &[Record], width: usize) -> String {
     if kinds.is_empty() {
         String::new()
     } else {
-        // If there is too little space, the deviation goes first, the tail last.
+        // If there is too little space, the deviation is omitted first, and the tail last.
         t.without(&["SD", "P50", "P99.9", "RATE"], 2, width)
             .render_fit(2, width, 2)
     }
 }
 
-/// What background programs did while the clock ran: operations by kind, and bytes.
+/// Returns what the workloads alongside did while the clock ran: operations by kind, and bytes.
 pub fn beside(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let names = records.iter().flat_map(|r| &r.beside).map(|b| &*b.name);
@@ -235,7 +235,7 @@ fn operation(kind: &str, r: &Record, o: &Operation) -> Vec<Cell> {
     ]
 }
 
-/// Times of the marks, one line per run; marks with the same name are merged.
+/// Returns the times of the marks, one line per run. Marks with the same name are merged.
 pub fn marks(records: &[Record], width: usize) -> String {
     let mut out = String::new();
     for r in &*folded(records) {
@@ -270,12 +270,13 @@ pub fn marks(records: &[Record], width: usize) -> String {
     out
 }
 
-/// A task's name without its number: "main/reader" of "main/reader17".
+/// Returns a task's name without its number, for example "main/reader" for "main/reader17".
 fn group_of(path: &str) -> &str {
     path.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
-/// Progress and share of the program's tasks, by kind; empty if only one task worked.
+/// Returns progress and share of the workload's tasks, by kind. The text is empty if only one task
+/// worked.
 pub fn tasks(records: &[Record], width: usize) -> String {
     let records = &*folded(records);
     let worked = |r: &Record| r.tasks.iter().filter(|t| t.ops > 0).count();
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn tasks_of_a_kind_stand_together_with_the_least_and_the_most_advanced() {
         let text = tasks(&[record()], 100);
-        // Without the schedulers' names, which are styled.
+        // The words are compared without the schedulers' names, which are styled.
         let words = |l: &'static str| l.split_whitespace().collect::<Vec<_>>();
         let lines: Vec<Vec<&str>> = text
             .lines()

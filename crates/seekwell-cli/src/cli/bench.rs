@@ -1,4 +1,4 @@
-//! Options that `compare`, `run` and `replay` share, and those of `compare`.
+//! Options that `compare`, `run` and `replay` share, and the options of `compare`.
 
 use super::choices::{cgroup, compared, devices, machine, schedulers};
 use super::lists::budget;
@@ -22,20 +22,22 @@ pub struct Bench {
     pub schedulers: Option<String>,
     /// Set a tunable of all schedulers that have it
     ///
-    /// Or of one scheduler: deadline.fifo_batch=1. May be repeated.
+    /// With the name of a scheduler, it is set for that scheduler only (deadline.fifo_batch=1). May
+    /// be repeated.
     #[arg(long, short, value_name = "NAME=VALUE")]
     pub tunable: Vec<String>,
     /// Kernel release, 2.6.18 to 7.0, or `here`
     ///
     /// A release (6.8, 5.15.0-91-generic), or `here` for the running kernel. It determines the
     /// versions of schedulers, the limits of the queue and the machine. The nearest modelled kernel
-    /// is used, and the answer names it [default: 6.12, or the kernel of the schedulers' versions].
+    /// is used, and its release is printed [default: 6.12, or the kernel of the schedulers'
+    /// versions].
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
     /// Era of the defaults: [today] or 2012
     ///
-    /// It selects devices, schedulers and workloads that you do not name. 2012: cfq, deadline, noop
-    /// and today's bfq on a laptop disk and an SSD of that time.
+    /// The era selects the devices, schedulers and workloads that you do not name. For 2012, these
+    /// are cfq, deadline, noop and today's bfq on a laptop disk and an SSD of that time.
     #[arg(
         long,
         value_name = "ERA",
@@ -46,8 +48,8 @@ pub struct Bench {
     pub era: Era,
     /// Number of seeds [default: 3 to 10]
     ///
-    /// The first seed is --seed. With one seed, single runs are compared. The default is larger for
-    /// shorter runs: see `seekwell help compare`. --repeats means the same.
+    /// The first seed is --seed. With N = 1, single runs are compared. The default is larger for
+    /// shorter runs; see `seekwell help compare`. --repeats means the same.
     #[arg(long, alias = "repeats", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: Option<u32>,
     /// Seed of all random numbers: the same seed gives the same bytes
@@ -57,51 +59,52 @@ pub struct Bench {
     #[arg(long, value_name = "HZ", default_value_t = 250, value_parser = clap::value_parser!(u32).range(24..=10_000),
         help_heading = MODELLED, hide_short_help = true)]
     pub hz: u32,
-    /// queue/nr_requests [default: the layer's]
+    /// Number of requests of a queue (queue/nr_requests) [default: the block layer's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(4..=10_240),
         help_heading = MODELLED, hide_short_help = true)]
     pub nr_requests: Option<u32>,
-    /// device/queue_depth [default: the device's]
+    /// Number of requests that the device accepts at once (device/queue_depth) [default: the
+    /// device's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536),
         help_heading = MODELLED, hide_short_help = true)]
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb [default: the kernel's]
+    /// Largest request in KiB (queue/max_sectors_kb) [default: the kernel's]
     ///
     /// If several kernels are compared, the default is the smallest of their values.
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=32_767),
         help_heading = MODELLED, hide_short_help = true)]
     pub max_sectors_kb: Option<u32>,
-    /// queue/nomerges: 0 all merges, 1 simple merges only, 2 no merges
+    /// Merging of requests (queue/nomerges): 0 all merges, 1 simple merges only, 2 no merges
     #[arg(long, value_name = "0-2", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=2),
         help_heading = MODELLED, hide_short_help = true)]
     pub nomerges: u8,
     /// Number of parallel runs [default: the number of cores]
     ///
-    /// The result does not depend on it.
+    /// The results do not depend on this number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), hide_short_help = true)]
     pub threads: Option<u32>,
     /// Judge by this metric only; may be repeated
     ///
-    /// It applies to workloads that report the metric: "read p99", "bulk write", or "reader read
-    /// mean" for a section of a job file [default: every metric that a user of the workload waits
-    /// for].
+    /// METRIC is, for example, "read p99" or "bulk write", or "reader read mean" for the section
+    /// `reader` of a job file. It applies to workloads that report it [default: every metric that a
+    /// user of the workload waits for].
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<String>,
     /// Run even if the device tables exceed the available memory
     ///
-    /// Large device models have large tables. Without this option, such runs are refused.
+    /// Large device models need large tables. Without this option, such runs are refused.
     #[arg(long, hide_short_help = true)]
     pub force_memory: bool,
     /// Store all runs in this folder
     ///
-    /// The folder must be new, or come from the same command, which then resumes (docs/results.md).
-    /// `seekwell results`, `export` and `diff` read it [default: no folder; for an experiment file
-    /// and with --host, results/NAME].
+    /// The folder must be new, or come from the same command, which is then resumed
+    /// (docs/results.md). `seekwell results`, `export` and `diff` read the folder [default: no
+    /// folder; for an experiment file and with --host, results/NAME].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = RESULTS)]
     pub results: Option<PathBuf>,
 }
 
-/// The time that the defaults are from.
+/// The era that the default devices, schedulers and workloads come from.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Era {
     /// Kernels since 5.0: an NVMe drive, a SATA SSD and a hard disk.
@@ -112,7 +115,7 @@ pub enum Era {
 }
 
 impl Era {
-    /// What is run then.
+    /// Returns the default devices, schedulers and workloads of the era.
     pub const fn usual(self) -> &'static usual::Usual {
         match self {
             Era::Today => &usual::TODAY,
@@ -121,7 +124,7 @@ impl Era {
     }
 }
 
-/// Pages and events of the runs; shared by `run`, `compare` and `replay`.
+/// Options for the HTML page and the events of runs; shared by `run`, `compare` and `replay`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct EventArgs {
     /// Write one HTML page to FILE
@@ -131,15 +134,16 @@ pub struct EventArgs {
     pub report: Option<PathBuf>,
     /// Write the events of every run to FILE
     ///
-    /// The format is JSON lines: bios, requests, reasons, timers and head movements, preceded by
-    /// the state at the start (docs/events.md). At most 250,000 events per run are written.
+    /// The format is JSON lines (docs/events.md). The file starts with the state at the start.
+    /// Bios, requests, reasons, timers and head movements follow. At most 250,000 events per run
+    /// are written.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = RESULTS,
         hide_short_help = true)]
     pub events: Option<PathBuf>,
     /// Time window for --events and --report (10s,2s)
     ///
-    /// FROM,LENGTH on the workload's clock (10s,2s; 0,500ms) [default of --events: the whole run;
-    /// of --report: around the longest operation].
+    /// FROM and LENGTH are times on the workload's clock (10s,2s; 0,500ms) [default of --events:
+    /// the whole run; of --report: around the longest operation].
     #[arg(long, value_name = "FROM,LENGTH", value_parser = crate::events::window, help_heading = RESULTS,
         hide_short_help = true)]
     pub window: Option<seekwell::Window>,
@@ -158,7 +162,8 @@ All options: seekwell compare --help";
 pub struct Compare {
     /// Experiment file; `seekwell new` writes an example
     ///
-    /// TOML: devices, schedulers, workloads, machines, repeats and budget (docs/experiments.md).
+    /// The file (TOML) contains devices, schedulers, workloads, machines, repeats and budget
+    /// (docs/experiments.md).
     #[arg(value_name = "FILE.toml", value_hint = ValueHint::FilePath, group = "experiment",
         conflicts_with_all = ["device", "schedulers", "kernel", "era", "tunable", "hz", "seed", "seeds", "nr_requests",
             "depth", "max_sectors_kb", "nomerges", "metric", "workload", "machine", "cgroup", "plot", "series"])]
@@ -181,8 +186,8 @@ pub struct Compare {
     pub machine: String,
     /// Workload to run alongside; may be repeated
     ///
-    /// It runs on the same machine, and starts and ends with the measured workload
-    /// (streams:kind=write,seconds=60s, or a fio job file). loop:WORKLOAD restarts it at its end.
+    /// The workload runs on the same machine, and starts and ends with the measured workload
+    /// (streams:kind=write,seconds=60s, or a fio job file). loop:WORKLOAD repeats it.
     #[arg(long, value_name = "WORK", help_heading = MODELLED)]
     pub beside: Vec<String>,
     /// Cgroup with limits: bulk:tasks=writer:wbps=2M
@@ -203,33 +208,36 @@ pub struct Compare {
     pub series: bool,
     /// Compare the real schedulers on the disk of DIR
     ///
-    /// The running kernel's schedulers are set in turn; the old settings are restored. These run in
-    /// DIR: programs (pgbench, sqlite3, fs_mark, nginx; full list: docs/host.md), scripts from
-    /// `seekwell workloads`, fio job files, and any command line (cmd:make -j4). Without root,
-    /// nothing is set, and the current scheduler is measured.
+    /// The schedulers of the running kernel are set one after the other. At the end, the old
+    /// settings are restored. The workloads run in DIR. They are programs (pgbench, sqlite3,
+    /// fs_mark, nginx; full list: docs/host.md), scripts from `seekwell workloads`, fio job files,
+    /// and any command line (cmd:make -j4). Without root, no scheduler is set, and the current
+    /// scheduler is measured.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, group = "experiment", help_heading = REAL,
         conflicts_with_all = ["device", "kernel", "era", "hz", "nr_requests", "depth", "max_sectors_kb", "nomerges",
             "threads", "machine", "cgroup", "plot", "series", "events"])]
     pub host: Option<PathBuf>,
     /// Confirm the device by name, without a question
     ///
-    /// With --host, or a file with [host].
+    /// It needs --host, or a file with [host].
     #[arg(long, value_name = "DEVICE", requires = "experiment", help_heading = REAL)]
     pub confirm: Option<String>,
     /// Also simulate the scripts on this modelled device
     ///
-    /// With --host. DEVICE is a name (hdd:hitachi-7k200) or a preset that `seekwell calibrate`
-    /// wrote. The answer says where the real and the simulated results agree.
+    /// It needs --host, or a file with [host]. The same scripts run in simulation on DEVICE: a name
+    /// (hdd:hitachi-7k200), or a preset that `seekwell calibrate` wrote. The report compares the
+    /// real and the simulated differences between schedulers.
     #[arg(long, value_name = "DEVICE", requires = "experiment", help_heading = REAL, hide_short_help = true)]
     pub with_sim: Option<String>,
     /// Print the plan and its estimated time, then stop
     ///
-    /// With a file or --host. The plan also shows the smallest difference that the runs can detect.
+    /// It needs a file or --host. The plan also shows the smallest difference that the runs can
+    /// detect.
     #[arg(long, requires = "experiment", help_heading = REAL)]
     pub dry_run: bool,
     /// Start no new block after TIME (90s, 10m)
     ///
-    /// With a file or --host. It overrides the budget in the file.
+    /// It needs a file or --host. It overrides the budget in the file.
     #[arg(long, value_name = "TIME", requires = "experiment", value_parser = budget, help_heading = REAL,
         hide_short_help = true)]
     pub budget: Option<f64>,

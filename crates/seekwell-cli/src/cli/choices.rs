@@ -1,16 +1,16 @@
-//! Long help of options: their possible values, from the registries.
+//! Long help of options. It lists the possible values, which come from the registries.
 
 use seekwell_lab::usual::{IN_2012, TODAY};
 
-/// Does the command line ask for help or manual pages? Reading the names of all devices from their
-/// presets takes milliseconds, so only these commands do it.
+/// Returns whether the command line asks for help or manual pages. Only then the names of all
+/// devices are read from their presets, because this takes milliseconds.
 fn asked() -> bool {
     let told = ["--help", "help", "man"];
     // `args_os`: a file name that is not valid UTF-8 must not end the program.
     std::env::args_os().any(|a| a.to_str().is_some_and(|a| told.contains(&a)))
 }
 
-/// Help of `--device`; `long`: for `--help`.
+/// Returns the help of `--device`; `long` selects the text for `--help`.
 pub(super) fn devices(long: bool) -> String {
     let mut text = "Modelled device; may be repeated".to_owned();
     if !long {
@@ -38,7 +38,7 @@ pub(super) fn devices(long: bool) -> String {
     text
 }
 
-/// Help of `--schedulers`; `long`: for `--help`.
+/// Returns the help of `--schedulers`; `long` selects the text for `--help`.
 pub(super) fn schedulers(long: bool) -> String {
     let mut text = "Schedulers: mq-deadline,bfq-v7r8, or all".to_owned();
     if long {
@@ -57,7 +57,7 @@ pub(super) fn schedulers(long: bool) -> String {
     text
 }
 
-/// Long help of `--cgroup`.
+/// Returns the long help of `--cgroup`.
 pub(super) fn cgroup() -> String {
     let mut text = "Cgroup of the modelled machine, with its tasks and limits: \
                     bulk:tasks=writer:wbps=2M:riops=100. The cgroup bulk/copy is a child of bulk. May \
@@ -72,7 +72,7 @@ pub(super) fn cgroup() -> String {
     text
 }
 
-/// Long help of a workload.
+/// Returns the long help of the argument WORKLOAD of `run`.
 pub(super) fn workloads() -> String {
     listed(
         "Workload, with parameters after a colon (fs-mark:files=100,workers=4), or the path of a fio \
@@ -80,7 +80,7 @@ pub(super) fn workloads() -> String {
     )
 }
 
-/// Long help of the workloads of `compare`.
+/// Returns the long help of `--workload` of `compare`.
 pub(super) fn compared() -> String {
     listed(&format!(
         "Workload, with parameters after a colon (fs-mark:files=100,workers=4), or the path of a fio \
@@ -91,7 +91,7 @@ pub(super) fn compared() -> String {
     ))
 }
 
-/// Long help of a workload with its weight.
+/// Returns the long help of `--workload` of `recommend`, where a workload has a weight.
 pub(super) fn weighted() -> String {
     listed(
         "Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. With \
@@ -109,7 +109,7 @@ fn listed(what: &str) -> String {
     text
 }
 
-/// Long help of `--machine`.
+/// Returns the long help of `--machine`.
 pub(super) fn machine() -> String {
     let mut text = "Modelled machine: a name, or settings, or a name and changes to it: \
                     laptop,memory=8G,cpu=0.6,data=writeback,limit=30."
@@ -129,7 +129,7 @@ pub(super) fn machine() -> String {
     text
 }
 
-/// Long help of `--mode`.
+/// Returns the long help of `--mode`.
 pub(super) fn modes() -> String {
     let mut text = "Timing of the replay.".to_owned();
     for (example, mode) in seekwell_trace::ReplayMode::EXAMPLES {

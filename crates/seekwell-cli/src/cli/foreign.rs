@@ -1,4 +1,4 @@
-//! Arguments of the commands that read results: those made elsewhere, and two of them.
+//! Arguments of `import`, which reads results of other programs, and of `diff`.
 
 use super::Output;
 use clap::{Args, ValueEnum, ValueHint};
@@ -31,14 +31,15 @@ pub struct Foreign {
     /// Format of all files, from `seekwell import --list` [default: detected from the content]
     #[arg(long, short, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Name that contains the scheduler [default: by format, see `seekwell import --list`]
+    /// Where the files name the scheduler [default: depends on the format, see `seekwell import
+    /// --list`]
     #[arg(long, value_name = "WHERE")]
     pub scheduler_from: Option<NameFrom>,
-    /// Read NEW instead of the system, test or file name NAME (--map "Run 2=Laptop: bfq"); may be
-    /// repeated
+    /// Rename: wherever the files have the system, test or file name NAME, use NEW (--map "Run
+    /// 2=Laptop: bfq"); may be repeated
     #[arg(long, value_name = "NAME=NEW", value_parser = renamed)]
     pub map: Vec<(String, String)>,
-    /// Column names of a table, in order, if the text of a page lost them
+    /// Column names of a table, in order, for a page whose text lost its column names
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub columns: Vec<String>,
     /// Name of the device, if the files do not contain it
@@ -53,7 +54,7 @@ fn renamed(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), new.trim().to_owned()))
 }
 
-/// A share of 1, from a percentage between 0 and 100.
+/// Parses a percentage between 0 and 100 and returns it as a fraction.
 fn per_cent(text: &str) -> Result<f64, String> {
     let x: f64 = text
         .trim_end_matches('%')
@@ -72,7 +73,7 @@ pub struct Import {
     /// Files of other programs; `-` is standard input
     #[arg(required_unless_present = "list", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// List the formats; with --details also what becomes device, scheduler and workload
+    /// List the formats; with --details, also which parts become device, scheduler and workload
     #[arg(long, conflicts_with = "files")]
     pub list: bool,
     /// How the files are read
@@ -84,15 +85,15 @@ pub struct Import {
     /// Ignore differences below this percentage
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = per_cent)]
     pub margin: f64,
-    /// Print every cell, one line per comparison with p before and after correction, and the other
-    /// metrics
+    /// Print every cell, one line per comparison with the p-value before and after correction, and
+    /// the other metrics
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Store the results in FOLDER, which must not exist. `seekwell export`, `diff` and `report`
     /// read it like a folder of an experiment
     #[arg(long, short, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Compare all pairs, not only with the reference
+    /// Compare all pairs of schedulers, not only each with the reference
     #[arg(long)]
     pub all_pairs: bool,
     /// Print one JSON document with results and verdicts
@@ -109,18 +110,19 @@ pub struct Diff {
     /// The later results: a folder, or a file that `seekwell import` reads
     #[arg(value_name = "B", value_hint = ValueHint::AnyPath)]
     pub new: PathBuf,
-    /// Judge each treatment by its change relative to this one, which must be in both results
-    /// [default: the reference of the experiment]
+    /// Treatment to use as the control, which must be in both results. The other treatments are
+    /// judged by their change relative to it [default: the reference of the experiment]
     #[arg(long, value_name = "NAME")]
     pub control: Option<String>,
     /// Also judge absolute changes; needs at least five earlier results (--history)
     #[arg(long)]
     pub absolute: bool,
-    /// Results of earlier sessions. Five or more replace the assumed session effect (--sitting) by
-    /// their own spread; may be repeated
+    /// Results of earlier sessions; may be repeated. With five or more, their variation replaces
+    /// the assumed session effect (--sitting)
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub history: Vec<PathBuf>,
-    /// Fail only for changes that are worse after correction for their number (Holm)
+    /// Return exit code 1 only for worse results that stay significant after the correction for
+    /// multiple comparisons (Holm)
     #[arg(long)]
     pub strict_family: bool,
     /// Ignore differences below this percentage

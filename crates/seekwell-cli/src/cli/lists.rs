@@ -1,4 +1,5 @@
-//! Arguments of the commands that list what there is, and that fit and describe devices.
+//! Arguments of the commands that list schedulers, devices and formats, start new files, and
+//! calibrate.
 
 use super::Output;
 use clap::{Args, Subcommand, ValueHint};
@@ -9,8 +10,8 @@ use std::path::PathBuf;
 pub struct Schedulers {
     /// Describe this scheduler: when not to use it, its tunables
     pub name: Option<String>,
-    /// Print more: layers, versions and full descriptions in the list; history, every tunable and
-    /// rule, and source for one
+    /// Print more: in the list, layers, versions and full descriptions; for one scheduler, history,
+    /// every tunable and rule, and source
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print the page docs/schedulers.md
@@ -27,7 +28,7 @@ pub struct Schedulers {
 /// Arguments of a command of the Python package.
 #[derive(Args, Debug)]
 pub struct Handed {
-    /// Its arguments
+    /// Arguments for the Python program
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -36,7 +37,7 @@ pub struct Handed {
     pub arguments: Vec<std::ffi::OsString>,
 }
 
-/// What `new` starts instead of an experiment.
+/// What `new` creates instead of an experiment file.
 #[derive(Subcommand, Debug)]
 pub enum Begin {
     /// Start a new scheduler in the source tree: file, registry line, worked examples
@@ -65,17 +66,17 @@ pub struct Arena {
     /// Trace to replay as well; may be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub trace: Vec<PathBuf>,
-    /// Kernel, as for `seekwell compare`. It determines the other schedulers [default: 6.12, or 4.0
-    /// for the single-queue layer]
+    /// Kernel, as for `seekwell compare`. It determines the schedulers to compare with [default:
+    /// 6.12, or 4.0 for the single-queue layer]
     #[arg(long, value_name = "RELEASE")]
     pub kernel: Option<String>,
-    /// Number of seeds; every scheduler runs once with each
+    /// Number of seeds; every scheduler runs once with each seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub seeds: u32,
     /// First seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// Number of parallel runs; the result does not depend on it [default: the number of cores]
+    /// Number of parallel runs; the results do not depend on it [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
     /// Print one JSON document
@@ -90,7 +91,7 @@ pub struct Arena {
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct New {
-    /// Something else than an experiment
+    /// Create something other than an experiment file
     #[command(subcommand)]
     pub begin: Option<Begin>,
     /// Device in the file, from `seekwell devices`, or the path of a preset file relative to the
@@ -123,8 +124,8 @@ pub struct New {
 pub struct Devices {
     /// Describe this device: its parameters with unit and source
     pub name: Option<String>,
-    /// Print more: descriptions and other names in the list; every value with its source, and the
-    /// curves, for one device; every figure with --validate
+    /// Print more: in the list, descriptions and other names; for one device, every value with its
+    /// source, and the curves; with --validate, every figure
     #[arg(long, conflicts_with = "json")]
     pub details: bool,
     /// Print one JSON document
@@ -148,19 +149,19 @@ pub struct Devices {
 /// Arguments of `calibrate`.
 #[derive(Args, Debug)]
 pub struct Calibrate {
-    /// Block device or file; or a modelled device (hdd:hitachi-7k500), to test the method on a
-    /// known device
+    /// Block device or file to measure; or a modelled device (hdd:hitachi-7k500), to test the
+    /// method on a device with known parameters
     #[arg(value_hint = ValueHint::FilePath)]
     pub path: PathBuf,
     /// Time limit for the whole calibration (90s, 3m, 1m30s)
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = budget)]
     pub budget: f64,
-    /// Also measure writes. It writes back the data that it has just read from the same place. A
-    /// device that is mounted or otherwise in use is refused
+    /// Also measure writes. They write back data that was just read from the same place. A device
+    /// that is mounted or otherwise in use is refused
     #[arg(long)]
     pub allow_write: bool,
-    /// Write the preset to FILE, as a whole or not at all [default: KIND-NAME.toml in the current
-    /// directory, with a number if it exists]
+    /// Write the preset to FILE, completely or not at all [default: KIND-NAME.toml in the current
+    /// directory, with a number if the file exists]
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Name of the preset [default: the last part of PATH]
@@ -169,7 +170,7 @@ pub struct Calibrate {
     /// Draw measurement, fit and residuals to FILE as SVG
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
-    /// Seed for the choice of the probed places
+    /// Seed of the random numbers that select the places to probe
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
     /// Print one JSON document
@@ -177,7 +178,7 @@ pub struct Calibrate {
     pub json: bool,
 }
 
-/// Seconds in a text such as `3m`, `90s` or `1m30s`.
+/// Parses a time such as `3m`, `90s` or `1m30s` and returns seconds.
 pub(super) fn budget(text: &str) -> Result<f64, String> {
     let bad = || format!("{text:?} is not a time; write for example 90s, 3m or 1m30s");
     let (mut rest, mut sum) = (text, 0.0);
@@ -205,7 +206,7 @@ pub(super) fn budget(text: &str) -> Result<f64, String> {
 /// Arguments of `formats`.
 #[derive(Args, Debug)]
 pub struct Formats {
-    /// Describe this format: its content, and what is lost
+    /// Describe this format: the data that it contains, and the data that it cannot hold
     pub name: Option<String>,
     /// Print more: content and full description of each format
     #[arg(long, conflicts_with_all = ["json", "name"])]
@@ -255,7 +256,7 @@ pub struct Completions {
 /// Arguments of `man`.
 #[derive(Args, Debug)]
 pub struct Man {
-    /// Directory for one page per command; without it, the main page is printed
+    /// Directory to write one page per command into; without it, the main page is printed
     #[arg(value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that put a modelled disk under the running kernel.
+//! Arguments of the commands that use a modelled disk or test devices with the running kernel.
 
 use super::{Output, service_us};
 use clap::{Args, ValueHint};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// Empty directory for the mount
+    /// Empty directory to mount the file system on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub fuse: PathBuf,
     /// Modelled device, from `seekwell devices`, with changes after commas, or the path of a preset
@@ -26,19 +26,20 @@ pub struct Serve {
     /// the end]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub backing: Option<PathBuf>,
-    /// Latency of the FUSE path, subtracted from each completion, in microseconds [default:
-    /// measured; 0 for a spinning disk]
+    /// Latency of the FUSE path in microseconds, which is subtracted from the time of each request
+    /// [default: measured; 0 for a spinning disk]
     #[arg(long, value_name = "US", value_parser = service_us)]
     pub floor_us: Option<f64>,
-    /// Write each command with its arrival time and modelled completion time to FILE, as a CSV for
-    /// `seekwell replay`
+    /// Write each disk command with its arrival time and modelled completion time to FILE, as a CSV
+    /// for `seekwell replay`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub log: Option<PathBuf>,
-    /// Scheduler with its block layer in front of the device, with optional version and tunables
-    /// (cfq-3.4:slice_idle=0) [default: no block layer; commands go straight to the device]
+    /// Model this scheduler and its block layer in front of the device, with optional version and
+    /// tunables (cfq-3.4:slice_idle=0) [default: no block layer; commands go straight to the
+    /// device]
     #[arg(long, short, value_name = "SCHEDULER")]
     pub scheduler: Option<String>,
-    /// Number of requests in the block layer [default: the layer's]
+    /// Number of requests in the modelled block layer (nr_requests) [default: the layer's]
     #[arg(long, value_name = "N", requires = "scheduler")]
     pub nr_requests: Option<u32>,
     /// Serve the device even if it is too fast to complete requests on time
@@ -47,7 +48,7 @@ pub struct Serve {
     /// Seed of the device's random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
-    /// End when standard input ends, because the program that started this one is gone
+    /// Stop when standard input ends, because the program that started this one has then ended
     #[arg(long, hide = true)]
     pub until_eof: bool,
     /// Print the final report as one JSON document
@@ -58,7 +59,7 @@ pub struct Serve {
     pub output: Output,
 }
 
-/// Bytes in a text such as `4096`, `512K` or `20G`; units are powers of 1024.
+/// Parses a number of bytes such as `4096`, `512K` or `20G`; units are powers of 1024.
 fn bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.char_indices().last() {
         Some((i, c)) if c.is_ascii_alphabetic() => {
@@ -94,17 +95,18 @@ pub struct CheckWorlds {
         default_value = "hdd:hitachi-7k200"
     )]
     pub device: String,
-    /// Kernel scheduler of the loop device [default: the current one]
+    /// Scheduler to set on the loop device, with its name in the kernel [default: the current one]
     #[arg(long, short, value_name = "NAME")]
     pub scheduler: Option<String>,
     /// Size of the disk, with K, M, G or T
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "4G")]
     pub size: u64,
-    /// Changes to the simulated machine (memory=2G,cores=2,without=readahead). By default it has
+    /// Changes to the simulated machine (memory=2G,cores=2,without=readahead). By default, it has
     /// the memory and cores of this machine
     #[arg(long, value_name = "OPTIONS", default_value = "")]
     pub machine: String,
-    /// Use a loop device over a plain file, without the modelled disk: reported, not judged
+    /// Use a loop device over a plain file, without the modelled disk. The differences are
+    /// reported, but not judged
     #[arg(long)]
     pub raw: bool,
     /// Store the kernel's block traces in this directory, which is created if necessary
@@ -126,7 +128,7 @@ pub struct CheckWorlds {
 pub struct VerifyKernel {
     /// mq-deadline, kyber or bfq [default: all that the kernel has]
     pub schedulers: Vec<String>,
-    /// Number of batches of each kind; each is submitted twice
+    /// Number of batches of each kind; each batch is submitted twice
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Seed of the batches
@@ -138,7 +140,7 @@ pub struct VerifyKernel {
     /// Print Markdown; docs/fidelity.md is the output
     #[arg(long)]
     pub markdown: bool,
-    /// With --markdown: also replay the recorded decisions in DIR and DIR/mq
+    /// With --markdown: also replay the decisions recorded in DIR and DIR/mq
     #[arg(long, value_name = "DIR", requires = "markdown", value_hint = ValueHint::DirPath)]
     pub recorded: Option<PathBuf>,
     /// Output file

@@ -1,4 +1,4 @@
-//! Arguments of the commands that say what results mean.
+//! Arguments of `report` and `recommend`.
 
 use super::choices::weighted;
 use super::{Bench, Output, TraceInput, machine};
@@ -12,7 +12,7 @@ pub struct Report {
     /// input)
     #[arg(value_name = "RESULTS|TRACE", value_hint = ValueHint::AnyPath)]
     pub results: PathBuf,
-    /// More results for the same page: their schedulers are shown together, their tests separately
+    /// More results for the same page. Their schedulers are shown together, their tests separately
     #[arg(value_name = "RESULTS", value_hint = ValueHint::AnyPath)]
     pub more: Vec<PathBuf>,
     /// Print Markdown, for a pull request
@@ -24,8 +24,8 @@ pub struct Report {
     /// Print the whole report in the terminal
     #[arg(long)]
     pub details: bool,
-    /// Time window for the event replay, on the workload's clock (10s..12s) [default: around the
-    /// longest operation]
+    /// Time window for the event replay: FROM..TO on the workload's clock (10s..12s) [default:
+    /// around the longest operation]
     #[arg(long, value_name = "FROM..TO", value_parser = crate::events::span,
         conflicts_with = "no_events")]
     pub events: Option<seekwell::Window>,
@@ -36,11 +36,11 @@ pub struct Report {
     #[arg(long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Selection of records
+    /// Options that select records
     #[command(flatten)]
     pub input: TraceInput,
-    /// Output file: FILE.html is a page, FILE.md is Markdown. Without it, results give a page
-    /// NAME.html next to them, and a trace gives a summary on standard output
+    /// Output file: FILE.html is a page, FILE.md is Markdown. Without FILE, results are written to
+    /// a page NAME.html next to them, and a trace is summarised on standard output
     #[command(flatten)]
     pub output: Output,
 }
@@ -49,14 +49,14 @@ pub struct Report {
 #[derive(Args, Debug)]
 pub struct Recommend {
     /// Results folder, or a file that `seekwell import` reads. Without it, --device and --workload
-    /// select what to simulate [default: as for `seekwell compare`]
+    /// select what to simulate, with the defaults of `seekwell compare`
     #[arg(id = "asked", value_name = "RESULTS", value_hint = ValueHint::AnyPath)]
     pub results: Option<PathBuf>,
     /// Workload with its weight [1] (pgbench=3, fs-mark:files=100=0.5); may be repeated. With
     /// results, only the named workloads count
     #[arg(long, short, value_name = "WORKLOAD[=WEIGHT]", long_help = weighted())]
     pub workload: Vec<String>,
-    /// Devices, schedulers and repeats; with results, --device selects those of one device
+    /// Devices, schedulers and repeats; with results, --device selects the results of one device
     #[command(flatten)]
     pub bench: Bench,
     /// Modelled machine, as for `seekwell compare`

@@ -4,7 +4,7 @@ use super::TRACE;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// How a trace is read, and which records; shared by `replay`, `report` and `convert`.
+/// Options that select a trace's format and records; shared by `replay`, `report` and `convert`.
 #[derive(Args, Clone, Debug)]
 pub struct TraceInput {
     /// Format, see `seekwell formats` [default: detected]
@@ -15,24 +15,25 @@ pub struct TraceInput {
     pub limit: Option<u64>,
     /// Start this many seconds after the first record
     ///
-    /// Submission times count. Times in the output start at this point.
+    /// The submission time of a record decides. Times in the output start at this point.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub from: Option<u64>,
     /// Stop this many seconds after the first record
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = TRACE)]
     pub until: Option<u64>,
-    /// Only records of these processes
+    /// Use only records of these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',', help_heading = TRACE)]
     pub pid: Vec<u32>,
-    /// Records to use: queued bios, or requests issued to the device
+    /// Which records to use: queued bios, or requests issued to the device
     ///
-    /// For blktrace, blkparse and ftrace. A trace without queue events gives the issued requests.
+    /// It applies to blktrace, blkparse and ftrace. If a trace has no queue events, the issued
+    /// requests are used.
     #[arg(long, value_name = "EVENT", default_value = "queue", help_heading = TRACE, hide_short_help = true)]
     pub stream: Stream,
-    /// Only records of this device or volume
+    /// Use only records of this device or volume
     ///
-    /// A device (MAJOR,MINOR) for blktrace, blkparse, ftrace and csv. A volume, named as in the
-    /// trace, for msr, systor, alibaba and tencent.
+    /// DEVICE is a device (MAJOR,MINOR) for blktrace, blkparse, ftrace and csv. For msr, systor,
+    /// alibaba and tencent, it is a volume, named as in the trace.
     #[arg(long, value_name = "DEVICE", help_heading = TRACE, hide_short_help = true)]
     pub trace_device: Option<String>,
     /// Accept a truncated trace with a warning
@@ -42,17 +43,17 @@ pub struct TraceInput {
     pub allow_truncated: bool,
     /// Unit of the response times of vscsi version 2
     ///
-    /// No public document states it. Without this option, response times are ignored.
+    /// No public document states this unit. Without this option, response times are ignored.
     #[arg(long, value_name = "UNIT", help_heading = TRACE, hide_short_help = true)]
     pub response_unit: Option<Unit>,
 }
 
-/// Which event of a block trace is used.
+/// Which events of a block trace to use.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub enum Stream {
     /// Bios as they were submitted, before merging.
     Queue,
-    /// Requests as the recorded scheduler sent them.
+    /// Requests as the recorded scheduler issued them.
     Issue,
 }
 
@@ -86,7 +87,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it is typed.
+    /// Returns the name of the unit on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::Ns => "ns",
@@ -106,7 +107,7 @@ impl From<Unit> for seekwell_trace::TimeUnit {
     }
 }
 
-/// Nanoseconds of `12` or `0.25` seconds.
+/// Parses a time such as `12` or `0.25` seconds and returns nanoseconds.
 fn seconds(text: &str) -> Result<u64, String> {
     let ns = seekwell_trace::seconds_text(text);
     ns.ok_or_else(|| "write seconds, with a fraction or without: 12 or 0.25".to_owned())
@@ -116,11 +117,11 @@ fn seconds(text: &str) -> Result<u64, String> {
 #[derive(Args, Debug)]
 pub struct Convert {
     /// Traces, or `-` for standard input; may be zstd or gzip. Several traces are merged by the
-    /// time of their clocks
+    /// times that they contain
     #[arg(required = true, num_args = 1..=64, value_name = "IN", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Write to OUT, as a whole or not at all. A name that ends in .zst or .gz compresses it
-    /// [default: standard output]
+    /// Write the trace to OUT, completely or not at all. A name that ends in .zst or .gz compresses
+    /// it [default: standard output]
     #[arg(long, short, value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Output format [default: from the name of OUT; csv on standard output]
@@ -129,7 +130,7 @@ pub struct Convert {
     /// Name of the replayed file in a fio iolog
     #[arg(long, value_name = "NAME", default_value = "seekwell.replay")]
     pub iolog_file: String,
-    /// Selection of records
+    /// Options that select records
     #[command(flatten)]
     pub input: TraceInput,
 }

@@ -1,4 +1,4 @@
-//! `seekwell arena NAME`: compares a scheduler with all rivals of its layer.
+//! `seekwell arena NAME`: compares a scheduler with all other schedulers of its layer.
 
 use crate::cells::cancelling;
 use crate::cli::Arena as Asked;
@@ -20,10 +20,10 @@ use seekwell_sched::registry;
 use serde_json::json;
 use std::path::Path;
 
-/// Maximum number of cells shown where it trails.
+/// Maximum number of cells that are shown as those where the scheduler is behind.
 const TOLD: usize = 8;
 
-/// Whether the output is a page.
+/// Returns whether the output file is an HTML page.
 fn is_page(output: &Path) -> bool {
     let ending = output.extension().and_then(|e| e.to_str());
     matches!(ending, Some("html" | "htm"))
@@ -33,7 +33,8 @@ fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// The scheduler and all others of the layer; with a kernel, those that it has.
+/// Returns the scheduler and all others of its layer. With a kernel, returns only those that this
+/// kernel has.
 fn met(name: &str, kernel: Option<&Kernel>) -> Result<Vec<String>, Failure> {
     let plain = name.split(':').next().unwrap_or(name);
     let own = named(plain).map_err(|e| Failure::words("", &e))?;
@@ -44,7 +45,7 @@ fn met(name: &str, kernel: Option<&Kernel>) -> Result<Vec<String>, Failure> {
     Ok(all)
 }
 
-/// The requested names, or the default ones.
+/// Returns the requested names, or the default names if none are requested.
 fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
     match asked.is_empty() {
         true => usual.to_vec(),
@@ -52,7 +53,7 @@ fn or<'a>(asked: &'a [String], usual: &[&'a str]) -> Vec<&'a str> {
     }
 }
 
-/// The standing as a page.
+/// Returns the standing as an HTML page.
 fn page_of(a: &Asked, s: &Standing, ground: Ground<'_>, failed: u64) -> Result<String, Failure> {
     let words = a.device.iter().map(|d| ("--device", d.as_str()));
     let words = words.chain(a.workload.iter().map(|w| ("--workload", w.as_str())));
@@ -165,7 +166,7 @@ fn percent(factor: f64) -> String {
     units::signed_percent((factor - 1.0) * 100.0, 1)
 }
 
-/// "+3.1 %  (+2.0 to +4.2)".
+/// Formats a factor with its interval, for example "+3.1 %  (+2.0 to +4.2)".
 fn figure(mean: Option<&Mean>) -> String {
     let Some(mean) = mean else {
         return "-".to_owned();
@@ -192,7 +193,7 @@ fn print(out: &mut Out, a: &Asked, s: &Standing) -> Result<(), Failure> {
     out.line("")?;
     let name = s.places.iter().map(|p| p.scheduler.chars().count());
     let name = name.max().unwrap_or(0).max(9);
-    // A narrow screen has no intervals; --json has them.
+    // On a narrow screen, intervals are omitted; --json contains them.
     let narrow = columns() < name + 3 * 28 + 9;
     let cell = if narrow { 12 } else { 28 };
     let show = |m: Option<&Mean>| match narrow {

@@ -1,4 +1,4 @@
-//! `seekwell calibrate PATH`
+//! `seekwell calibrate PATH`: measures a device and writes a preset.
 
 use crate::cli::Calibrate;
 use crate::fail::Failure;
@@ -13,11 +13,11 @@ use seekwell_report::calibrate as report;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Mean delay of a completion between a modelled device and the program, ns.
+/// Mean delay between the completion in a modelled device and the program's notice of it, in ns.
 const HOST_NOISE_NS: f64 = 3_000.0;
 
-/// The name of the preset: the user's, or the last part of the path, in letters that need no
-/// quoting.
+/// Returns the name of the preset: the user's name, or the last part of the path, in letters that
+/// need no quoting.
 fn name_of(a: &Calibrate) -> String {
     let last = || {
         let stem = a.path.file_stem().map(|s| s.to_string_lossy().into_owned());
@@ -41,7 +41,7 @@ fn name_of(a: &Calibrate) -> String {
     }
 }
 
-/// A file name in this directory that does not exist yet.
+/// Returns the name of a file that does not exist yet in the current directory.
 fn fresh(kind: &str, name: &str) -> PathBuf {
     let first = PathBuf::from(format!("{kind}-{name}.toml"));
     let numbered = (2..).map(|i| PathBuf::from(format!("{kind}-{name}-{i}.toml")));
@@ -58,7 +58,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     out.done()
 }
 
-/// A modelled device, if the path names one: on virtual time, with the noise of a host.
+/// Opens a modelled device, if the path names one. The device runs in virtual time and has the
+/// noise of a host.
 fn modelled(a: &Calibrate) -> Option<Result<SimProbe<Box<dyn Device + Send>>, Failure>> {
     let name = a
         .path
@@ -129,14 +130,14 @@ fn finish(a: &Calibrate, quiet: bool, fit: &Fit) -> Result<(), Failure> {
         let path = a.output.clone().unwrap_or_else(|| fresh(kind, &name));
         write(&path, text)?;
         let shown = path.display().to_string();
-        // Without a slash the name would be taken for an embedded preset.
+        // Without a slash, the name would mean an embedded preset.
         let shown = if shown.contains('/') {
             shown
         } else {
             format!("./{shown}")
         };
         kept = format!("the measurements so far are in {shown}");
-        // Only for plain files, not for standard output or a pipe.
+        // This is not printed for standard output or a pipe.
         if !a.json && path.is_file() {
             out.line(&format!(
                 "\nWrote {shown}. Look at it: seekwell devices {shown}; use it: seekwell compare \

@@ -1,4 +1,4 @@
-//! `seekwell compare`: workloads on modelled disks, under several schedulers.
+//! `seekwell compare`: runs workloads on modelled disks under several schedulers.
 
 use super::run::{job_file, titled};
 use crate::cells::{Cells, Group};
@@ -25,7 +25,7 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
         return Ok(out);
     }
     for spec in &a.workload {
-        // A colon starts parameters, which contain commas.
+        // After a colon, the commas separate parameters, not workloads.
         if spec.contains(':') {
             out.push(asked(spec, &[])?);
             continue;
@@ -40,7 +40,7 @@ fn workloads(a: &Compare) -> Result<Vec<Asked>, Failure> {
     Ok(out)
 }
 
-/// Names of workloads, with parameters if the name alone is ambiguous.
+/// Returns the names of the workloads, with parameters where two have the same name.
 pub fn names(plans: &[Plan]) -> Vec<String> {
     let named = |p: &Plan| plans.iter().filter(|q| q.label() == p.label()).count();
     let name = |p: &Plan| match named(p) {
@@ -76,7 +76,7 @@ pub fn run(a: &Compare, quiet: bool) -> Result<(), Failure> {
     let bench = &setups::with_seeds(&a.bench, a.workload.is_empty());
     let usual = Usual::several(bench);
     setups::memory(bench, &usual, quiet)?;
-    // Every device x program x scheduler, in the order of the report.
+    // Every device, workload and scheduler, in the order of the report.
     let machine = setups::with_cgroups(&a.machine, &a.cgroup);
     let runs = setups::of(bench, &usual, &machine, &specs, &a.beside)?;
     let names = names(&plans);
@@ -148,7 +148,7 @@ struct Device<'a> {
     plans: &'a [Plan],
     names: &'a [String],
     device: &'a str,
-    /// Index of its first cell.
+    /// Index of the device's first cell.
     first: usize,
     lab: &'a Lab,
 }
@@ -192,9 +192,9 @@ impl Device<'_> {
         out.line("")
     }
 
-    /// The answer for one run each: workloads whose runs all completed.
+    /// Returns the summary of one run per scheduler, for the workloads whose runs all completed.
     fn matrix(&self, rows: &[Group]) -> String {
-        // One row per deciding figure.
+        // One row for each metric that decides.
         let whole = rows.iter().zip(self.names);
         let whole = whole.filter(|(group, _)| group.rest.is_empty());
         let views: Vec<(&String, Vec<Vec<Record>>)> = whole
@@ -214,8 +214,8 @@ impl Device<'_> {
         report::matrix(&rows.collect::<Vec<_>>(), columns())
     }
 }
-/// The answer over several seeds for all devices, in at most `room` lines: workloads whose runs all
-/// completed.
+/// Returns the summary over several seeds for all devices, in at most `room` lines. It contains the
+/// workloads whose runs all completed.
 fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room: usize) -> String {
     let place = |group: &Group| match (devices, group.records.first()) {
         ([_], _) | (_, None) => String::new(),
@@ -247,7 +247,7 @@ fn screen(lab: &Lab, devices: &[(Device, Vec<Group>)], records: &[Record], room:
     report::answer(&rows, labels, (&heading, &legend), records, room, columns())
 }
 
-/// The comparison as a picture.
+/// Writes the comparison as an SVG picture.
 fn draw(file: &Path, cells: &Cells, plans: &[Plan], runs: &Runs) -> Result<(), Failure> {
     let titles: Vec<String> = plans.iter().map(Plan::title).collect();
     let all: Vec<Group> = (0..runs.devices * plans.len())

@@ -16,14 +16,14 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes buffered before they are written.
+/// Number of bytes that are buffered before a write to the file.
 const PIECE_BYTES: usize = 256 << 10;
-/// Maximum number of process names that are passed on.
+/// Maximum number of process names that are copied to the output.
 const NAMES_MAX: usize = 1 << 20;
 /// Number of records between checks for progress and signals.
 const LOOK_RECORDS: u64 = 4096;
 
-/// Output of a format's writer that is not written to the file yet.
+/// Bytes that the writer of a format has produced, and that are not in the file yet.
 #[derive(Clone, Default)]
 struct Pending(Arc<Mutex<Vec<u8>>>);
 
@@ -45,7 +45,7 @@ impl Write for Pending {
     }
 }
 
-/// The output format: as requested, else by the output's name, else CSV.
+/// Returns the output format: the requested one, or that of the output's name, or CSV.
 fn target(a: &Convert) -> Result<Format, Failure> {
     let named =
         a.to.as_deref()
@@ -106,7 +106,7 @@ fn start(a: &Convert, to: Format, pending: &Pending) -> Result<Box<dyn Writer>, 
     create(bytes, &options).map_err(failed)
 }
 
-/// Converts the trace and reports lost information.
+/// Converts the trace and prints which information was lost.
 pub fn run(a: &Convert, quiet: bool) -> Result<(), Failure> {
     let to = target(a)?;
     let (format, read) = reading(&a.input)?;

@@ -1,4 +1,4 @@
-//! `seekwell devices [NAME]`
+//! `seekwell devices [NAME]`: lists or describes the modelled devices.
 
 use crate::cells::{catching, interrupted};
 use crate::cli::Devices;
@@ -51,7 +51,7 @@ fn validate(a: &Devices, quiet: bool) -> Result<(), Failure> {
     let figures: usize = figures.sum();
     let progress = Progress::new(quiet, "figures", figures, 1);
     let tables = catching(|| {
-        // Figures run one after the other; this callback counts them for the bar.
+        // Figures are computed one after the other. This callback counts them for the progress bar.
         let mut under_way = None;
         seekwell_lab::validation::run(&mut |done, all| {
             drop(under_way.take());
@@ -95,7 +95,7 @@ fn plots_as_json(plots: &[Plot]) -> Value {
     plots.iter().map(plot).collect()
 }
 
-/// Shows a single device.
+/// Prints the description of one device.
 fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     let bad = |e: seekwell_device::DeviceError| Failure::input(e.to_string());
     let (output, plot) = (a.output.output.as_deref(), a.plot.as_deref());
@@ -130,7 +130,7 @@ fn one(a: &Devices, name: &str) -> Result<(), Failure> {
     out.done()
 }
 
-/// Lists devices, or shows a single one.
+/// Lists the devices, or describes one.
 pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
     if a.validate {
         return validate(a, quiet);
@@ -150,13 +150,12 @@ pub fn run(a: &Devices, quiet: bool) -> Result<(), Failure> {
     } else {
         let (text, more) = match a.details {
             true => (catalog::devices(&all, width()), ""),
-            false => (brief::devices(&all, width()), "What each is: --details. "),
+            false => (brief::devices(&all, width()), "Descriptions: --details. "),
         };
         out.text(&text)?;
         out.prose(&format!(
-            "\n{more}All about one: seekwell devices NAME. Parameters may be changed \
-             (NAME,parameter=value,...), and the path of a preset file of your own works wherever \
-             a NAME does."
+            "\n{more}One device in full: seekwell devices NAME. Parameters may be changed \
+             (NAME,parameter=value,...). The path of a preset file can be used in place of NAME."
         ))?;
     }
     out.done()

@@ -14,10 +14,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Maximum number of changes that are all shown.
+/// Up to this number of changes, all changes are shown.
 const SHOWN: usize = 20;
 
-/// Results with the record of their environment: a folder's, or another program's file.
+/// Loads a results folder, or a file of another program, with the record of its environment.
 fn load(path: &Path, a: &Foreign) -> Result<(Results, BTreeMap<String, String>), Failure> {
     if path.is_dir() {
         return Ok((read(path).map_err(failure)?, environment(path)));
@@ -89,7 +89,7 @@ fn changes_table(all: &[&Change], width: usize) -> String {
     t.render_within(2, width)
 }
 
-/// All changes in words and tables.
+/// Returns all changes as text and tables.
 fn shown(d: &Diff, details: bool, width: usize) -> String {
     let mut out = environment_table(d, width);
     let notable = |c: &&Change| c.worse || c.better;
@@ -103,7 +103,7 @@ fn shown(d: &Diff, details: bool, width: usize) -> String {
     }
     let same = d.changes.iter().filter(|c| c.identical).count();
     let line = format!(
-        "{} compared: {} worse, {} better, {same} identical, {} else",
+        "{} compared: {} worse, {} better, {same} identical, {} other",
         d.changes.len(),
         d.worse,
         d.better,
@@ -128,7 +128,7 @@ fn shown(d: &Diff, details: bool, width: usize) -> String {
     out
 }
 
-/// Compares the results, and fails if something got worse.
+/// Compares the results, and returns an error if a scheduler got worse.
 pub fn run(a: &Arguments, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     let (old, old_environment) = load(&a.old, &a.foreign)?;

@@ -1,4 +1,4 @@
-//! `seekwell doctor`: what can be used on this machine, and how to get the rest.
+//! `seekwell doctor`: shows which features work on this machine, and how to get the others.
 
 use super::host::boot_time;
 use super::python;
@@ -11,7 +11,7 @@ use seekwell_report::style::{GOOD, PLAIN};
 use seekwell_report::table::{Align, Table, painted};
 use serde_json::json;
 
-/// The package of the Python commands.
+/// Returns the entry for the package of the Python commands.
 fn package() -> Ability {
     Ability {
         name: "Python package",
@@ -27,7 +27,7 @@ fn as_json(a: &Ability) -> serde_json::Value {
     })
 }
 
-/// Prints the report.
+/// Prints which features work.
 pub fn run(a: &Doctor) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;

@@ -1,4 +1,4 @@
-//! `seekwell export FOLDER`
+//! `seekwell export FOLDER`: writes results in another format.
 
 use super::results::failure;
 use crate::cli::Export;
@@ -8,7 +8,7 @@ use seekwell_lab::results::export::{FORMATS, Format};
 use seekwell_lab::results::{State, look, read};
 use std::path::Path;
 
-/// The requested format, or the one of the output's file name.
+/// Returns the requested format, or the format that the name of the output file determines.
 fn format(asked: Option<&str>, output: Option<&Path>) -> &'static Format {
     let ending = output.and_then(|o| o.extension()?.to_str());
     let name = asked.unwrap_or(match ending {
@@ -23,7 +23,7 @@ fn format(asked: Option<&str>, output: Option<&Path>) -> &'static Format {
         .unwrap_or(&FORMATS[0])
 }
 
-/// Writes the results.
+/// Writes the results in the format.
 pub fn run(a: &Export, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     let mut out = Out::open(output)?;

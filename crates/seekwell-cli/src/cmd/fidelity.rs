@@ -1,5 +1,4 @@
-//! Replays recorded decisions: the references of every scheduler of Seekwell, for
-//! `seekwell verify-kernel --recorded`.
+//! Replays recorded decisions of every scheduler, for `seekwell verify-kernel --recorded`.
 
 use crate::fail::Failure;
 use seekwell_lab::referee::SCHEDULERS;
@@ -12,7 +11,7 @@ use seekwell_sched::{Layer, registry};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The result for a file of recorded decisions.
+/// The result for one file of recorded decisions.
 struct Row {
     /// Scheduler and version.
     elevator: String,
@@ -21,7 +20,7 @@ struct Row {
     identical: usize,
     same: usize,
     of: usize,
-    /// Identical cases of the null models: a FIFO, a different scheduler.
+    /// Number of identical cases of the two null models: a FIFO, and another scheduler.
     null: [usize; 2],
 }
 
@@ -77,7 +76,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The section of a document, in Markdown.
+/// Returns the section about recorded decisions, in Markdown.
 pub fn section(dir: &Path) -> Result<String, Failure> {
     let files = files(dir);
     if files.is_empty() {
@@ -143,7 +142,7 @@ pub fn section(dir: &Path) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// A scheduler's name without its version.
+/// Returns the scheduler's name without its version.
 fn family(elevator: &str) -> &'static str {
     seekwell_sched::find(elevator).map_or("", |f| f.0.name)
 }

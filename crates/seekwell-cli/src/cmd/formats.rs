@@ -1,4 +1,4 @@
-//! `seekwell formats [NAME]`
+//! `seekwell formats [NAME]`: lists or describes the trace formats.
 
 use crate::cli::Formats;
 use crate::fail::Failure;
@@ -23,7 +23,7 @@ fn as_json(f: &FormatInfo) -> Value {
     })
 }
 
-/// Lists formats, or shows a single one.
+/// Lists the formats, or describes one.
 pub fn run(a: &Formats) -> Result<(), Failure> {
     let find = |name: &str| find_format(name).map_err(|e| Failure::input(e.to_string()));
     let chosen = a.name.as_deref().map(find).transpose()?;
@@ -39,8 +39,9 @@ pub fn run(a: &Formats) -> Result<(), Failure> {
                 false => out.text(&brief::formats(formats(), width()))?,
             }
             out.prose(
-                "\nzstd and gzip are read as they are. Those written: seekwell convert IN -o OUT. \
-                 What each carries: --details. All about one: seekwell formats NAME",
+                "\nTraces that are compressed with zstd or gzip are read directly. To write a format: \
+                 seekwell convert IN -o OUT. Content of each format: --details. One format in full: \
+                 seekwell formats NAME",
             )?;
         }
     }

@@ -1,4 +1,4 @@
-//! `seekwell machines [NAME]`
+//! `seekwell machines [NAME]`: lists or describes the modelled machines.
 
 use crate::cli::Machines;
 use crate::fail::Failure;
@@ -15,7 +15,7 @@ fn as_json(m: &Machine) -> Value {
     })
 }
 
-/// The machine of this name; the error has similar names.
+/// Returns the machine of this name. The error contains similar names.
 fn find(name: &str) -> Result<&'static Machine, Failure> {
     named_machine(name).ok_or_else(|| {
         let known: Vec<&str> = machines().iter().map(|m| &*m.name).collect();
@@ -24,7 +24,7 @@ fn find(name: &str) -> Result<&'static Machine, Failure> {
     })
 }
 
-/// Lists machines, or shows a single one.
+/// Lists the machines, or describes one.
 pub fn run(a: &Machines) -> Result<(), Failure> {
     let chosen = a.name.as_deref().map(find).transpose()?;
     let mut out = Out::open(a.output.output.as_deref())?;
@@ -35,8 +35,9 @@ pub fn run(a: &Machines) -> Result<(), Failure> {
         None => {
             out.text(&catalog::machines(machines(), width()))?;
             out.prose(
-                "\nTo run on one, changed or not: seekwell run WORKLOAD --machine laptop,memory=8G. \
-                 All about one: seekwell machines NAME.\nAll words of --machine: seekwell run --help",
+                "\nTo use a machine, with or without changes: seekwell run WORKLOAD --machine \
+                 laptop,memory=8G. One machine in full: seekwell machines NAME.\nAll settings of \
+                 --machine: seekwell run --help",
             )?;
         }
     }

@@ -1,4 +1,4 @@
-//! `seekwell man [DIRECTORY]`
+//! `seekwell man [DIRECTORY]`: writes manual pages.
 
 use crate::cli::{Cli, Man};
 use crate::fail::Failure;
@@ -6,7 +6,7 @@ use crate::out::Out;
 use clap::CommandFactory;
 use std::path::Path;
 
-/// Prints the main page, or writes all pages.
+/// Prints the main page, or writes all pages to the directory.
 pub fn run(a: &Man) -> Result<(), Failure> {
     let command = Cli::command();
     if let Some(dir) = &a.directory {
@@ -33,7 +33,8 @@ fn page(man: clap_mangen::Man, file: Option<&Path>) -> Result<(), Failure> {
     out.done()
 }
 
-/// Writes one page per command, with clap_mangen's names; replaces existing files atomically.
+/// Writes one page per command. The names are those of clap_mangen. Existing files are replaced
+/// atomically.
 fn pages(mut command: clap::Command, dir: &Path) -> Result<(), Failure> {
     command.build();
     for c in command.get_subcommands().filter(|c| !c.is_hide_set()) {

@@ -1,4 +1,4 @@
-//! `seekwell new`: creates an experiment file, the schema of such files, or a scheduler.
+//! `seekwell new`: creates an experiment file, prints its JSON Schema, or creates a scheduler.
 
 use crate::cli::{Begin, New};
 use crate::fail::Failure;
@@ -6,7 +6,7 @@ use crate::out::{Out, note};
 use seekwell_lab::experiment::{Experiment, Start, schema, template};
 use std::path::Path;
 
-/// Writes a commented experiment file, after parsing it as `compare` does.
+/// Writes a commented experiment file. The file is first parsed as `compare` parses it.
 pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
     if let Some(Begin::Scheduler { name, tree }) = &a.begin {
         return super::new_scheduler::run(name, tree, quiet);
@@ -19,7 +19,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
         return out.done();
     }
     let file = output.filter(|p| *p != Path::new("-"));
-    // Never overwrites a file that the user may have changed.
+    // A file is never overwritten, because the user may have changed it.
     if let Some(file) = file.filter(|f| f.is_file()) {
         let what = format!(
             "{}: exists already; name another file, or remove it",
@@ -61,7 +61,7 @@ pub fn run(a: &New, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The parts of a list with commas.
+/// Returns the parts of a list that is separated by commas.
 fn listed(list: Option<&str>) -> Vec<String> {
     let parts = list.unwrap_or_default().split(',').map(str::trim);
     parts.filter(|p| !p.is_empty()).map(str::to_owned).collect()

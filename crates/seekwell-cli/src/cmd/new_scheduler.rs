@@ -1,8 +1,8 @@
 //! `seekwell new scheduler NAME`: adds a template scheduler to the source tree.
 //!
 //! The template is the example of docs/add-a-scheduler.md with the new name. It compiles and passes
-//! its tests; the author replaces its two rules. The command overwrites nothing, and writes nothing
-//! unless every part can be written.
+//! its tests. The author replaces its two rules. The command overwrites nothing, and writes either
+//! all parts or none.
 
 use crate::fail::Failure;
 use crate::out::Out;
@@ -10,15 +10,15 @@ use seekwell_report::table::wrap;
 use seekwell_sched::find;
 use std::path::Path;
 
-/// The example of the page.
+/// The example in docs/add-a-scheduler.md.
 const EXAMPLE: &str = include_str!("../template/scheduler.txt");
-/// The page's worked examples.
+/// The worked examples in docs/add-a-scheduler.md.
 const CASES: &str = include_str!("../template/cases.txt");
-/// Files of the tree that list the schedulers.
+/// Files of the source tree that list the schedulers.
 const LIB: &str = "crates/seekwell-sched/src/lib.rs";
 const REGISTRY: &str = "crates/seekwell-sched/src/registry.rs";
 
-/// Writes the source file, the registry's line and the cases, and prints the next steps.
+/// Writes the source file, the line of the registry and the cases, and prints the next steps.
 pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     let module = checked(name)?;
     let source = format!("crates/seekwell-sched/src/{module}.rs");
@@ -50,7 +50,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
             return Err(Failure::input(what));
         }
     }
-    // The lists come last: until then nothing refers to the new file.
+    // The lists are written last. Before that, nothing refers to the new file.
     for (file, text) in [
         (&*source, example(name, &module)),
         (&cases, named_cases(name)),
@@ -84,7 +84,7 @@ pub fn run(name: &str, tree: &Path, quiet: bool) -> Result<(), Failure> {
     out.done()
 }
 
-/// The module's name for a scheduler's name, if it is valid.
+/// Returns the module name for a valid scheduler name.
 fn checked(name: &str) -> Result<String, Failure> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
@@ -103,7 +103,7 @@ fn checked(name: &str) -> Result<String, Failure> {
     Ok(if word { format!("{module}_") } else { module })
 }
 
-/// Reserved words, and modules of the crate.
+/// Names that the module cannot have: reserved words, and modules of the crate.
 const KEYWORDS: &[&str] = &[
     "as", "async", "await", "box", "break", "const", "continue", "crate", "dyn", "else", "enum",
     "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -112,7 +112,7 @@ const KEYWORDS: &[&str] = &[
     "dispatch", "fifo", "lib", "merge", "registry", "shallow", "tunable",
 ];
 
-/// `lib.rs` with the new module in order.
+/// Returns `lib.rs` with the new module in alphabetical order.
 fn with_module(lib: &str, module: &str) -> Option<String> {
     let begin = lib.find("pub mod adios;")?;
     let end = begin + lib[begin..].find("\n\n")?;
@@ -128,7 +128,7 @@ fn with_module(lib: &str, module: &str) -> Option<String> {
     ))
 }
 
-/// The registry with the new scheduler's line at the end of the built-in ones.
+/// Returns the registry with the new scheduler at the end of the built-in ones.
 fn with_line(registry: &str, module: &str) -> Option<String> {
     let begin = registry.find("const BUILT_IN")?;
     let end = begin + registry[begin..].find("];")?;
@@ -136,7 +136,7 @@ fn with_line(registry: &str, module: &str) -> Option<String> {
     Some(format!("{before}    crate::{module}::INFO,\n{behind}"))
 }
 
-/// The type name: `Sweep` for `sweep`, `FirstCome` for `first-come`.
+/// Returns the name of the type: `Sweep` for `sweep`, `FirstCome` for `first-come`.
 fn type_name(name: &str) -> String {
     let parts = name.split('-').filter(|p| !p.is_empty());
     let part = |p: &str| {
@@ -144,7 +144,7 @@ fn type_name(name: &str) -> String {
         first.to_uppercase() + rest
     };
     let name: String = parts.map(part).collect();
-    // Names that the example uses already.
+    // Names that the example already uses.
     let taken = EXAMPLE.lines().filter(|l| l.starts_with("use "));
     let words = |l: &'static str| l.split(|c: char| !c.is_alphanumeric());
     match taken.flat_map(words).any(|w| w == name) {
@@ -153,7 +153,7 @@ fn type_name(name: &str) -> String {
     }
 }
 
-/// The example with the new name; its rules keep their names.
+/// Returns the example with the new name. The names of its rules stay.
 fn example(name: &str, module: &str) -> String {
     let kind = type_name(name);
     let mut text = EXAMPLE
@@ -174,7 +174,7 @@ fn example(name: &str, module: &str) -> String {
     text
 }
 
-/// Its worked examples.
+/// Returns the worked examples with the new name.
 fn named_cases(name: &str) -> String {
     CASES
         .replace("\"case\":\"sweep-", &format!("\"case\":\"{name}-"))

@@ -1,5 +1,5 @@
-//! `seekwell compare --host DIR`, and experiment files with a table `[host]`: switches the kernel's
-//! schedulers under real programs, measures them, and restores the settings.
+//! `seekwell compare --host DIR`, and experiment files with a table `[host]`: sets the kernel's
+//! schedulers, measures real programs under each, and restores the settings.
 
 use super::experiment::{Noted, Steps, conducted};
 use super::switch::{guard::Guard, show};
@@ -30,18 +30,18 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Instant;
 
-/// Default workloads: a program that most machines have, else a built-in script.
+/// Default workloads: a program that most machines have, and a built-in script.
 const USUAL: &[&str] = &["sqlite3", "fs-mark:files=200"];
 
-/// Minimum and maximum of blocks for an experiment from the command line without a number.
+/// Minimum and maximum number of blocks, for an experiment from the command line without --repeats.
 const REPEATS: (u32, u32) = (5, 20);
 
 pub fn bad(e: impl std::fmt::Display) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// Sets `[SCHEDULER.]NAME=VALUE` for the named scheduler, else for all that have the tunable; if
-/// its owner is unknown, for all.
+/// Sets `[SCHEDULER.]NAME=VALUE` for the named scheduler, or else for all that have the tunable. If
+/// no scheduler is known to have the tunable, sets it for all.
 fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err("write NAME=VALUE".to_owned());
@@ -80,7 +80,7 @@ fn tunable(text: &str, d: &mut HostDesign) -> Result<(), String> {
     }
 }
 
-/// The design from the command line.
+/// Returns the design that the command line describes.
 fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     let mut d = HostDesign::new(dir.to_owned());
     d.device.clone_from(&a.confirm);
@@ -125,7 +125,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
         }
     }
     if a.workload.is_empty() {
-        // The default workloads that are installed.
+        // Of the default workloads, those that are installed.
         let all = std::mem::take(&mut d.work);
         d.work = all.into_iter().filter(words::HostWork::is_here).collect();
     }
@@ -134,7 +134,7 @@ fn asked(a: &Compare, dir: &Path) -> Result<HostDesign, Failure> {
     Ok(d)
 }
 
-/// The first of these figures that a workload has becomes its only deciding figure.
+/// Makes the first of these metrics that a workload reports its only deciding metric.
 fn judged_by(metrics: &[String], work: &mut [words::HostWork]) -> Result<(), Failure> {
     let mut refused = None;
     let mut taken = false;
@@ -173,12 +173,12 @@ pub fn from_file(a: &Compare, text: &str, path: &Path, quiet: bool) -> Result<()
     run(a, &design, Some(path), quiet)
 }
 
-/// The commands that would run, script by script, and their user.
+/// Returns the commands that would run, with their user, in the order of the scripts.
 fn commands(design: &HostDesign) -> Vec<String> {
     let root = rustix::process::geteuid().is_root();
     let mut all = Vec::new();
     for c in design.work.iter().flat_map(words::HostWork::commands) {
-        // A background program is the same for all workloads.
+        // A background program is listed once, because it is the same for all workloads.
         if !all.contains(&c) {
             all.push(c);
         }
@@ -211,7 +211,8 @@ fn commands(design: &HostDesign) -> Vec<String> {
     lines
 }
 
-/// Asks once: programs will write files there, and the device's scheduler will change meanwhile.
+/// Asks once for a confirmation, because programs will write files and the device's scheduler will
+/// change.
 fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     let names = on.names();
     let what = match names.as_str() {
@@ -267,8 +268,8 @@ fn confirmed(design: &HostDesign, on: &DeviceOf) -> Result<(), Failure> {
     }
 }
 
-/// Seconds of a block of all cells, from one run of each, so that a faulty one fails before hours
-/// have passed.
+/// Returns the time of one block of all cells in seconds. It runs each workload once, so that a
+/// faulty one fails at the start and not after hours.
 fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure> {
     let mut seconds = 0.0;
     for (i, plan) in e.cells.iter().enumerate() {
@@ -286,7 +287,7 @@ fn tried(e: &Experiment, bench: &Bench, cancel: &Cancel) -> Result<f64, Failure>
         match bench.run(&job, cancel, &mut |_| {}) {
             Ok(_) => seconds += began.elapsed().as_secs_f64() * plan.specs.len() as f64,
             Err(NoRun::Failed(why)) => return Err(bad(format!("{}: {why}", plan.cell.workload))),
-            // A signal: the following code reports it.
+            // After a signal, the code below reports it.
             Err(NoRun::Cut(why, _)) => match bench.over() {
                 Some(_) => return Err(Failure::Early(why)),
                 None => return Ok(seconds),
@@ -339,12 +340,14 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     }
     confirmed(design, &on)?;
     let (tree, records) = (on.tree().clone(), Records::default());
-    // Until everything is restored: a signal between two steps must not end this program.
+    // Signals are caught until everything is restored, because a signal between two steps must not
+    // end this program.
     let caught = Signals::catch().map_err(|e| bad(format!("signals cannot be caught: {e}")))?;
     let (switched, guard) = match on.may_set() {
         false => (None, None),
         true => {
-            // The guard process inherits that signals are held; here they are caught later.
+            // The guard process inherits that signals are held. In this process, they are caught
+            // afterwards.
             let held = Held::new().map_err(|e| bad(format!("signals cannot be held: {e}")))?;
             for found in records.restore(&tree, None) {
                 note(quiet, &show::found(&found?));
@@ -358,7 +361,8 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
             (Some(switched), guard)
         }
     };
-    // Before the first directory is created: however this program ends, `host restore` finds it.
+    // The note is written before the first directory is created, so that `host restore` always
+    // finds it.
     let about = About {
         experiment: e.about.name.clone(),
         dir: on.path().to_owned(),
@@ -381,7 +385,7 @@ fn run(a: &Compare, design: &HostDesign, named: Option<&Path>, quiet: bool) -> R
     let mark = std::process::id().to_string();
     let bench = Bench::new(on.clone(), switched, design.settle_s, &mark);
     let left = RefCell::new(Vec::new());
-    // After the runs: later steps do not need the disk.
+    // Restores the schedulers after the runs, because later steps do not need the disk.
     let put_back = || {
         let held = bench.take_switched();
         for found in held.into_iter().flat_map(Switched::restore) {
@@ -453,13 +457,13 @@ fn measured(
     let cancel = Cancel::new();
     note(
         quiet,
-        "first one run of each workload, to estimate the total time",
+        "running each workload once, to estimate the total time",
     );
     let block_s = cancelling(&cancel, || tried(e, bench, &cancel))??;
     if let Some(signal) = seekwell_host::stop::signal().filter(|_| cancel.is_set()) {
         return Err(Failure::Interrupted {
             signal,
-            what: "stopped by a signal before the first run that counts".to_owned(),
+            what: "stopped by a signal before the first measured run".to_owned(),
         });
     }
     if !quiet {

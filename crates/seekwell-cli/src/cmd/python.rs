@@ -1,5 +1,5 @@
-//! Commands of the Python package `seekwell-lab`: finds the package and runs it, or says how to get
-//! it.
+//! Runs commands of the Python package `seekwell-lab`. If the package is missing, prints how to
+//! install it.
 
 use crate::cli::Handed;
 use crate::fail::Failure;
@@ -7,23 +7,23 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// The variable that names the interpreter; by default the one in PATH.
+/// The environment variable that names the Python interpreter. The default is `python3` in PATH.
 const WHICH: &str = "SEEKWELL_PYTHON";
 
-/// Its exit code shows whether the package is installed.
+/// Python code whose exit code is 0 if the package is installed.
 const THERE: &str =
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('seekwell._seekwell') is None)";
 
-/// The interpreter.
+/// Returns the interpreter.
 fn interpreter() -> OsString {
     let python = std::env::var_os(WHICH).filter(|p| !p.is_empty());
     python.unwrap_or_else(|| OsString::from("python3"))
 }
 
-/// Whether the interpreter has the package.
+/// Returns whether the package is installed for the interpreter.
 fn there(python: &OsString) -> std::io::Result<bool> {
     let asked = Command::new(python)
-        // Ignores modules in the current directory.
+        // The option -P ignores modules in the current directory.
         .args(["-P", "-c", THERE])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -32,7 +32,7 @@ fn there(python: &OsString) -> std::io::Result<bool> {
     asked.map(|s| s.success())
 }
 
-/// How to get the package; `None` if it is installed.
+/// Returns how to install the package, or `None` if it is installed.
 pub fn lacking() -> Option<String> {
     let package = "pip install ./python in the source tree";
     match there(&interpreter()) {
@@ -42,7 +42,8 @@ pub fn lacking() -> Option<String> {
     }
 }
 
-/// Replaces this process by `python3 -m seekwell COMMAND`, with its output, exit code and signals.
+/// Replaces this process with `python3 -m seekwell COMMAND`, so that its output, exit code and
+/// signals are those of the command.
 pub fn run(command: &str, a: &Handed) -> Result<(), Failure> {
     let python = interpreter();
     let name = python.to_string_lossy();

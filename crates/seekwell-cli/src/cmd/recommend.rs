@@ -18,7 +18,8 @@ use seekwell_report::throttle;
 use serde_json::json;
 use std::path::Path;
 
-/// A workload and its weight: the number after a last `=` that belongs to no parameter.
+/// Returns a workload and its weight. The weight is the number after the last `=`, unless that `=`
+/// belongs to a parameter.
 fn weighted(text: &str) -> Result<(String, f64), Failure> {
     let Some((head, tail)) = text.rsplit_once('=') else {
         return Ok((text.to_owned(), 1.0));
@@ -35,7 +36,7 @@ fn weighted(text: &str) -> Result<(String, f64), Failure> {
     }
 }
 
-/// All workloads with weights; each may appear once.
+/// Returns all workloads with their weights. Each workload may appear once.
 fn all_weighted(texts: &[String]) -> Result<Vec<(String, f64)>, Failure> {
     let mut once = Once::default();
     let mut all = Vec::new();
@@ -55,7 +56,7 @@ fn weights(list: &[(String, f64)]) -> Weights {
     }
 }
 
-/// From results: those of one device, with the requested weights.
+/// Returns the results of the requested device with the requested weights, and their analysis.
 fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     let list = all_weighted(&a.workload)?;
     let (mut results, _) = results_of(path)?;
@@ -103,8 +104,8 @@ fn found(a: &Recommend, path: &Path) -> Result<(Results, Analysis), Failure> {
     Ok((results, analysis))
 }
 
-/// From a simulation: results, analysis, and what the answer depends on. Each scheduler runs with
-/// writeback throttling off and on.
+/// Runs the simulation with writeback throttling off and on. Returns the results, the analysis, and
+/// notes about kernel and throttling.
 fn simulated(a: &Recommend, quiet: bool) -> Result<(Results, Analysis, String), Failure> {
     let mut b = setups::with_seeds(&a.bench, a.workload.is_empty());
     let usual = Usual::several(&b);

@@ -1,5 +1,5 @@
-//! `seekwell record DEVICE|PATH -o FILE -- COMMAND...`: records the requests to a block device
-//! while a program runs, from the kernel's tracepoints, as a trace for `seekwell replay`.
+//! `seekwell record DEVICE|PATH -o FILE -- COMMAND...`: records the requests to a block device from
+//! the kernel's tracepoints while a program runs. `seekwell replay` reads the trace.
 
 use super::switch::show::{again, quoted};
 use crate::cli::{Door, Record};
@@ -17,10 +17,10 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// The format that is the text of tracefs itself: all that was recorded.
+/// The format that is the text of tracefs itself. It contains all recorded events.
 const RAW: &str = "ftrace";
 
-/// The output format, checked before anything runs.
+/// Returns the output format. It is checked before the program starts.
 fn target(a: &Record) -> Result<Format, Failure> {
     let named = a.to.as_deref().map(find_format).transpose();
     let raw = || {
@@ -44,7 +44,7 @@ fn target(a: &Record) -> Result<Format, Failure> {
     }
 }
 
-/// The device whose requests are recorded.
+/// Returns the device whose requests are recorded.
 fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
     let u = m
         .under(&a.path)
@@ -63,7 +63,7 @@ fn device<'a>(a: &Record, m: &'a Machine) -> Result<&'a Device, Failure> {
     }
 }
 
-/// Number of recorded requests by class.
+/// Numbers of recorded requests, by class.
 #[derive(Default)]
 struct Tally {
     bios: u64,
@@ -85,7 +85,7 @@ fn class(r: &seekwell_trace::Record) -> &'static str {
     }
 }
 
-/// Converts the kernel's text to the requested format, and counts.
+/// Converts the kernel's text to the requested format, and counts the requests.
 fn written(a: &Record, to: Format, text: &str, d: &Device) -> Result<Tally, Failure> {
     let mut tally = Tally::default();
     let raw = find_format(RAW).map_err(failed)?;
@@ -158,7 +158,7 @@ pub fn run(a: &Record, quiet: bool) -> Result<(), Failure> {
     if let Some(why) = closed {
         note(quiet, &format!("recorded through tracefs: {why}"));
     }
-    // From here on signals go to the command, and the recording is written.
+    // From here on, signals go to the program, and the recording is written in any case.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     trace.start().map_err(bad)?;
     let ran = held.run(&command);

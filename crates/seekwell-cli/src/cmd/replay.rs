@@ -1,4 +1,4 @@
-//! `seekwell replay FILE`: a recorded trace on a modelled disk, under several schedulers.
+//! `seekwell replay FILE`: replays a recorded trace on a modelled disk under several schedulers.
 
 use super::run::{REST, ROOM};
 use crate::cli::Replay;
@@ -15,7 +15,7 @@ use seekwell_report::table::wrap;
 use seekwell_report::unfinished::unfinished;
 use seekwell_trace::{Intake, ReplayMode};
 
-/// The trace as a workload.
+/// Returns the trace as a workload.
 fn workload(a: &Replay, trace: &Intake) -> Result<WorkloadSpec, Failure> {
     let spec = words::trace(&a.file).map_err(|e| Failure::words("", &e))?;
     let WorkloadSpec::Trace { sha256, .. } = spec else {
@@ -23,7 +23,7 @@ fn workload(a: &Replay, trace: &Intake) -> Result<WorkloadSpec, Failure> {
     };
     let i = &a.input;
     Ok(WorkloadSpec::Trace {
-        // Messages name the stream; the specification has `-`.
+        // Messages contain the name of the file. In the specification, standard input is `-`.
         file: match sha256.is_empty() {
             true => "-".to_owned(),
             false => trace.name(),
@@ -55,7 +55,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
     let trace = Intake::new(&a.file, &read).map_err(failed)?;
     let usual = Usual::one(&a.bench);
     setups::memory(&a.bench, &usual, quiet)?;
-    // Errors of the file are reported once, before any run.
+    // Opens the trace once before any run, so that errors of the file are reported once.
     trace.one_volume(format, &read, CHOOSE).map_err(failed)?;
     let reader = trace.open(format, &read).map_err(failed)?;
     let check = mode.check(reader.format(), reader.name());
@@ -109,7 +109,7 @@ pub fn run(a: &Replay, quiet: bool) -> Result<(), Failure> {
         records.extend(group.records);
     }
     if !quiet {
-        // The first sentence says what the mode does, the others how to read the results.
+        // The first sentence says what the mode does. The other sentences help to read the results.
         let all = mode.explain();
         let first = all.find(". ").map_or(all, |end| &all[..=end]);
         let said = if a.details { all } else { first };

@@ -1,4 +1,5 @@
-//! `seekwell report RESULTS`: the report of an experiment as a page, as Markdown and on a terminal.
+//! `seekwell report RESULTS`: reports an experiment as an HTML page, as Markdown or on the
+//! terminal.
 
 use super::import::options;
 use super::results::failure;
@@ -22,7 +23,7 @@ use seekwell_report::story;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Results of a folder with their environment, or of another program's file.
+/// Loads a results folder with its environment, or a file of another program.
 pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure> {
     let bad = |e: String| Failure::input(e);
     if path.is_dir() {
@@ -35,7 +36,7 @@ pub fn results_of(path: &Path) -> Result<(Results, Option<Environment>), Failure
     Ok((results.map_err(|e| bad(e.to_string()))?, None))
 }
 
-/// Fails if the results have no value.
+/// Returns an error if the results contain no value.
 pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
     let empty = |c: &seekwell_lab::analysis::CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
     match analysis.cells.iter().all(empty) {
@@ -47,7 +48,7 @@ pub fn something(path: &Path, analysis: &Analysis) -> Result<(), Failure> {
     }
 }
 
-/// The environment without paths and host names.
+/// Returns the environment without paths and host names.
 fn facts(environment: &Environment) -> Facts {
     let mut facts = Facts::default();
     if let Some(last) = environment.sittings.last() {
@@ -69,27 +70,27 @@ fn facts(environment: &Environment) -> Facts {
     facts
 }
 
-/// The default name of the page: next to the folder, with its name.
+/// Returns the default path of the page: next to the folder, with the folder's name.
 fn beside(folder: &Path) -> PathBuf {
     let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     name.with_extension("html")
 }
 
-/// Options for the details.
+/// Options for the details of the page.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// Folder of the results.
+    /// The results folder.
     pub dir: &'a Path,
-    /// Window of the events; `None`: the slowest part.
+    /// Time window of the events; `None` means around the longest operation.
     pub events: Option<seekwell::Window>,
-    /// No run is repeated.
+    /// Whether to omit the events, so that no run is repeated.
     pub no_events: bool,
-    /// Maximum number of parallel runs; `None`: one per core.
+    /// Maximum number of parallel runs; `None` means one per core.
     pub threads: Option<u32>,
 }
 
-/// Details of a complete folder: percentiles and series, and windows of events from runs that are
-/// repeated for them.
+/// Returns the details of a complete folder: percentiles, series, and windows of events. Some runs
+/// are repeated to record their events.
 fn closer(
     a: &Look<'_>,
     results: &Results,
@@ -140,7 +141,7 @@ fn closer(
     Ok((details, made.map_err(failure)?))
 }
 
-/// Writes the page of results to a file, with details if there is a folder.
+/// Writes the page of results to a file. If there is a results folder, the page has details.
 pub fn write_page(
     to: &Path,
     results: &Results,
@@ -208,7 +209,7 @@ pub fn page_of(
     )
 }
 
-/// Writes a page with one picture to the requested file.
+/// Writes a page with one picture to the file.
 pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     let html = plain::page(p);
     let html = html.map_err(|e| Failure::input(format!("the page cannot be made: {e}")))?;
@@ -217,7 +218,7 @@ pub fn page_of_picture(to: &Path, p: &plain::Plain) -> Result<(), Failure> {
     out.done()
 }
 
-/// Named results.
+/// Results with their path.
 struct One<'a> {
     path: &'a Path,
     name: String,
@@ -225,7 +226,7 @@ struct One<'a> {
     environment: Option<Environment>,
 }
 
-/// All results for the page.
+/// Returns all results for the page.
 fn all_of(a: &Report) -> Result<Vec<One<'_>>, Failure> {
     let mut all = Vec::new();
     for path in std::iter::once(&a.results).chain(&a.more) {
@@ -242,7 +243,7 @@ fn all_of(a: &Report) -> Result<Vec<One<'_>>, Failure> {
     Ok(all)
 }
 
-/// Details and scenes of one of several results, with their indices in the joined results.
+/// Changes the indices in the details and scenes of one result to those in the joined results.
 fn moved(joined: &Joined, n: usize, details: &mut [Detail], scenes: &mut Scenes) {
     let (cells, treatments) = (&joined.cells[n], &joined.treatments[n]);
     for side in details.iter_mut().flat_map(|d| &mut d.sides) {

@@ -1,4 +1,4 @@
-//! `seekwell results [DIR...]`
+//! `seekwell results [DIR...]`: lists results folders.
 
 use crate::cli::Results;
 use crate::fail::Failure;
@@ -10,7 +10,7 @@ use seekwell_report::table::{Align, Cell, Table, painted};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The failure of a command for a folder's error.
+/// Converts an error of a results folder to the failure of a command.
 pub fn failure(e: StoreError) -> Failure {
     match e {
         StoreError::Write { path, source, kept } => Failure::Output {
@@ -52,7 +52,7 @@ fn table(all: &[Listed]) -> Table {
     table
 }
 
-/// Lists the results.
+/// Lists the results folders.
 pub fn run(a: &Results) -> Result<(), Failure> {
     let here = [PathBuf::from(".")];
     let asked: &[PathBuf] = if a.dirs.is_empty() { &here } else { &a.dirs };

@@ -1,4 +1,4 @@
-//! `seekwell run WORKLOAD`: runs one program, in simulation under several schedulers, or on a real
+//! `seekwell run WORKLOAD`: runs one workload, in simulation under several schedulers, or on a real
 //! disk.
 
 use crate::cli::Run;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file of a workload's name, if it is a fio job file.
+/// Returns the path of the fio job file that a workload names, or `None` for other workloads.
 pub fn job_file(name: &str) -> Option<&Path> {
     let file = Path::new(name);
     let suffix = file.extension().and_then(|e| e.to_str());
@@ -30,8 +30,8 @@ pub fn job_file(name: &str) -> Option<&Path> {
 
 /// Runs the command.
 pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
-    // All inputs are checked before anything runs, also the output's path. (The parser forgets this
-    // rule if another option excludes --dir.)
+    // All inputs, and the path of the output, are checked before anything runs. The parser does not
+    // check this rule if another option excludes --dir.
     if a.dir.is_none() && (a.clean_up || a.raw.is_some()) {
         let what = "--clean-up and --raw need a run on real files: add --dir DIR";
         return Err(Failure::input(what));
@@ -67,12 +67,13 @@ pub fn run(a: &Run, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Lines of a screen for one device: without the lines about disk and kernels, and the last lines.
+/// Number of lines for the table of one device. The other lines of a screen are for disk and
+/// kernels, and for the last lines.
 pub const ROOM: usize = compare::first::LINES - 7;
-/// The last line: where to find the rest.
+/// The last line. It names the options that show the rest.
 pub const REST: &str = "Requests, latencies, operations and shares: --details; all of it: --json.";
 
-/// The failure for runs that ended early.
+/// Returns the failure for runs that ended early.
 fn early(stopped: &[String]) -> Result<(), Failure> {
     match stopped.first() {
         None => Ok(()),
@@ -158,15 +159,15 @@ fn simulated(a: &Run, asked: &Asked, events: Events, quiet: bool) -> Result<(), 
     cells.outcome()
 }
 
-/// A workload's title, with its background programs.
+/// Returns a workload's title, with the workloads that run alongside.
 pub fn titled(plan: &Plan, beside: &[String]) -> String {
     match beside {
         [] => plan.title(),
-        others => format!("{}; beside it {}", plan.title(), others.join(" and ")),
+        others => format!("{}; alongside: {}", plan.title(), others.join(" and ")),
     }
 }
 
-/// Prints the measurements of the program itself.
+/// Prints the measurements that the workload itself reports.
 fn measured(out: &mut Out, records: &[Record]) -> Result<(), Failure> {
     out.text(&report::metrics(records, columns()))?;
     out.text(&report::operations(records, columns()))?;
@@ -192,7 +193,7 @@ fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> 
     let force = seekwell_host::in_force(options.place());
     note(
         quiet,
-        &format!("scheduler in force, left as it is: {force}"),
+        &format!("current scheduler, which is not changed: {force}"),
     );
     let pulse = Arc::new(Pulse::default());
     options.pulse = Some(Arc::clone(&pulse));
@@ -209,7 +210,7 @@ fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> 
     let written =
         Out::open(a.output.output.as_deref()).and_then(|out| tell(a, plan, &force, &record, out));
     if written.is_err() && a.output.output.is_some() {
-        // The disk may have filled up meanwhile: the measurements are printed, so that they are not
+        // The disk may be full at this point. The measurements are printed, so that they are not
         // lost.
         tell(a, plan, &force, &record, Out::open(None)?)?;
     }
@@ -220,8 +221,8 @@ fn real(a: &Run, asked: &Asked, dir: &Path, quiet: bool) -> Result<(), Failure> 
     }
 }
 
-/// The specification of a real run: place, active scheduler, workload. The record describes the
-/// machine.
+/// Returns the specification of a real run with its directory, active scheduler and workload. The
+/// record describes the machine.
 fn specification(a: &Run, asked: &Asked, r: &Record) -> RunSpec {
     let device = DeviceSpec {
         spec: r.device.spec.clone(),
@@ -240,7 +241,8 @@ fn specification(a: &Run, asked: &Asked, r: &Record) -> RunSpec {
     }
 }
 
-/// Leftovers of killed runs in a directory, with their size and how to remove them.
+/// Returns a line about files of killed runs in a directory, with their size and the command that
+/// removes them.
 fn left_behind(dir: &Path) -> Option<String> {
     let left = seekwell_host::leftovers(dir);
     let name = |l: &Leftover| {
@@ -257,8 +259,8 @@ fn left_behind(dir: &Path) -> Option<String> {
     })
 }
 
-/// Removes leftovers of killed runs. Reports it as the result if nothing else is requested, else as
-/// a note.
+/// Removes files of killed runs. Prints this as the result if nothing else is requested, and
+/// otherwise as a note.
 fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
     let failed = |e: seekwell_host::PlaceError| Failure::input(e.to_string());
     seekwell_host::place::usable(dir).map_err(failed)?;
@@ -282,7 +284,7 @@ fn clean_up(dir: &Path, alone: bool, quiet: bool) -> Result<(), Failure> {
     out.done()
 }
 
-/// Writes the measurements of a real run.
+/// Prints the measurements of a real run.
 fn tell(a: &Run, plan: &Plan, force: &InForce, r: &Record, mut out: Out) -> Result<(), Failure> {
     let records = std::slice::from_ref(r);
     if a.json {

@@ -1,4 +1,4 @@
-//! `seekwell schedulers [NAME]`
+//! `seekwell schedulers [NAME]`: lists or describes the schedulers.
 
 use crate::cli::Schedulers;
 use crate::fail::Failure;
@@ -47,7 +47,7 @@ fn scheduler(name: &str) -> Result<Found, Failure> {
     named(name).map_err(|e| Failure::words("", &e))
 }
 
-/// Lists schedulers, or shows a single one.
+/// Lists the schedulers, or describes one.
 pub fn run(a: &Schedulers) -> Result<(), Failure> {
     let chosen = a.name.as_deref().map(scheduler).transpose()?;
     let mut out = Out::open(a.output.output.as_deref())?;
@@ -66,7 +66,7 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
         None if !a.details => {
             out.text(&brief::schedulers(registry(), width()))?;
             out.prose(
-                "\nVersions and more of each: --details. All about one: seekwell schedulers \
+                "\nVersions and more: --details. One scheduler in full: seekwell schedulers \
                  NAME[-VERSION]",
             )?;
         }
@@ -74,9 +74,10 @@ pub fn run(a: &Schedulers) -> Result<(), Failure> {
             out.text(&catalog::schedulers(registry(), width()))?;
             out.prose(&format!("\n{}", catalog::all_releases(registry())))?;
             out.prose(
-                "\nNAME alone means the first version listed, NAME-VERSION another: \
-                 --schedulers cfq,cfq-2.6.18,bfq-v7r8\n(bfq is that of today's kernels, bfq-v7r8 \
-                 that of 3.x kernels and phones). All about one: seekwell schedulers NAME[-VERSION]",
+                "\nNAME means the first listed version, NAME-VERSION another version: \
+                 --schedulers cfq,cfq-2.6.18,bfq-v7r8\n(bfq is the scheduler of today's kernels, \
+                 bfq-v7r8 that of 3.x kernels and phones). One scheduler in full: seekwell \
+                 schedulers NAME[-VERSION]",
             )?;
         }
     }

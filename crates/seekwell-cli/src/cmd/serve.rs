@@ -1,4 +1,4 @@
-//! `seekwell serve --fuse DIR`
+//! `seekwell serve --fuse DIR`: serves a modelled disk.
 
 use crate::cli::Serve;
 use crate::fail::Failure;
@@ -20,8 +20,8 @@ fn failed(e: ServeError) -> Failure {
     Failure::input(e.to_string())
 }
 
-/// The device, with the requested scheduler in front, and whether that scheduler distinguishes
-/// processes.
+/// Returns the device behind the block layer of the requested scheduler, and whether that scheduler
+/// distinguishes processes.
 fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     let Some(scheduler) = &a.scheduler else {
         return Ok((Served::device(device), false));
@@ -37,7 +37,7 @@ fn behind(a: &Serve, device: AnyDevice) -> Result<(Served, bool), Failure> {
     Ok((served, setup.per_process()))
 }
 
-/// Serves until a signal comes, then prints the account.
+/// Serves the disk until a signal arrives, then prints the report.
 pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     let rate = seekwell_device::probe::best_rate(&a.device, a.seed);
     let rate = rate.map_err(|e| Failure::input(e.to_string()))?;
@@ -79,7 +79,7 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     if per_process {
         note(quiet, &owners_matter(&disk.file()));
     }
-    // Unbuffered: a program that started this command may wait for the line.
+    // This line is not buffered, because a program that started this command may wait for it.
     let ready = format!(
         "serving {}{} on {} ({}); Ctrl-C ends it\n",
         a.device,
@@ -97,12 +97,12 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
             .write_all(ready.as_bytes())
             .and_then(|()| stdout.flush())
     };
-    // A failed write is ignored: the disk is served without a reader too.
+    // A failed write is ignored, because the disk is useful also if nobody reads the output.
     let _ = to;
     match ends.wait(&disk, a.until_eof) {
         End::Unmounted => note(quiet, "unmounted by another program"),
-        // The starting program may have died: file systems and loop devices over the disk are
-        // removed first, while the disk still answers.
+        // The program that started this one may have died. File systems and loop devices on the
+        // disk are removed while the disk still responds.
         End::Eof => seekwell_host::watch::abandon(&disk.file()),
         End::Signal => {}
     }
@@ -116,7 +116,8 @@ pub fn run(a: &Serve, quiet: bool) -> Result<(), Failure> {
     report(out, a, &account)
 }
 
-/// A note for per-process schedulers: a loop device hides the process.
+/// Returns a note for schedulers that distinguish processes, because a loop device hides the
+/// process.
 fn owners_matter(file: &Path) -> String {
     format!(
         "the scheduler distinguishes processes: programs should open {} with O_DIRECT. Through a \
@@ -125,7 +126,8 @@ fn owners_matter(file: &Path) -> String {
     )
 }
 
-/// Note about a removed mount of a killed server, and devices still attached to its file.
+/// Returns a note about the removed mount of a killed server, and about devices that are still
+/// attached to its file.
 fn took_over(loops: &[String]) -> String {
     let mut text = "removed the mount of a killed server".to_owned();
     for name in loops {
@@ -147,7 +149,7 @@ fn report(mut out: Out, a: &Serve, account: &Account) -> Result<(), Failure> {
     out.done()
 }
 
-/// The account as text.
+/// Returns the report as text.
 fn text(a: &Account) -> String {
     let mut t = Table::new(&[
         ("", Align::Left),
@@ -205,7 +207,8 @@ fn text(a: &Account) -> String {
     }
     if let Some(backed) = a.backed {
         s += &format!(
-            "backing file: {} flushes and {} durable writes, {} reached its disk, by {} fdatasync\n",
+            "backing file: {} flushes and {} durable writes; {} reached the host's disk, in {} \
+             fdatasync calls\n",
             units::count(a.flushes),
             units::count(a.durable_writes),
             units::count(backed),
@@ -214,7 +217,8 @@ fn text(a: &Account) -> String {
     }
     s += &t.render(0);
     s += &format!(
-        "waiting: spins the last {}, sleeps end late by {} (p99), {} involuntary switches\n",
+        "waiting: the last {} by spinning; sleeps end {} late (p99); {} involuntary context \
+         switches\n",
         units::time_ns(a.margin.spin_ns as f64),
         units::time_ns(a.margin.sleep_late_p99_ns as f64),
         units::count(a.involuntary_switches),

@@ -1,4 +1,4 @@
-//! `seekwell report TRACE`: the contents of a recorded trace.
+//! `seekwell report TRACE`: reports the contents of a recorded trace.
 
 use crate::cells::{self, catching};
 use crate::cli::Report;
@@ -13,7 +13,8 @@ use seekwell_trace::{ErrorKind, Intake, ReadOptions, Reader};
 use serde_json::json;
 use std::path::Path;
 
-/// Whether the file is a trace. A file that no importer knows either counts as a faulty trace.
+/// Returns whether the file is a trace. A file that no importer recognises counts as a faulty
+/// trace.
 pub fn is_one(path: &Path, a: &Report) -> bool {
     if path == Path::new("-") || a.input.format.is_some() {
         return true;
@@ -24,7 +25,7 @@ pub fn is_one(path: &Path, a: &Report) -> bool {
     }
 }
 
-/// The survey, and the signal that ended the reading early, if one did.
+/// Reads the trace and returns the survey, and the signal that stopped the reading, if any.
 fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     let (format, mut read) = reading(&a.input)?;
     read.keep_events = true;
@@ -51,7 +52,7 @@ fn read(a: &Report, quiet: bool) -> Result<(Survey, Option<i32>), Failure> {
     Ok((s, stopped))
 }
 
-/// Reads the trace and reports.
+/// Reads the trace and prints or writes the report.
 pub fn run(a: &Report, quiet: bool) -> Result<(), Failure> {
     let output = a.output.output.as_deref();
     Out::check(output)?;

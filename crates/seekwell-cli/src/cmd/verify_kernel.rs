@@ -1,4 +1,5 @@
-//! `seekwell verify-kernel`: checks whether the scheduler models match those of the running kernel.
+//! `seekwell verify-kernel`: compares the decisions of the scheduler models with those of the
+//! running kernel.
 
 use crate::cells::cancelling;
 use crate::cli::VerifyKernel;
@@ -45,7 +46,7 @@ fn options(a: &VerifyKernel) -> Result<Options, Failure> {
     })
 }
 
-/// The beginning of a document.
+/// The beginning of the generated page.
 const HEADER: &str = "# Fidelity of the schedulers\n\n\
     This page shows how closely the schedulers of Seekwell reproduce the decisions of the\n\
     originals. It is generated, as root, by `seekwell verify-kernel --markdown --recorded\n\
@@ -116,7 +117,7 @@ pub fn run(a: &VerifyKernel, quiet: bool) -> Result<(), Failure> {
     }
 }
 
-/// Rows of figures: the models, then null models, then planted mistakes.
+/// Returns the table rows: one for each scheduler and kind of batches.
 fn rows(r: &Report) -> Vec<[String; 7]> {
     let mut all = Vec::new();
     for (name, c) in &r.classes {
@@ -190,7 +191,7 @@ fn verdicts(reports: &[Report]) -> Vec<String> {
     lines
 }
 
-/// The results as Markdown.
+/// Returns the results as Markdown.
 fn markdown(reports: &[Report]) -> String {
     let mut out = format!(
         "## Comparison with the running kernel: Linux {}\n\n",

@@ -1,5 +1,5 @@
-//! Simulates an experiment of a real disk: the same scripts under the same schedulers on a modelled
-//! disk. Compares sign and size of each difference.
+//! Simulates an experiment of a real disk. The same scripts run under the same schedulers on a
+//! modelled disk. Then the sign and size of each difference are compared.
 
 use super::onhost::bad;
 use crate::cells::cancelling;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// Number of blocks of the simulation, with one seed each.
 const BLOCKS: u32 = 5;
 
-/// Whether the simulator can run the workload.
+/// Returns whether the simulator can run the workload.
 fn simulated(w: &WorkloadSpec) -> bool {
     match w {
         WorkloadSpec::Script { name, params } => {
@@ -28,7 +28,8 @@ fn simulated(w: &WorkloadSpec) -> bool {
     }
 }
 
-/// The same experiment on a modelled disk, without the parts that cannot be simulated.
+/// Returns the same experiment on a modelled disk, without the workloads that cannot be simulated,
+/// and the index of each remaining cell in the real experiment.
 fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), Failure> {
     let mut design = Design {
         name: "beside reality".to_owned(),
@@ -47,7 +48,7 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     for t in &e.treatments {
         let spec = seekwell::SchedulerSpec {
             name: t.scheduler.clone(),
-            // The version in the running kernel.
+            // The scheduler's version in the running kernel.
             version: words::version_here(&t.scheduler),
             tunables: t.tunables.clone(),
         };
@@ -85,7 +86,7 @@ fn experiment(e: &Experiment, device: &str) -> Result<(Experiment, Vec<usize>), 
     Ok((made, of))
 }
 
-/// What is known about a pair.
+/// How the first scheduler of a pair compares with the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Known {
     Ahead,
@@ -108,7 +109,7 @@ impl Known {
     }
 }
 
-/// A figure, measured and simulated.
+/// A mean of one scheduler, measured and simulated.
 struct Figure {
     workload: String,
     scheduler: String,
@@ -128,25 +129,25 @@ struct Pair {
 }
 
 impl Pair {
-    /// Whether the signs agree; `None` if one of them is unknown.
+    /// Returns whether the signs agree, or `None` if one of them is unknown.
     fn sign(&self) -> Option<bool> {
         let (a, b) = self.known;
         (a != Known::Nothing && b != Known::Nothing).then_some(a == b)
     }
-    /// Whether the ratios are within a factor of 1.5 of each other.
+    /// Returns whether the ratios are within a factor of 1.5 of each other.
     fn size(&self) -> bool {
         (self.real / self.simulated).ln().abs() < 1.5_f64.ln()
     }
 }
 
-/// Simulation and measurement side by side.
+/// The comparison of a simulation with measurements.
 pub struct Twin {
     device: String,
     figures: Vec<Figure>,
     pairs: Vec<Pair>,
 }
 
-/// Runs the simulation.
+/// Runs the simulation and compares it with the measurements in `real`.
 pub fn run(e: &Experiment, real: &Analysis, device: &str, quiet: bool) -> Result<Twin, Failure> {
     let (sim, of) = experiment(e, device)?;
     note(
@@ -212,8 +213,8 @@ impl Twin {
         }
     }
 
-    /// Number of pairs with two known signs, those with equal signs, and those for which the null
-    /// model "no scheduler matters" would be right.
+    /// Returns three numbers of pairs: those with two known signs, those of them with equal signs,
+    /// and those for which the null model "all schedulers are equal" is right.
     fn score(&self) -> (usize, usize, usize) {
         let told = self.pairs.iter().filter(|p| p.sign().is_some());
         let same = told.clone().filter(|p| p.sign() == Some(true));
@@ -221,7 +222,7 @@ impl Twin {
         (told.count(), same.count(), level.count())
     }
 
-    /// As JSON.
+    /// Returns the comparison as JSON.
     pub fn json(&self) -> Value {
         let figures = self.figures.iter().map(|f| {
             json!({
@@ -243,7 +244,7 @@ impl Twin {
         })
     }
 
-    /// As text.
+    /// Returns the comparison as text.
     pub fn text(&self, width: usize) -> String {
         let mut figures = Table::new(&[
             ("WORKLOAD", Align::Left),
@@ -275,8 +276,8 @@ impl Twin {
             let sign = match (p.sign(), p.known.0) {
                 (Some(true), _) => "agrees",
                 (Some(false), _) => "DIFFERS",
-                (None, Known::Nothing) => "not known for real",
-                (None, _) => "not known simulated",
+                (None, Known::Nothing) => "undecided for real",
+                (None, _) => "undecided simulated",
             };
             pairs.row(vec![
                 p.workload.clone().into(),
@@ -289,16 +290,18 @@ impl Twin {
         }
         let (told, same, level) = self.score();
         let said = match told {
-            0 => "No pair is decided in both, so signs cannot be compared.".to_owned(),
+            0 => "No pair is decided both for real and simulated, so signs cannot be compared."
+                .to_owned(),
             _ => format!(
-                "The signs agree in {same} of the {told} pairs that both decide. A simulator in \
-                 which schedulers make no difference would agree in {level}."
+                "The signs agree in {same} of the {told} pairs that are decided for real and \
+                 simulated. A simulator in which schedulers make no difference would agree in \
+                 {level}."
             ),
         };
         let head = format!("For real and simulated, on {}:\n", self.device);
         let mut text = wrap(&head, 0, width) + &figures.render(2);
         if !self.pairs.is_empty() {
-            text += "How many times better the first is than the second:\n";
+            text += "How many times better the first scheduler is than the second:\n";
             text += &pairs.render(2);
             let key = format!("{said} SIZE agrees: the two ratios differ by a factor below 1.5.");
             text += &wrap(&key, 0, width);
@@ -307,7 +310,7 @@ impl Twin {
     }
 }
 
-/// Checks whether it can be simulated, before the real runs.
+/// Returns an error if no workload can be simulated. Call this before the real runs.
 pub fn check(e: &Experiment, device: &str) -> Result<(), Failure> {
     experiment(e, device).map(drop)
 }

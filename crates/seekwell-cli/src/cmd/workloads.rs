@@ -1,4 +1,4 @@
-//! `seekwell workloads [NAME]`
+//! `seekwell workloads [NAME]`: lists or describes the workloads.
 
 use crate::cli::Workloads;
 use crate::fail::Failure;
@@ -30,7 +30,7 @@ fn as_json(w: &Workload) -> Value {
     })
 }
 
-/// Lists workloads, or shows a single one.
+/// Lists the workloads, or describes one.
 pub fn run(a: &Workloads) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     if let Some(name) = &a.name {
@@ -58,9 +58,9 @@ pub fn run(a: &Workloads) -> Result<(), Failure> {
             false => out.text(&brief::workloads(workloads(), width()))?,
         }
         out.prose(
-            "\nAll about one: seekwell workloads NAME. To run one: seekwell run NAME [--param k=v] \
-             --device D --scheduler S, or for real: seekwell run NAME --dir DIR. A fio job file \
-             (NAME.fio) is a workload, too.",
+            "\nOne workload in full: seekwell workloads NAME. To run it: seekwell run NAME [--param \
+             k=v] --device D --scheduler S, or on real files: seekwell run NAME --dir DIR. A fio \
+             job file (NAME.fio) is a workload, too.",
         )?;
     }
     out.done()

@@ -385,7 +385,11 @@ fn the_device_under_the_root_is_switched_only_if_meant() {
         return;
     }
     assert_eq!(r.code, Some(2), "{}", r.err);
-    assert!(r.err.contains("carries /: add --yes"), "{}", r.err);
+    assert!(
+        r.err.contains("holds the root file system: add --yes"),
+        "{}",
+        r.err
+    );
     rig.is_as_before();
     let r = run("--yes --for true");
     assert_eq!(r.code, Some(0), "{}", r.err);

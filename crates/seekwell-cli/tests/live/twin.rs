@@ -144,7 +144,7 @@ fn what_a_power_cut_leaves_is_put_back_and_told() {
             "{}",
             r.out
         );
-        assert!(r.out.contains("go on with: sudo "), "{}", r.out);
+        assert!(r.out.contains("resume with: sudo "), "{}", r.out);
         assert!(r.out.contains("left by it; removed"), "{}", r.out);
         assert_eq!(r.out.contains("all settings are as"), !booted, "{}", r.out);
         if !booted {

@@ -31,7 +31,9 @@ fn an_experiment_file_is_planned_carried_out_and_kept() {
     let (file, dir) = fresh("small");
     let plan = good(&["compare", &file, "--dry-run"]);
     assert!(
-        plan.contains("two elevators: 2 cells x 2 schedulers = 4 runs a block, 4 blocks: 16 runs"),
+        plan.contains(
+            "two elevators: 2 cells x 2 schedulers = 4 runs per block, 4 blocks: 16 runs"
+        ),
         "{plan}"
     );
     let to = dir.display().to_string();

@@ -310,7 +310,7 @@ fn half_an_apply_is_undone() {
     fs::write(&note, text.replace("\"done\": true", "\"done\": false")).expect("written");
     let out = restore();
     assert!(
-        out.contains("sda: an apply was cut short; its files are as before"),
+        out.contains("sda: an apply was interrupted; its files are restored"),
         "{out}"
     );
     assert!(

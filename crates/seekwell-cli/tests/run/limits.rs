@@ -133,7 +133,9 @@ fn the_plan_of_an_experiment_tells_what_starvation_can_cost() {
     let plan = good(&["compare", &file, "--dry-run"]);
     let plan = plan.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        plan.contains("if schedulers starve the workload: a starved run goes on to its limit"),
+        plan.contains(
+            "if schedulers starve the workload, because a starved run continues until its limit"
+        ),
         "{plan}"
     );
 }

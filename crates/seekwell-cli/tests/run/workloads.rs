@@ -88,7 +88,7 @@ fn a_real_run_leaves_the_directory_as_it_was() {
     let text = seekwell(&args);
     assert_eq!(text.code, 0, "{}", text.err);
     assert!(
-        text.err.contains("scheduler in force, left as it is"),
+        text.err.contains("current scheduler, which is not changed"),
         "{}",
         text.err
     );

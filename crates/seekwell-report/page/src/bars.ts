@@ -1,4 +1,4 @@
-// One test: bars or dots with intervals and every run as a point; the order of runs; the figures.
+// Draws one test: bars or dots with intervals, a point for every run, the order of runs, and the values.
 import { D, level, undecided, versus, type Row, type Side } from './data';
 import { h, onWidth, s } from './dom';
 import { color, mark, markPath, shown } from './look';
@@ -27,7 +27,7 @@ export function bars(r: Row): HTMLElement {
   const all = rows.flatMap((x) => [...x.v.filter((v): v is number => v !== null), x.mean]);
   const positive = all.filter((v) => v > 0);
   const [max, min] = [Math.max(...all), Math.min(...positive)];
-  // A bar has no foot on a log axis, so there is none.
+  // On a logarithmic axis, a bar has no start, so dots are drawn.
   const log = positive.length === all.length && max / min > 20;
   const ends = (x: Known) => [x.lo ?? x.mean, x.hi ?? x.mean] as const;
   onWidth(box, (W) => {
@@ -78,10 +78,10 @@ export function bars(r: Row): HTMLElement {
   return box;
 }
 
-/** A name that is too long ends in dots; whole in the title of what it belongs to. */
+/** Shortens a name with dots at its end. The whole name is in the title of its element. */
 const cut = (name: string, n: number) => (name.length > n ? `${name.slice(0, n - 1)}…` : name);
 
-/** Value against the place of the run in the whole experiment: shows drift. */
+/** Draws the value of each run over its position in the whole experiment, to show drift. */
 export function order(r: Row): HTMLElement | null {
   const points = known(r).flatMap((x) => x.v.flatMap((v, n) => (v === null || x.at[n] == null ? [] : [{ s: x.s, v, at: x.at[n]!, block: n }])));
   if (points.length < 3) return null;
@@ -107,7 +107,7 @@ export function order(r: Row): HTMLElement | null {
   return h('figure', {}, h('figcaption', {}, h('b', {}, 'In the order they ran')), box);
 }
 
-/** The figures behind it, as a table. */
+/** Returns the values of the test as a table. */
 export function figures(r: Row): HTMLElement {
   const best = r.best;
   const heads = ['Scheduler', r.unit, 'SD', 'SE ±', 'N', '95 % interval', 'against the best'];

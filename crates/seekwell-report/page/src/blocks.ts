@@ -1,5 +1,5 @@
-// Block-level pictures of a window: how many wait, how many the device has, how far the head goes
-// from one request to the next, merges, and where a request spends its time.
+// Block-level pictures of a window: numbers of waiting requests and of requests in the device, distances
+// between requests, merges, and the time of requests in the scheduler and in the device.
 import { D } from './data';
 import { $, h, onChange, onWidth, s, state, whenSeen } from './dom';
 import { at, lane, type Lane } from './lane';
@@ -12,7 +12,7 @@ const EDGES = [1, 64e3, 1e6, 16e6, 256e6, 4e9, Infinity];
 
 const cut = (name: string, n: number) => (name.length > n ? `${name.slice(0, n - 1)}…` : name);
 
-/** Distances between one served request and the next. */
+/** Draws the distances between one served request and the next. */
 function distances(ls: Lane[]): HTMLElement {
   const rows = ls.map((l) => {
     const n = BINS.map(() => 0);
@@ -48,7 +48,7 @@ function distances(ls: Lane[]): HTMLElement {
   return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'How far it is from one request to the next')), box);
 }
 
-/** Mean time in the scheduler (pale) and in the device (full). */
+/** Draws the mean time in the scheduler (pale) and in the device (full). */
 function whereTime(ls: Lane[]): HTMLElement | null {
   const of = (l: Lane, write: boolean) => {
     const all = l.done.filter((r) => r.op > 0 === write && !r.joined && r.tD < Infinity);
@@ -80,7 +80,7 @@ function whereTime(ls: Lane[]): HTMLElement | null {
 
 const BIN_COUNT = 120;
 
-/** Steps to bins: the mean over time, the lowest and the highest, so that no spike is lost. */
+/** Converts steps to bins with the mean over time, the minimum and the maximum, so that no peak is lost. */
 export function binned(t: number[], v: number[], length: number, bins = BIN_COUNT) {
   const [x, y, lo, hi]: number[][] = [[], [], [], []];
   const w = length / bins;
@@ -106,7 +106,7 @@ export function binned(t: number[], v: number[], length: number, bins = BIN_COUN
   return { x: x!, y: y!, lo: lo!, hi: hi! };
 }
 
-/** What was let go, merged and joined, as a table. */
+/** Returns the numbers of completed, merged and joined requests as a table. */
 function counts(ls: Lane[]): HTMLElement {
   const heads = ['Scheduler', 'done', 'merged bios', 'joined', 'in the cache', 'flushes', 'head moved', 'held back'];
   const row = (l: Lane) => {

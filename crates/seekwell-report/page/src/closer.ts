@@ -1,5 +1,5 @@
-// One test on one device, closer: the course of time, percentiles, what is traded, who got what,
-// what the disk did.
+// Details of one test on one device: the course of time, percentiles, throughput against tail latency,
+// shares of processes, and the activity of the disk.
 import { D, open, type Columns, type Kept, type Row } from './data';
 import { $, h, onChange, onWidth, s, set, state, whenSeen } from './dom';
 import { course, many } from './course';
@@ -11,7 +11,7 @@ import { bytes, inProse, three, time } from './text';
 const nameOf = (x: Kept) => D.schedulers[x.s]!.name;
 const cut = (name: string, n: number) => (name.length > n ? `${name.slice(0, n - 1)}…` : name);
 
-/** Where a share stands on an axis of nines: 0.9 at 1, 0.99 at 2. */
+/** Returns the position of a share on an axis of nines: 0.9 is at 1, 0.99 at 2. */
 const nines = (f: number) => -Math.log10(Math.max(1e-7, 1 - f));
 const SHARES = [0, 0.5, 0.9, 0.99, 0.999, 0.9999];
 const PLAIN = [0, 25, 50, 75, 100];
@@ -21,15 +21,15 @@ function percentiles(c: Columns, sides: Kept[]): HTMLElement | null {
   const have = sides.filter((x) => c.has(`${x.s}.latency`));
   if (!have.length) return null;
   const tail = state.get('tail') !== '0';
-  // To p99.99, or as far as there were operations.
+  // The axis ends at p99.99, or at the last operation.
   const top = Math.min(4.4, Math.max(...have.map((x) => c.column(`${x.s}.share`).reduce((a, b) => Math.max(a, nines(b / 1e7)), 0))));
   const el = lines({
     title: `How long ${/^[aeiou]/i.test(kind) ? 'an' : 'a'} ${kind} took`, note: 'all runs together', x: 'latency, log scale', y: 'done within, %', logX: 10, fx: time, height: 300,
     lines: have.map((x) => {
       const [latency, share] = [c.column(`${x.s}.latency`), c.column(`${x.s}.share`)];
-      // Below half a per cent the curve lies on the axis: the few from the page cache would take half the width.
+      // Below half a per cent, the curve lies on the axis. The few reads from the page cache would take half the width.
       const from = Math.max(0, share.findIndex((f) => f > 5e4) - 1);
-      // It rises from the axis: where all took the same time, that is all there is to see.
+      // The curve starts at the axis, so that it is visible if all operations took the same time.
       const rise = from === 0 && latency.length ? [latency[0]! * 0.998] : [];
       const y = Array.from(share.subarray(from), (f) => (tail ? Math.min(top, nines(f / 1e7)) : f / 1e5));
       return { name: nameOf(x), i: x.s, x: [...rise, ...latency.subarray(from)], y: [...rise.map(() => 0), ...y] };
@@ -43,7 +43,7 @@ function percentiles(c: Columns, sides: Kept[]): HTMLElement | null {
   return el;
 }
 
-/** Throughput against the tail: who is on the front, and what the others give away. */
+/** Draws throughput against tail latency, with the schedulers on the Pareto front and the loss of the others. */
 function traded(sides: Kept[], kind: string): HTMLElement | null {
   const pts = sides.flatMap((x) => (x.traded ? [{ x, ...x.traded }] : []));
   if (pts.length < 2) return null;
@@ -88,7 +88,7 @@ function traded(sides: Kept[], kind: string): HTMLElement | null {
   return h('figure', { class: 'panel' }, h('figcaption', {}, h('b', {}, 'What is traded'), ` bytes a second against the tail; top left is best; on the front: ${front.map((p) => inProse(nameOf(p.x))).join(', ')}`), box);
 }
 
-/** A 100 % bar a scheduler, a piece a process; nothing where one process moved nearly all. */
+/** Draws a 100 % bar per scheduler with one piece per process. Draws nothing if one process moved nearly all bytes. */
 function shares(sides: Kept[]): HTMLElement | null {
   const rows = sides.filter((x) => x.shares.length > 1);
   const sum = (x: Kept) => x.shares.reduce((a, b) => a + b[1], 0);
@@ -139,7 +139,7 @@ function facts(sides: Kept[], kind: string): HTMLElement | null {
       h('tbody', {}, ...rows.map((r) => h('tr', {}, h('th', { scope: 'row' }, mark(r.x.s), nameOf(r.x)), ...heads.map((x) => h('td', {}, x[1](r.f)))))))));
 }
 
-/** The row that is looked at: what the address says, else where most is to be seen. */
+/** Returns the row that the address selects, or else the row with the largest difference. */
 function looked(): Row | undefined {
   const all = D.rows.filter((r) => r.part);
   const size = (r: Row) => Math.max(0, ...r.pairs.map((p) => (p.times === null ? 0 : Math.abs(Math.log(p.times)))));
@@ -199,7 +199,7 @@ export function closer() {
   whenSeen(out, () => void draw());
 }
 
-/** Looks closer at a test. */
+/** Shows the details of a test. */
 export function look(r: Row) {
   set({ look: r.id }, true);
   dispatchEvent(new Event('look'));

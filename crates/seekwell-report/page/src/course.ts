@@ -1,5 +1,5 @@
-// The course of time: one strip a scheduler, all on the same axes, with checkpoints, flushes and
-// throttling inside.
+// The course of time: one strip per scheduler on the same axes, with checkpoints, flushes and throttling
+// inside the strip.
 import uPlot from 'uplot';
 import { D, type Columns, type Kept } from './data';
 import { css, h, onWidth, say, set, state } from './dom';
@@ -12,7 +12,7 @@ type Kind = keyof typeof KINDS;
 const FONT = '11.5px system-ui, sans-serif';
 const plain = (v: number) => (v >= 1e4 ? `${+(v / 1000).toPrecision(2)}k` : String(+v.toPrecision(2)));
 
-/** Several of a kind of operation. */
+/** Returns the plural of a kind of operation. */
 export const many = (kind: string) => (/s$/.test(kind) ? kind : `${kind}s`);
 
 export function course(c: Columns, sides: Kept[]): HTMLElement | null {

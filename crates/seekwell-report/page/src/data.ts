@@ -1,13 +1,13 @@
-// What the file carries: one readable index, and deflated columns that are opened when needed.
-// Every number and every sentence was made by the program; the page formats and draws.
+// The data in the file: one readable index, and deflated columns that are opened when they are needed.
+// The program computes every number and every sentence; the page formats and draws.
 
-/** How a scheduler stands to another: the verdict's word. */
+/** The result of one scheduler compared with another, as in the verdict. */
 export type Class =
   | 'identical' | 'identical_so_far' | 'better' | 'worse' | 'better_maybe_small'
   | 'worse_maybe_small' | 'real_but_small' | 'no_difference' | 'hint' | 'cannot_tell';
 
 export interface Side {
-  /** Scheduler, by place. */
+  /** Index of the scheduler. */
   s: number;
   n: number;
   failed: number;
@@ -18,16 +18,16 @@ export interface Side {
   hi: number | null;
   /** Value of each block. */
   v: (number | null)[];
-  /** Place of each run in the order of the whole experiment. */
+  /** Position of each run in the order of the whole experiment. */
   at: (number | null)[];
-  /** Why runs failed, each reason once. */
+  /** Reasons why runs failed, each once. */
   why: string[];
 }
 
 export interface Pair {
   a: number;
   b: number;
-  /** Times better `a` is than `b`, with the ends of the interval. */
+  /** How many times better `a` is than `b`, with the ends of the interval. */
   times: number | null;
   lo: number | null;
   hi: number | null;
@@ -35,7 +35,7 @@ export interface Pair {
   words: string;
 }
 
-/** A device x test x machine with its parameter values. */
+/** One device, test and machine with its parameter values. */
 export interface Row {
   id: string;
   device: number;
@@ -44,16 +44,16 @@ export interface Row {
   metric: string;
   unit: string;
   higher: boolean;
-  /** win: some are ahead; none: no difference; open: not decided; failed; single. */
+  /** win: some schedulers are ahead; none: no difference; open: not decided; failed; single. */
   kind: 'win' | 'none' | 'open' | 'failed' | 'single';
-  /** Proven ahead, or level with those. */
+  /** Schedulers that are significantly ahead, and those that are level with them. */
   tops: number[];
   best: number | null;
   words: string;
   sides: Side[];
   pairs: Pair[];
   flags: string[];
-  /** The sweep it is a point of, by place in `sweeps`, and its value on the axis. */
+  /** The sweep that contains this row, by its index in `sweeps`, and the row's value on the axis. */
   sweep: [number, number] | null;
   /** Name of the part with percentiles and series, if there is one. */
   part: string | null;
@@ -84,7 +84,7 @@ export interface Group {
 export interface Scene {
   row: number;
   block: number;
-  /** Begin on the workload's clock, ns. */
+  /** Start on the workload's clock, ns. */
   from: number;
   lanes: LaneOf[];
 }
@@ -113,7 +113,7 @@ const FLIP: Partial<Record<Class, Class>> = {
 
 export interface Versus { times: number | null; lo: number | null; hi: number | null; cls: Class }
 
-/** One scheduler held against another; over 1: it is better. */
+/** Returns one scheduler compared with another; `times` above 1 means that `one` is better. */
 export function versus(r: Row, one: number, other: number): Versus | undefined {
   const over = (x: number | null) => (x === null ? null : 1 / x);
   for (const p of r.pairs) {
@@ -130,13 +130,13 @@ export const level = (c: Class) =>
 export const undecided = (c: Class) =>
   c === 'hint' || c === 'cannot_tell';
 
-/** What was kept of a scheduler in a cell. */
+/** Details of a scheduler in a cell. */
 export interface Kept {
   s: number;
   runs: number;
-  /** Operations behind the percentiles. */
+  /** Number of operations that the percentiles are based on. */
   n: number;
-  /** What happened, from when to when, ms. */
+  /** Events of the run with their start and end, ms. */
   marks: [string, number, number][];
   /** Bytes by process. */
   shares: [string, number][];
@@ -158,7 +158,7 @@ export interface Columns {
 
 const opened = new Map<string, Promise<Columns>>();
 
-/** Opens one part of the file; each only once. */
+/** Opens one part of the file. Each part is opened only once. */
 export function open(name: string): Promise<Columns> {
   let p = opened.get(name);
   if (!p) opened.set(name, (p = unpack(name)));

@@ -1,4 +1,4 @@
-// Elements, SVG, what is chosen (kept in the address), and sizes.
+// Elements, SVG, the user's selection (kept in the address), and sizes.
 
 export const $ = <T extends Element = HTMLElement>(q: string, root: ParentNode = document) =>
   root.querySelector<T>(q)!;
@@ -37,7 +37,7 @@ export const css = (name: string) =>
 
 const sized: [HTMLElement, (w: number) => void][] = [];
 
-/** Calls back with the width now and whenever it changes. */
+/** Calls `draw` with the current width, and again when the width changes. */
 export function onWidth(el: HTMLElement, draw: (w: number) => void) {
   let last = 0;
   sized.push([el, (w) => { if (w > 0) { last = w; draw(w); } }]);
@@ -47,7 +47,7 @@ export function onWidth(el: HTMLElement, draw: (w: number) => void) {
   }).observe(el);
 }
 
-/** Paper has a width of its own and nobody waits for observers there: all is drawn at once. */
+/** Prepares for print: paper has its own width and does not scroll, so everything is drawn at once. */
 export function paper(on: boolean) {
   document.documentElement.classList.toggle('printing', on);
   for (const [el, draw] of sized) {
@@ -57,7 +57,7 @@ export function paper(on: boolean) {
   }
 }
 
-/** Calls back once, when the element comes near the screen; at once before paper. */
+/** Calls `act` once, when the element comes near the visible part. Before printing, calls it at once. */
 export function whenSeen(el: HTMLElement, act: () => void) {
   let done = false;
   const now = () => {
@@ -73,7 +73,7 @@ export function whenSeen(el: HTMLElement, act: () => void) {
 
 const changes: ((keys: Set<string>) => void)[] = [];
 
-/** What is chosen, by name; a link that is sent shows the same. */
+/** The user's selection by name. It is kept in the address, so that a link shows the same selection. */
 export const state = new URLSearchParams(location.hash.slice(1));
 
 export function set(values: Record<string, string | null>, step = false) {
@@ -104,7 +104,7 @@ addEventListener('popstate', () => {
   if (keys.size) changes.forEach((f) => f(keys));
 });
 
-/** Tells screen readers, politely. */
+/** Sends a text to screen readers, without interrupting them. */
 export function say(text: string) {
   $('#live').textContent = text;
 }

@@ -1,9 +1,9 @@
-// A lane of the replay: the lives of requests and the scheduler's decisions, told by its events.
+// A lane of the replay: the requests over time and the scheduler's decisions, computed from its events.
 import { D, open, type LaneOf, type Scene } from './data';
 
 const INF = Infinity;
 
-/** A request; times in ms since the window began, spans as it grew by merges. */
+/** A request. Times are in ms since the start of the window; `spans` changes when a merge makes it larger. */
 export interface Req {
   id: number;
   task: number;
@@ -13,16 +13,16 @@ export interface Req {
   tE: number;
   tD: number;
   tC: number;
-  /** From when on: first sector, sectors. */
+  /** Each span: its start time, first sector, and number of sectors. */
   spans: [number, number, number][];
-  /** It was answered out of the drive's cache, or taken into it. */
+  /** The drive's cache answered the request, or accepted its data. */
   cached?: boolean;
-  /** Another request took it over. */
+  /** The request was merged into another one. */
   joined?: boolean;
 }
 export interface Decision { t: number; req: Req; why: number[] }
 export interface Note { t: number; why: number }
-/** A stretch of the disk in use; between two of them nothing happens. */
+/** A part of the disk that is in use. Between two pieces, no request accesses the disk. */
 export interface Piece { lo: number; hi: number }
 
 export interface Lane {
@@ -34,15 +34,15 @@ export interface Lane {
   flushes: Req[];
   decisions: Decision[];
   notes: Note[];
-  /** Rule and words. */
+  /** Rule and text of each reason. */
   reasons: [string, string][];
-  /** Way of the head: time and sector; empty: it has none that is known. */
+  /** Path of the head: time and sector. It is empty if the position of the head is unknown. */
   head: [number, number][];
   pieces: Piece[];
   lo: number;
   hi: number;
   depth: { t: number[]; wait: number[]; dev: number[] };
-  /** Nothing in the device though something waits. */
+  /** Times at which the device is empty although a request waits. */
   idle: [number, number][];
   task: (id: number) => string;
   member: string | null;
@@ -50,7 +50,7 @@ export interface Lane {
   state: string;
 }
 
-/** Where a request lies at a time. */
+/** Returns the position of a request at a time. */
 export function at(r: Req, t: number): [number, number, number] {
   let k = 0;
   while (k + 1 < r.spans.length && r.spans[k + 1]![0] <= t) k++;
@@ -62,7 +62,7 @@ function piecesOf(rs: Req[]): Piece[] {
   return merged(all);
 }
 
-/** Stretches that are near each other are one; empty disk over 6 % of the span is left out. */
+/** Merges pieces that are near each other. Unused parts above 6 % of the span are left out. */
 function merged(all: Piece[]): Piece[] {
   if (!all.length) return [{ lo: 0, hi: 1 }];
   all.sort((a, b) => a.lo - b.lo);
@@ -81,7 +81,7 @@ export interface Axis {
   parts: { x0: number; x1: number; lo: number; hi: number }[];
 }
 
-/** Stretches of several lanes on one axis. */
+/** Puts the pieces of several lanes on one axis. */
 export function axisOf(ls: Lane[]): (W: number, pad: number) => Axis {
   const ps = merged(ls.flatMap((l) => l.pieces.map((p) => ({ ...p }))));
   const used = ps.reduce((a, p) => a + p.hi - p.lo, 0) || 1;
@@ -125,7 +125,7 @@ export const sceneName = (s: Scene) => {
 
 type Held = [number, number, number, number, number, number, number | null, string];
 
-/** ms that the platter needs for so many sectors: about 80 MB/s, only to draw where a seek ends. */
+/** Time in ms for reading this many sectors at about 80 MB/s; only used to draw the end of a seek. */
 const passing = (n: number) => (n * 512) / 80e3;
 
 async function read(of: LaneOf): Promise<Lane> {
@@ -154,7 +154,7 @@ async function read(of: LaneOf): Promise<Lane> {
   }
   let pending: number[] = [];
   let moved = 0;
-  // What goes straight to the drive is known from its dispatch on; whether it is cached is told before.
+  // A request that bypasses the scheduler is known from its dispatch on. Its cache state is reported before that.
   let hit = -1;
   const settle = (t: number) => {
     for (const why of pending) notes.push({ t, why });
@@ -174,7 +174,7 @@ async function read(of: LaneOf): Promise<Lane> {
       case 'a': case 'd': break;
       case 'I': {
         settle(t);
-        // Between the steps of a flush sequence it comes in again.
+        // Between the steps of a flush sequence, the request is inserted again.
         const q = r && r.tC === INF && r.tD < INF ? r : begin(k, t);
         if (MORE![k] === 1 && q.tE === INF) q.tE = t;
         break;
@@ -204,7 +204,7 @@ async function read(of: LaneOf): Promise<Lane> {
         hit = -1;
         if (q.tE === INF) {
           q.tE = t;
-          // Nobody let it go: it went straight through.
+          // No decision dispatched the request, because it bypassed the scheduler.
           if (q.op !== 2) decisions.push({ t, req: q, why: [] });
         }
         break;
@@ -234,7 +234,7 @@ async function read(of: LaneOf): Promise<Lane> {
   const flushes = reqs.filter((r) => r.op === 2 && r.tD < INF);
   let [lo, hi] = [INF, 0];
   for (const r of data) for (const [, s, n] of r.spans) [lo, hi] = [Math.min(lo, s), Math.max(hi, s + n)];
-  // Heads are told as they set out; drawn in the order of time.
+  // Head movements are reported when they start, but are drawn in the order of time.
   head.sort((a, b) => a[0] - b[0]);
   const { depth, idle } = depths(data, flushes);
   return {
@@ -245,7 +245,7 @@ async function read(of: LaneOf): Promise<Lane> {
   };
 }
 
-/** How many wait and how many the device has, at each change; and when it was held back. */
+/** Returns the numbers of waiting requests and of requests in the device at each change, and the times of idling. */
 function depths(data: Req[], flushes: Req[]) {
   const steps: [number, number, number][] = [];
   for (const r of [...data, ...flushes]) {
@@ -278,7 +278,7 @@ function depths(data: Req[], flushes: Req[]) {
   return { depth, idle };
 }
 
-/** The last of a sorted list that is not later; -1: none. */
+/** Returns the index of the last item of a sorted list that is not later than `t`, or -1. */
 export function before<T>(all: T[], t: number, of: (x: T) => number): number {
   let [a, b, k] = [0, all.length - 1, -1];
   while (a <= b) {
@@ -289,7 +289,7 @@ export function before<T>(all: T[], t: number, of: (x: T) => number): number {
   return k;
 }
 
-/** Where the head is; a seek starts and ends softly. */
+/** Returns the position of the head. A seek accelerates at its start and slows down at its end. */
 export function headAt(l: Lane, t: number): number | null {
   if (!l.head.length) return null;
   const k = before(l.head, t, (p) => p[0]);
@@ -301,10 +301,10 @@ export function headAt(l: Lane, t: number): number | null {
   return p[1] + (n[1] - p[1]) * (f * f * (3 - 2 * f));
 }
 
-/** Colours of the processes of some lanes. */
+/** Returns the colours of the processes of some lanes. */
 export const taskColors = (ls: Lane[]) => processColors(new Set(ls.flatMap((l) => l.reqs.map((r) => l.task(r.task)))));
 
-/** Six colours for programs, grey and brown for the kernel's own threads. */
+/** Returns one of six colours for each program, and grey or brown for threads of the kernel. */
 export function processColors(names: Iterable<string>): Map<string, number> {
   const out = new Map<string, number>();
   let c = 0;

@@ -1,11 +1,11 @@
-// A chart of lines over a numeric axis: uPlot with what it lacks, keys, words and a table.
+// A chart of lines over a numeric axis: uPlot with an additional legend, texts and a table.
 import uPlot from 'uplot';
 import { $, css, h, onWidth, s, say } from './dom';
 import { dash } from './look';
 
 export interface Line {
   name: string;
-  /** Scheduler, for colour and dash. */
+  /** Index of the scheduler, for colour and dashes. */
   i: number;
   x: ArrayLike<number>;
   y: ArrayLike<number | null>;
@@ -32,14 +32,14 @@ export interface Chart {
 }
 
 const drawn: [HTMLElement, () => void][] = [];
-/** Draws all charts again after a change of theme. */
+/** Draws all charts again after the theme has changed. */
 export function redraw() {
   for (const [el, f] of drawn) if (el.isConnected) f();
   dispatchEvent(new Event('retheme'));
 }
 export const onRedraw = (el: HTMLElement, draw: () => void) => { drawn.push([el, draw]); };
 
-/** Round marks of a logarithmic axis: powers of ten, or what stands between them where there is but one. */
+/** Returns round ticks of a logarithmic axis: powers of ten, or values between them if there is only one power. */
 function powers(a: number, b: number): number[] {
   for (const marks of [[1], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9]]) {
     const out: number[] = [];
@@ -47,7 +47,7 @@ function powers(a: number, b: number): number[] {
     const seen = out.filter((v) => v >= a * 0.999 && v <= b * 1.001);
     if (seen.length > 1) return seen;
   }
-  // So narrow that it might as well be linear.
+  // The range is so narrow that linear ticks are used.
   const step = [1, 2, 5, 10].map((m) => m * 10 ** Math.floor(Math.log10((b - a) / 4))).find((v) => v >= (b - a) / 4)!;
   return Array.from({ length: 6 }, (_, k) => (Math.ceil(a / step) + k) * step).filter((v) => v <= b);
 }
@@ -61,7 +61,7 @@ export function lines(c: Chart): HTMLElement {
   const plot = h('div', { class: 'plot' });
   const stage = h('div', { class: 'stage', tabindex: 0, role: 'group', 'aria-roledescription': 'chart', 'aria-label': `${c.title}. Arrow keys move the cursor, Shift by ten, plus and minus zoom, Escape shows all.` }, plot);
   const box = h('figure', { class: 'lines' }, h('figcaption', {}, h('b', {}, c.title), c.note ? ` ${c.note}` : '', readout), keys, stage);
-  // Each line brings the edges of its band along as two invisible lines.
+  // Each line has the two edges of its band as invisible lines.
   const tables = c.lines.flatMap((l) => [[l.x, l.y], ...(l.lo ? [[l.x, l.lo], [l.x, l.hi!]] : [])]);
   const data = uPlot.join(tables.map((t) => t.map((v) => Array.from(v as ArrayLike<number>))) as uPlot.AlignedData[]) as (number | null)[][];
   if (c.logY) for (let k = 1; k < data.length; k++) data[k] = data[k]!.map((v) => (v && v > 0 ? v : null));
@@ -159,7 +159,7 @@ export function lines(c: Chart): HTMLElement {
 
 const ROWS = 30;
 
-/** The same as a table, thinned to what one can read. */
+/** Returns the data as a table, with only as many rows as one can read. */
 function table(c: Chart, fx: (v: number) => string, fy: (v: number) => string): HTMLElement {
   const box = h('details', { class: 'astable' }, h('summary', {}, 'As a table'));
   box.addEventListener('toggle', () => {

@@ -1,4 +1,4 @@
-// Colours, dashes and marks of schedulers: never colour alone.
+// Colours, dashes and marks of schedulers. Colour is never the only distinction.
 import { D } from './data';
 import { s, set, state } from './dom';
 
@@ -8,7 +8,7 @@ export const colorName = (i: number) => `--s${i % COLORS}`;
 const DASHES: number[][] = [[], [7, 3], [], [2, 3], [9, 3, 2, 3], [4, 2], [], [1, 3]];
 export const dash = (i: number): number[] => DASHES[i % COLORS]!;
 
-/** A scheduler's mark as an SVG path around 0,0. Beyond the colours, another mark. */
+/** Returns a scheduler's mark as an SVG path around 0,0. If colours repeat, the marks differ. */
 export function markPath(i: number, r: number): string {
   switch ((i + Math.floor(i / COLORS)) % 5) {
     case 0: return `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0`;
@@ -28,11 +28,11 @@ export function mark(i: number, size = 12): SVGElement {
 }
 
 const hidden = () => new Set((state.get('hide') ?? '').split('|').filter(Boolean));
-/** Is the scheduler, or the device, shown? Chosen once, for the whole page. */
+/** Returns whether the scheduler or the device is shown. The selection applies to the whole page. */
 export const shown = (i: number) => !hidden().has(D.schedulers[i]!.name);
 export const shownDevice = (d: number) => !hidden().has(D.devices[d]!);
 
-/** Hides or shows it; true: it is shown now. */
+/** Hides or shows the item with this name. Returns true if it is shown afterwards. */
 export function toggle(name: string): boolean {
   const all = hidden();
   if (!all.delete(name)) all.add(name);

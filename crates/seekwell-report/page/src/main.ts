@@ -1,4 +1,4 @@
-// Sets everything up. What can be read without a script stands in the page already.
+// Sets up the page. The parts that need no script are in the HTML already.
 import { blocks } from './blocks';
 import { closer } from './closer';
 import { D } from './data';
@@ -50,7 +50,7 @@ function down(name: string, type: string, text: string) {
   say(`${name} is saved.`);
 }
 
-/** A field of CSV: quoted where it must be. */
+/** Returns a field of CSV, quoted if necessary. */
 const field = (x: string | number | null) => {
   const text = x === null ? '' : String(x);
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -67,7 +67,7 @@ function save() {
   });
 }
 
-/** `?` tells the keys. */
+/** Shows the keyboard shortcuts when `?` is pressed. */
 function keys() {
   const dialog = $<HTMLDialogElement>('#keys');
   addEventListener('keydown', (e) => {
@@ -100,7 +100,7 @@ keys();
 $('#print').addEventListener('click', () => print());
 $$<HTMLAnchorElement>('nav.top a').forEach((a) => {
   a.hidden = !!document.querySelector<HTMLElement>(a.hash)?.hidden;
-  // The address holds what is chosen: a section is gone to without touching it.
+  // The address contains the selection, so a click on a section link only scrolls and keeps the address.
   a.addEventListener('click', (e) => {
     e.preventDefault();
     document.querySelector(a.hash)?.scrollIntoView();

@@ -1,18 +1,18 @@
-// The map: tests by schedulers, each cell held against the best of its row or a scheduler of choice.
+// The map: tests by schedulers. Each cell is compared with the best of its row, or with a selected scheduler.
 import { D, level, side, undecided, versus, type Row, type Versus } from './data';
 import { $, $$, h, onChange, say, set, state } from './dom';
 import { look as closer } from './closer';
 import { color, mark, shown, shownDevice, toggle } from './look';
 import { amount, FACTOR, inProse, lag, size, valueOf } from './text';
 
-/** Shade: 1 below 20 %, 2 below twice, 3 from twice on. */
+/** Returns the shade: 1 below 20 %, 2 below a factor of two, 3 from a factor of two on. */
 const shade = (times: number | null) => {
   if (times === null) return 1;
   const r = times >= 1 ? times : 1 / times;
   return r >= FACTOR ? 3 : r >= 1.2 ? 2 : 1;
 };
 
-/** The best of those that are shown. */
+/** Returns the best of the schedulers that are shown. */
 export function bestShown(r: Row): number | null {
   let best: number | null = null;
   let at = 0;
@@ -27,7 +27,7 @@ interface Look { cls: string; sign: string }
 
 function look(r: Row, s: number, v: Versus | undefined, base: number | null, against: number): Look {
   if (base === null) {
-    // A crown only where it is earned: nothing is best where nothing differs.
+    // A row without a difference has no best scheduler, so it has no crown.
     if (r.kind === 'none') return { cls: 'level', sign: '=' };
     if (r.kind === 'open') return { cls: 'open', sign: '?' };
     if (r.tops.includes(s)) return { cls: 'win', sign: '★' };
@@ -70,7 +70,7 @@ function cellOf(r: Row, s: number, base: number | null): HTMLElement {
       h('span', { class: 'sr' }, `${name}: ${words}`)));
 }
 
-/** Shows a row's card, opening the fold it lies in. */
+/** Shows a row's card, and opens the section that contains it. */
 export function go(r: Row) {
   set({ test: r.id }, true);
   dispatchEvent(new CustomEvent('go', { detail: r.id }));
@@ -89,7 +89,7 @@ function line(r: Row, base: number | null, of: { kid: boolean; open: boolean }):
 const unit = (r: Row) =>
   h('small', {}, `${r.machine ? r.machine + '; ' : ''}${r.unit.startsWith(r.metric) ? '' : r.metric + ', '}${r.unit} ${r.higher ? '↑' : '↓'}`);
 
-/** A sweep: how many of its points each scheduler is best in, over the rows of the points. */
+/** Returns the rows of a sweep: the number of points in which each scheduler is best, above the rows of the points. */
 function sweep(n: number, base: number | null, opened: Set<number>): HTMLElement[] {
   const w = D.sweeps[n]!;
   const rows = w.rows.map((k) => D.rows[k]!);
@@ -122,7 +122,7 @@ const ORDERS: Record<string, (a: Row, b: Row) => number> = {
   spread: (a, b) => spread(b) - spread(a),
 };
 
-/** Largest difference of a row, of those that are not undecided. */
+/** Returns the largest difference in a row among the decided ones. */
 function spread(r: Row): number {
   const of = r.pairs.filter((p) => p.times !== null && !undecided(p.cls) && !level(p.cls));
   return Math.max(0, ...of.map((p) => Math.abs(Math.log(p.times!))));

@@ -1,4 +1,4 @@
-// Over all tests of a device: how many times better than the reference, with intervals.
+// Scores over all tests of a device: how many times better than the reference, with intervals.
 import { D, type Group } from './data';
 import { $, h, onChange, onWidth, s } from './dom';
 import { color, markPath, shown, shownDevice } from './look';

@@ -1,4 +1,4 @@
-// Sector against time: one dot per request, one small picture per scheduler.
+// Sector over time: one dot per request, and one small picture per scheduler.
 import { D } from './data';
 import { $, css, h, onWidth, set, whenSeen } from './dom';
 import { at, axisOf, lane, sceneName, taskColors, type Axis, type Lane } from './lane';
@@ -15,7 +15,7 @@ function print(l: Lane, canvas: HTMLCanvasElement, W: number, H: number, axis: A
   g.setTransform(r, 0, 0, r, 0, 0);
   const X = (t: number) => (t / end) * W;
   const Y = (s: number) => H - axis.X(s);
-  // Disk that nobody asks for is cut out.
+  // Parts of the disk without requests are left out.
   g.fillStyle = css('--shade');
   for (const p of axis.parts.slice(1)) g.fillRect(0, H - p.x0 + 4, W, 8);
   [g.strokeStyle, g.lineWidth, g.globalAlpha] = [css('--line2'), 0.6, 0.6];

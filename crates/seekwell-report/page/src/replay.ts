@@ -1,4 +1,4 @@
-// The elevator, replayed: what waits, where the head is, what the scheduler chose and why.
+// The replay: which requests wait, where the head is, and which request the scheduler selects for which reason.
 import { D, type Scene } from './data';
 import { $, css, h, onChange, onWidth, say, set, state, whenSeen } from './dom';
 import { at, axisOf, before, gb, headAt, lane, sceneName, taskColors, type Axis, type Lane, type Req } from './lane';
@@ -12,7 +12,7 @@ const VARS = ['--ink', '--dim', '--line', '--line2', '--paper', '--shade', '--wa
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Noto Sans", sans-serif';
 type Palette = Record<string, string>;
 
-/** One lane: above the line what waits, on it the head, below it the past. */
+/** One lane: waiting requests above the line, the head on the line, and past requests below it. */
 class View {
   readonly el = h('div', { class: 'lane' });
   readonly canvas = document.createElement('canvas');
@@ -83,7 +83,7 @@ class View {
     }
   }
 
-  /** The past flows down and fades; the head's way is a thin line through it. */
+  /** Draws past requests, which move down and fade, and the path of the head as a thin line through them. */
   private past(g: CanvasRenderingContext2D, { X, parts }: Axis, disk: number, t: number, pal: Palette) {
     const { l, W, H } = this;
     const top = disk + (parts.length > 1 ? 38 : 28);
@@ -129,7 +129,7 @@ class View {
     parts.forEach((p, k) => {
       g.fillRect(p.x0 - 2, disk - 1, p.x1 - p.x0 + 4, 2);
       if (!k) return;
-      // Disk that nobody asks for is cut out.
+      // Parts of the disk without requests are left out.
       const x = p.x0 - 8;
       g.beginPath();
       g.moveTo(x - 4, disk + 5);
@@ -153,7 +153,7 @@ class View {
     const [top, drive] = [20, disk + 9];
     let [waiting, inside] = [0, 0];
     const boxes: [number, number][] = [];
-    // Where a request of a merge's size stands, its width.
+    // Position and width of a request that grew by merges.
     const place = (q: Req): [number, number] => {
       const [, s, n] = at(q, t);
       return [X(s), Math.max(q.op ? 4 : 7, X(s + n) - X(s))];
@@ -165,7 +165,7 @@ class View {
       g.fillStyle = this.color(q, pal);
       if (t < q.tD) {
         waiting++;
-        // Sinking with age, on a log scale: starvation is what lies at the bottom.
+        // Requests sink with their age on a logarithmic scale, so starving requests are at the bottom.
         const age = Math.min(1, Math.log10(1 + (t - q.tI) / 0.5) / Math.log10(1 + 4000 / 0.5));
         const y = top + age * (disk - top - 14);
         g.globalAlpha = 0.28;
@@ -182,7 +182,7 @@ class View {
         boxes.push([x - 2.5, x + w + 2.5]);
       }
     }
-    // What the drive holds is framed; frames that would touch become one.
+    // Requests in the drive's cache have a frame. Frames that would touch are merged.
     boxes.sort((a, b) => a[0] - b[0]);
     [g.lineWidth, g.strokeStyle] = [1.5, pal['--ink']!];
     for (let k = 0; k < boxes.length;) {
@@ -243,7 +243,7 @@ class View {
       l.head.length ? `head moved ${bytes(travel * 512)}` : 'no head', ...(held > 0.05 ? [`held back ${ms(held)}`] : [])].join(' · ');
   }
 
-  /** What was decided last, and the three before. */
+  /** Writes the last decision, and the three decisions before it. */
   private say(t: number) {
     const k = before(this.l.decisions, t, (d) => d.t);
     if (k === this.told) return;
@@ -252,7 +252,7 @@ class View {
     this.log.replaceChildren(...[1, 2, 3].filter((n) => k - n >= 0).map((n) => h('li', {}, ...this.tell(k - n))));
   }
 
-  /** Before the first decision: what is served by then was dispatched before the excerpt begins. */
+  /** Text before the first decision: requests that are served by then were dispatched before the window. */
   private undecided(): string {
     const n = this.l.reqs.filter((r) => r.tE <= 0).length;
     return n ? `no dispatch yet in this excerpt; ${n} ${n === 1 ? 'request was' : 'requests were'} dispatched before it begins` : 'no dispatch yet';
@@ -282,7 +282,7 @@ class View {
   }
 }
 
-/** Moments worth a look, found by themselves. */
+/** Finds moments of interest. */
 function momentsOf(l: Lane): [string, number][] {
   const out: [string, number][] = [];
   const longest = l.idle.reduce<[number, number] | null>((a, b) => (!a || b[1] - b[0] > a[1] - a[0] ? b : a), null);
@@ -379,9 +379,9 @@ export function replay() {
     last = performance.now();
     requestAnimationFrame(run);
   };
-  /** Whole nanoseconds: a decision that is shown is shown again. */
+  /** Times are whole nanoseconds, so that the address shows the same decision again. */
   const moment = () => String(+t.toFixed(6));
-  /** The address names the moment that is shown. */
+  /** Writes the time of the shown moment to the address. */
   const settle = () => {
     set({ at: moment() });
     link!.setAttribute('href', location.hash);
@@ -398,7 +398,7 @@ export function replay() {
     stop();
     settle();
   };
-  /** To the next or last decision of either lane. */
+  /** Goes to the next or previous decision of any lane. */
   const step = (way: 1 | -1) => {
     let to: number | null = null;
     for (const v of views) {
@@ -497,7 +497,7 @@ export function replay() {
   });
 }
 
-/** The best and the worst of the scene's test: the race worth watching first. */
+/** Returns the best and the worst scheduler of the scene's test, which are shown first. */
 function contrast(scene: Scene): [number, number | null] {
   const r = D.rows[scene.row]!;
   const mean = (s: number) => r.sides.find((x) => x.s === s)?.mean ?? 0;

@@ -1,4 +1,4 @@
-// Test by test: a card each; those without a difference fold into one line.
+// The tests, one card each. Tests without a difference are in one closed section.
 import { D, type Row, type Sweep } from './data';
 import { $, $$, h, onChange, state } from './dom';
 import { bars, figures, order } from './bars';
@@ -9,7 +9,7 @@ import { valueOf } from './text';
 
 const id = (r: Row) => `test-${D.rows.indexOf(r)}`;
 
-/** What is measured, and in what. */
+/** Returns the metric and its unit. */
 const measure = (r: Row) => (r.unit.startsWith(r.metric) ? r.unit : `${r.metric}, ${r.unit}`);
 
 function card(r: Row): HTMLElement {
@@ -27,7 +27,7 @@ function card(r: Row): HTMLElement {
   const drift = r.flags.some((f) => /trend|drift/.test(f));
   const fold = (title: string, open: boolean, make: () => (HTMLElement | null)[]) => {
     const d = h('details', { class: 'print', open }, h('summary', {}, title)) as HTMLDetailsElement;
-    // What is closed is made when it opens.
+    // The content of a closed section is made when the section is opened.
     const make1 = () => { if (d.childElementCount === 1) d.append(...make().filter((x): x is HTMLElement => !!x)); };
     d.addEventListener('toggle', () => { if (d.open) make1(); });
     addEventListener('beforeprint', make1);
@@ -42,7 +42,7 @@ function card(r: Row): HTMLElement {
   return el;
 }
 
-/** A swept axis as lines with intervals. */
+/** Draws a swept axis as lines with intervals. */
 function swept(w: Sweep): HTMLElement {
   const rows = w.rows.map((k) => D.rows[k]!).sort((a, b) => a.sweep![1] - b.sweep![1]);
   const first = rows[0]!;
@@ -65,11 +65,11 @@ function swept(w: Sweep): HTMLElement {
   return el;
 }
 
-/** Cards that are made at once; the others as somebody comes near them. */
+/** Number of cards that are made at once. The others are made when they come near the visible part. */
 const AT_ONCE = 24;
 const waiting = new Set<() => void>();
 
-/** Makes cards, some at a time. */
+/** Makes cards, a few at a time. */
 function slowly(cards: HTMLElement, rows: Row[]) {
   let made = 0;
   const more = (n: number) => {
@@ -90,7 +90,7 @@ function slowly(cards: HTMLElement, rows: Row[]) {
     more(AT_ONCE);
     if (made >= rows.length) all();
     else {
-      // It may still be near: asked again.
+      // The end of the list may still be near, so it is observed again.
       seen.unobserve(end);
       seen.observe(end);
     }
@@ -132,7 +132,7 @@ export function tests() {
     const target = () => document.getElementById(id(r));
     if (!target()) makeAll();
     if (!target()) {
-      // It lies in a closed fold: of the quiet ones, or of its sweep.
+      // The card is in a closed section: that of tests without a difference, or that of its sweep.
       for (const f of $$<HTMLDetailsElement>('#tests-out details.quiet')) {
         if (target()) break;
         const was = f.open;

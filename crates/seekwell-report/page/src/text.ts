@@ -1,4 +1,4 @@
-// Numbers as the tables of the program write them.
+// Formats numbers as the tables of the program do.
 
 /** Three significant digits. */
 export function three(v: number): string {
@@ -10,12 +10,12 @@ export function three(v: number): string {
   return a < 1e-4 ? v.toExponential(2) : text;
 }
 
-/** A scheduler's name in a sentence: one called none reads as "nothing" there, so it is quoted. */
+/** Returns a scheduler's name for a sentence. The name "none" is quoted, because the word means "nothing". */
 export const inProse = (name: string) => (/^none(?![\p{L}\p{N}])/iu.test(name) ? `\`${name}\`` : name);
 
 const two = (v: number) => (v >= 9.95 ? Math.round(v).toLocaleString('en') : v.toFixed(1));
 
-/** A value with its unit; times over a second in seconds, under a millisecond in microseconds. */
+/** Returns a value with its unit. Times above a second are in seconds, times below a millisecond in microseconds. */
 export function amount(v: number, unit: string): string {
   if (unit === 'ms') {
     if (v >= 1000) return `${three(v / 1000)} s`;
@@ -32,20 +32,20 @@ export function time(ns: number): string {
   return `${three(ns)} ns`;
 }
 
-/** From which factor on differences are told as such. */
+/** From this factor on, differences are shown as factors. */
 export const FACTOR = 1.95;
 
-/** `2.1×` or `12 %`, of times better or worse. */
+/** Formats a difference as `2.1×` or `12 %`, better or worse. */
 export function size(times: number): string {
   const r = times >= 1 ? times : 1 / times;
   if (r >= FACTOR) return `${two(r)}×`;
   const percent = 100 * (r - 1);
   return percent < 0.05 ? '0 %' : `${two(percent)} %`;
 }
-/** `12 % behind`. */
+/** Formats a difference as `12 % behind` or `12 % ahead`. */
 export const lag = (times: number) => `${size(times)} ${times >= 1 ? 'ahead' : 'behind'}`;
 
-/** Bytes in powers of ten. */
+/** Formats bytes in powers of ten. */
 export function bytes(v: number): string {
   const of: [number, string][] = [[1e12, 'TB'], [1e9, 'GB'], [1e6, 'MB'], [1e3, 'kB']];
   for (const [f, u] of of) if (v >= f) return `${three(v / f)} ${u}`;

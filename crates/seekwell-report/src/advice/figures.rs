@@ -1,16 +1,18 @@
-//! The figures under a recommendation: those of the choice and of the scheduler it is compared
-//! with, for the tests where they differ most.
+//! The measured values that are printed below a recommendation. They are the values of the
+//! recommended scheduler and of the scheduler that it is compared with, in the tests where the two
+//! differ most.
 
 use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Group, Score, size, span};
 use seekwell_lab::results::Results;
 
-/// Maximum number of figures.
+/// Maximum number of tests whose values are printed.
 const MOST: usize = 3;
 
-/// The treatment that the choice is shown beside: the reference. The reference itself is shown beside
-/// the one that is furthest ahead of it on a test, else beside the best other scheduler; the same
-/// scheduler with another setting only where there is no other.
+/// Returns the treatment to print next to the recommended one. This is the reference. If the
+/// reference is recommended, it is the treatment that is furthest ahead of it on a test, or else
+/// the best other scheduler. The same scheduler with another setting is only used if there is no
+/// other scheduler.
 fn rival(results: &Results, analysis: &Analysis, group: &Group, choice: usize) -> Option<usize> {
     if choice != group.reference {
         return Some(group.reference);
@@ -28,8 +30,8 @@ fn rival(results: &Results, analysis: &Analysis, group: &Group, choice: usize) -
     best.map(|s| s.treatment)
 }
 
-/// "app-start: 1.15 s under bfq, 19.2 s under mq-deadline: 17 times ahead (7.5 to 37)", and the
-/// size of the difference.
+/// Returns a line such as "app-start: 1.15 s under bfq, 19.2 s under mq-deadline: 17 times ahead
+/// (7.5 to 37)", and the size of the difference.
 fn figure(
     analysis: &Analysis,
     name: &str,
@@ -56,7 +58,7 @@ fn figure(
         true => format!("{} {way}{}", size(turned(times)), span(ends, turned(times))),
         false if near => "same".to_owned(),
         false => {
-            // For an interval that contains 1, both ends are shown as factors.
+            // If an interval contains 1, both ends are shown as factors.
             let ends = ends.map(|(l, h)| format!(" ({l:.2} to {h:.2} times)"));
             format!("unclear{}", ends.unwrap_or_default())
         }
@@ -68,7 +70,7 @@ fn figure(
     ))
 }
 
-/// The figures of a group, in the order of its tests.
+/// Returns the lines of a group, in the order of its tests.
 pub(super) fn figures(results: &Results, analysis: &Analysis, group: &Group) -> Vec<String> {
     let choice = group.pick.or(group.best).unwrap_or(group.reference);
     let Some(rival) = rival(results, analysis, group, choice) else {
@@ -106,7 +108,7 @@ mod tests {
     use crate::story::answers;
     use anstream::adapter::strip_str;
 
-    /// The text below the headline of each device.
+    /// Returns the text below the headline of each device.
     fn told(schedulers: &[&str], cells: &[(&str, &str, &str, bool, &[f64])]) -> String {
         let (results, analysis) = analysed(schedulers, cells);
         strip_str(&answers(&all(&results, &analysis), 100)).to_string()
@@ -133,7 +135,7 @@ mod tests {
         assert!(!lines[4].contains(" under "), "three at most\n{text}");
     }
 
-    /// A user who keeps the incumbent sees the cost and the benefit.
+    /// A user who keeps the current scheduler must see both the cost and the benefit.
     #[test]
     fn the_incumbent_is_shown_beside_the_one_it_is_furthest_behind() {
         let text = told(

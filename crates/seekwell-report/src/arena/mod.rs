@@ -1,7 +1,8 @@
-//! The page about a scheduler and its rivals: one HTML file without scripts, network or fonts.
+//! The page about one scheduler compared with the others: one HTML file without scripts, network or
+//! fonts.
 //!
-//! First the Pareto front and the rivals that are better, then the pictures, all figures with their
-//! intervals, the cells where it trails most, and the method.
+//! The page contains the Pareto front and the schedulers that are better, the pictures, all figures
+//! with their intervals, the cells where the scheduler is furthest behind, and the method.
 
 mod picture;
 #[cfg(test)]
@@ -22,31 +23,31 @@ const PAGE: &str = concat!(
     include_str!("../../page/arena.html")
 );
 
-/// Devices, workloads and traces of all schedulers, by the requested names.
+/// The requested devices, workloads and traces, on which all schedulers ran.
 #[derive(Clone, Copy, Debug)]
 pub struct Ground<'a> {
-    /// Devices.
+    /// Names of the devices.
     pub devices: &'a [&'a str],
-    /// Workloads.
+    /// Names of the workloads.
     pub workloads: &'a [&'a str],
-    /// Files of traces.
+    /// Paths of the traces.
     pub traces: &'a [String],
 }
 
-/// Contents of the page besides the standing.
+/// Contents of the page other than the standing.
 #[derive(Clone, Debug)]
 pub struct Facts<'a> {
-    /// The first seed and the last.
+    /// First and last seed.
     pub seeds: (u64, u64),
     /// Devices, workloads and traces.
     pub ground: Ground<'a>,
     /// Number of runs without a result.
     pub failed: u64,
-    /// The command that repeats it.
+    /// The command that repeats the comparison.
     pub again: String,
 }
 
-/// Name of a figure.
+/// Returns the name of a figure.
 fn name(figure: Figure) -> &'static str {
     match figure {
         Figure::Throughput => "throughput",
@@ -55,12 +56,12 @@ fn name(figure: Figure) -> &'static str {
     }
 }
 
-/// A factor as a distance in per cent: 1.1 is 10.
+/// Converts a factor to a difference in per cent, for example 1.1 to 10.
 fn percent(factor: f64) -> f64 {
     (factor - 1.0) * 100.0
 }
 
-/// "+3.1 %", and "0.0 %" without a sign.
+/// Formats a factor as a difference, for example "+3.1 %"; zero is "0.0 %" without a sign.
 fn signed(factor: f64) -> String {
     match signed_percent(percent(factor), 1).as_str() {
         "+0.0 %" => "0.0 %".to_owned(),
@@ -68,14 +69,15 @@ fn signed(factor: f64) -> String {
     }
 }
 
-/// The interval; empty if there is none.
+/// Formats the interval, or returns an empty text if there is none.
 fn interval(mean: &Mean) -> String {
     mean.interval95.map_or(String::new(), |(low, high)| {
         format!("{} to {}", signed(low), signed(high))
     })
 }
 
-/// Rivals that are at least as good in all three figures, and better in one.
+/// Returns the schedulers that are at least as good as `own` in all three figures, and better in
+/// one.
 fn above(places: &[Place], own: &Place) -> Vec<String> {
     let better = |other: &&Place| {
         let pairs = || {
@@ -91,7 +93,7 @@ fn above(places: &[Place], own: &Place) -> Vec<String> {
         .collect()
 }
 
-/// The summary, one sentence per line.
+/// Returns the summary, one sentence per line.
 fn sentences(s: &Standing) -> Vec<String> {
     let Some(own) = s.places.first() else {
         return Vec::new();
@@ -140,14 +142,14 @@ fn sentences(s: &Standing) -> Vec<String> {
     out
 }
 
-/// Comparisons expected in the list by chance if no scheduler differed from another.
+/// Returns the number of comparisons that would be listed by chance if all schedulers were equal.
 fn by_chance(s: &Standing) -> f64 {
     let rivals = s.places.len().saturating_sub(1);
     let figures = s
         .places
         .first()
         .map_or(0, |p| p.means.iter().flatten().count());
-    // The rival is the best of all in hindsight, so each rival has half of 5 %.
+    // The rival is chosen after the fact as the best one, so each rival has a chance of 2.5 %.
     0.025 * (rivals * figures * s.cells) as f64
 }
 
@@ -172,10 +174,11 @@ fn lost(b: &Behind) -> Vec<String> {
     ]
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// A fault in the template; a standing cannot cause one.
+///
+/// An error in the template. The contents of a standing cannot cause an error.
 pub fn page(s: &Standing, facts: &Facts<'_>) -> Result<String, minijinja::Error> {
     let own = s.places.first().map_or("", |p| p.scheduler.as_str());
     let mut environment = Environment::new();

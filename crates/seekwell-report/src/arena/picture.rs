@@ -1,5 +1,5 @@
-//! All schedulers by two figures: a mark with its intervals, a name, and the Pareto front of the
-//! two.
+//! A picture of all schedulers on two axes. Each scheduler has a mark with its intervals and its
+//! name. The Pareto front of the two axes is drawn as a line.
 
 use super::{name, percent, signed};
 use crate::chart::ticks;
@@ -10,12 +10,12 @@ use std::fmt::Write;
 
 const WIDE: f64 = 560.0;
 const TALL: f64 = 380.0;
-/// Space for the labels of the axes.
+/// Space for the labels of the axes, in SVG units.
 const LEFT: f64 = 58.0;
 const BELOW: f64 = 46.0;
 const RIGHT: f64 = 96.0;
 const ABOVE: f64 = 14.0;
-/// Minimum distance between names.
+/// Minimum distance between names, in SVG units.
 const LINE: f64 = 15.0;
 
 /// One axis, in per cent.
@@ -26,7 +26,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Covers all means and intervals and zero, rounded to whole steps.
+    /// Makes an axis that covers all means, all intervals and zero, rounded to whole steps.
     fn of<'a>(means: impl Iterator<Item = &'a Mean> + Clone) -> Self {
         let ends = means.flat_map(|m| {
             let (low, high) = m.interval95.unwrap_or((m.factor, m.factor));
@@ -42,7 +42,7 @@ impl Axis {
             step,
         }
     }
-    /// Position as a share of the axis.
+    /// Returns the position of a value as a fraction of the axis.
     fn at(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low).max(f64::MIN_POSITIVE)
     }
@@ -62,7 +62,7 @@ fn tick(value: f64, step: f64) -> String {
     text.replace('-', "\u{2212}") + " %"
 }
 
-/// Text escaped for markup.
+/// Escapes text for markup.
 fn escaped(text: &str) -> String {
     let plain = names::plain(text);
     plain
@@ -71,7 +71,8 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Vertical positions of names, moved apart where they overlap, in the order given.
+/// Returns the vertical positions of names, in the order of `wanted`. Names that overlap are moved
+/// apart.
 fn apart(wanted: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
@@ -79,7 +80,7 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     for pair in order.windows(2) {
         out[pair[1]] = out[pair[1]].max(out[pair[0]] + LINE);
     }
-    // Names below the lower edge move up again.
+    // Names below the lower edge are moved up.
     let lowest = TALL - BELOW;
     let mut floor = lowest;
     for i in order.into_iter().rev() {
@@ -89,7 +90,8 @@ fn apart(wanted: &[f64]) -> Vec<f64> {
     out
 }
 
-/// Throughput to the right, another figure upwards; `None` if no scheduler has both.
+/// Draws throughput on the x-axis and another figure on the y-axis. Returns `None` if no scheduler
+/// has both.
 pub(super) fn front(s: &Standing, against: Figure) -> Option<String> {
     let which = Figure::ALL.iter().position(|f| *f == against)?;
     let all: Vec<(&str, &Mean, &Mean, bool)> = s
@@ -190,8 +192,8 @@ pub(super) fn front(s: &Standing, against: Figure) -> Option<String> {
     Some(out + "</svg>")
 }
 
-/// The front of these two figures: steps from the highest mark to the rightmost one. A scheduler
-/// that is on the front only by the third figure is below the steps.
+/// Draws the front of these two figures as steps from the highest mark to the rightmost mark. A
+/// scheduler that is on the Pareto front only because of the third figure is below the steps.
 fn steps(
     all: &[(&str, &Mean, &Mean, bool)],
     x: &impl Fn(f64) -> f64,

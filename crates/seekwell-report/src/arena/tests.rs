@@ -61,7 +61,7 @@ fn who_is_above_is_named_and_where_it_loses() {
     );
     assert!(page.contains("furthest behind in the 99th percentile of disk"));
     assert!(page.contains("\u{2212}40.0 % against bfq"));
-    // Two rivals, three figures, eight cells, 2.5 % each: 1.2.
+    // Two other schedulers, three figures, eight cells, 2.5 % each: 1.2.
     assert!(page.contains("1 of 24 comparisons"));
     assert!(page.contains("up to 2 could be listed here by chance"));
 }

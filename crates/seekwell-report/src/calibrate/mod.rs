@@ -1,4 +1,4 @@
-//! Report of a calibration: each parameter with its quality, and the residuals.
+//! Report of a calibration: each parameter with its precision, and the residuals.
 
 mod svg;
 
@@ -9,7 +9,7 @@ use crate::table::{Align, Table, paint, painted, wrap};
 use seekwell_calibrate::{Curve, Estimate, Fit, Known, short};
 use serde_json::{Value, json};
 
-/// Rows of a residual plot above and below zero.
+/// Number of rows of a residual plot above zero, and below zero.
 const HALF: usize = 4;
 
 fn interval(e: &Estimate) -> String {
@@ -25,7 +25,7 @@ fn last_words(fit: &Fit) -> impl Iterator<Item = &Estimate> {
         .map(|i| &all[i])
 }
 
-/// The whole report as text.
+/// Returns the whole report as text.
 pub fn text(fit: &Fit, width: usize) -> String {
     let mut out = String::new();
     paint(&mut out, &fit.facts.name, HEAD);
@@ -107,7 +107,7 @@ fn table(fit: &Fit, width: usize) -> String {
     t.render_within(2, width)
 }
 
-/// Error of the fit at a point, percent of the measured value.
+/// Returns the error of the fit at a point, in per cent of the measured value.
 fn off(p: &(f64, f64, f64)) -> f64 {
     if p.1 == 0.0 {
         0.0
@@ -116,7 +116,7 @@ fn off(p: &(f64, f64, f64)) -> f64 {
     }
 }
 
-/// Position on the axis as a share.
+/// Returns the position of `x` on the x-axis as a fraction of its length.
 fn along(curve: &Curve, x: f64) -> f64 {
     let scale = |x: f64| {
         if curve.log_x && x > 0.0 { x.ln() } else { x }
@@ -132,7 +132,7 @@ fn along(curve: &Curve, x: f64) -> f64 {
     }
 }
 
-/// A round number not below `x`.
+/// Returns a round number that is not below `x`.
 fn round_up(x: f64) -> f64 {
     let power = 10f64.powf(x.max(0.1).log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -185,7 +185,7 @@ fn residuals(curve: &Curve, width: usize) -> String {
     out
 }
 
-/// The whole report as JSON; `preset` is the text of the preset, if there is one.
+/// Returns the whole report as JSON; `preset` is the text of the preset, if there is one.
 pub fn json(fit: &Fit, preset: Option<&str>) -> Value {
     let value = |e: &Estimate| match &e.value {
         seekwell_calibrate::Val::Num(x) => json!(x),
@@ -277,8 +277,8 @@ mod tests {
         ] {
             assert!(t.contains(part), "{part}:\n{t}");
         }
-        // +2 % is almost half the height: the axis ends at 5, the next round number above the
-        // largest error, 4 %.
+        // An error of 2 % is almost half the height, because the axis ends at 5 %. That is the next
+        // round number above the largest error, 4 %.
         assert!(t.contains("worst 4.0 %") && t.contains("+5 |"), "{t}");
     }
 

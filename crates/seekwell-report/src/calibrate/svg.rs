@@ -17,8 +17,8 @@ fn escape(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A frame at (x, y) with the values at its lower and upper edge, and the ends of its axis below
-/// it.
+/// Draws a frame whose upper left corner is at (x, y). The values `ends` of the y-axis are written
+/// to the left of the frame, and the first and last value of the x-axis below it.
 fn frame(out: &mut String, x: f64, y: f64, ends: (f64, f64), c: &Curve, title: &str) {
     let (bottom, right) = (y + HEIGHT, x + WIDTH);
     let _ = writeln!(
@@ -98,7 +98,8 @@ fn panel(out: &mut String, c: &Curve, y: f64) {
     }
 }
 
-/// The document: one row per curve, measurement and fit on the left, residuals on the right.
+/// Returns the SVG. It has one row per curve, with measurement and fit on the left and residuals on
+/// the right.
 pub fn svg(fit: &Fit) -> String {
     let curves: Vec<&Curve> = fit.curves.iter().filter(|c| !c.points.is_empty()).collect();
     let (w, h) = (

@@ -1,16 +1,16 @@
-//! The same curves as an SVG without scripts, fonts or links.
+//! Plots of curves as an SVG without scripts, fonts or links.
 
 use super::{Frame, named, number};
 use seekwell_lab::curves::Plot;
 use std::fmt::Write;
 
-/// Colours on white that are distinct also with colour blindness.
+/// Colours on a white background that people with colour blindness can distinguish.
 const PENS: [&str; 4] = ["#2563a8", "#d1660f", "#2b8a52", "#8a3f9e"];
 const WIDE: f64 = 720.0;
 const HIGH: f64 = 330.0;
-/// Left, right, top and bottom of the axes in a plot.
+/// Left, right, top and bottom edge of the axes in a plot, in SVG units.
 const BOX: (f64, f64, f64, f64) = (84.0, 640.0, 52.0, 264.0);
-/// Height of the heading.
+/// Height of the heading, in SVG units.
 const HEAD: f64 = 48.0;
 
 fn escaped(text: &str) -> String {
@@ -19,10 +19,10 @@ fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// A document with a heading and plots below each other.
+/// Returns a document with a heading and with the plots below each other.
 pub fn svg(heading: &str, plots: &[Plot]) -> String {
     let high = HEAD + HIGH * plots.len() as f64;
-    // The width of a letter is about 0.6 of its size: a long heading gets a smaller size.
+    // The width of a letter is about 0.6 of its size, so a long heading gets a smaller size.
     let size = (660.0 / 0.6 / heading.chars().count().max(1) as f64).clamp(9.0, 18.0);
     let heading = escaped(heading);
     let mut out = format!(
@@ -97,7 +97,7 @@ fn one(out: &mut String, plot: &Plot) {
              stroke-linejoin=\"round\"/>",
             points.join(" ")
         );
-        // Measured points have marks; a computed curve has too many points.
+        // Measured points have marks. A computed curve has too many points for marks.
         if c.points.len() <= 20 {
             for p in &c.points {
                 let _ = writeln!(

@@ -1,13 +1,13 @@
-//! Differences in metrics other than the deciding one.
+//! Differences in metrics that do not decide.
 
 use crate::table::wrap;
 use crate::verdict::list;
 use seekwell_core::prose::all_in_prose;
 use seekwell_lab::analysis::CellAnalysis;
 
-/// Other metrics with a significant difference, corrected for the number of metrics. Groups
-/// schedulers with the same results, and metrics with the same differences. At most `most` lines;
-/// the others are counted.
+/// Returns the other metrics that differ significantly, corrected for the number of metrics.
+/// Schedulers with the same results are grouped, and so are metrics with the same differences. At
+/// most `most` lines are returned, and the other differences are counted.
 pub(super) fn seen(cell: &CellAnalysis, labels: &[String], most: usize, width: usize) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
@@ -45,7 +45,7 @@ pub(super) fn seen(cell: &CellAnalysis, labels: &[String], most: usize, width: u
             (_, 0) => {}
             (_, n) => parts.push(format!("{n} more")),
         }
-        wrap(&format!("Also seen: {}.", parts.join("; ")), 2, width)
+        wrap(&format!("Other metrics: {}.", parts.join("; ")), 2, width)
     };
     let fits = |n: &usize| text(*n).lines().count() <= most;
     text((0..=said.len()).rev().find(fits).unwrap_or(0))

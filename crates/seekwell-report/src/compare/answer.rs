@@ -1,5 +1,5 @@
-//! The first screen of several tests over several seeds: legend, table, verdict, remarks.
-//! `--details` shows every comparison and every remark.
+//! The summary of several tests over several seeds, which fits one screen: legend, table, verdict
+//! and remarks. `--details` shows every comparison and every remark.
 
 use super::grid::{Line, grid};
 use super::seeds::{Judged, at_limit, flags, sure};
@@ -11,15 +11,15 @@ use crate::units::three;
 use crate::verdict::cpu_note;
 use seekwell_core::result::Record;
 
-/// Maximum number of remarks, and of tests that one names.
+/// Maximum number of remarks, and maximum number of tests that a remark names.
 const REMARKS: usize = 2;
 const NAMED: usize = 3;
-/// With more rows, the verdict over several devices names no rows.
+/// If there are more rows than this, the verdict over several devices names no rows.
 const NAMED_ROWS: usize = 6;
-/// Maximum width of a label with several names, columns.
+/// Maximum width of a label with several names, in columns.
 const LABEL: usize = 28;
 
-/// Groups of treatments with the same result in every run of every row, in order.
+/// Groups treatments that have the same result in every run of every row, in their order.
 fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
     let mut all: Vec<usize> = Vec::new();
     for side in rows.iter().flat_map(|r| &r.cell.sides) {
@@ -31,7 +31,7 @@ fn alike(rows: &[Judged]) -> Vec<Vec<usize>> {
         let side = |r: &Judged| {
             let own = r.cell.sides.iter().find(|s| s.treatment == *t);
             own.map(|s| {
-                // Runs that reached their limit may have had different final results.
+                // Runs that reached their limit could have had different final results.
                 let cut = s.censored.map(|_| s.treatment);
                 (s.values.clone(), s.failed, s.mean.map(f64::to_bits), cut)
             })
@@ -69,7 +69,7 @@ pub(super) fn line(row: &Judged, groups: &[Vec<usize>]) -> Line {
     }
 }
 
-/// The sentences of all rows; equal sentences are merged.
+/// Returns the sentences of all rows. Equal sentences are merged.
 fn sentences(rows: &[Judged]) -> String {
     let mut said: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows {
@@ -85,7 +85,8 @@ fn sentences(rows: &[Judged]) -> String {
     format!("{}.", each.collect::<Vec<_>>().join("; "))
 }
 
-/// What rows are called; all rows of a cell by the workload.
+/// Returns the names of the rows. If all rows of a cell are present, the name is that of the
+/// workload.
 fn tests(rows: &[&Judged]) -> Vec<String> {
     let mut out = Vec::new();
     for row in rows {
@@ -105,7 +106,7 @@ fn tests(rows: &[&Judged]) -> Vec<String> {
     out
 }
 
-/// Remarks of the rows, the most frequent first.
+/// Returns the remarks about the rows, the most frequent first.
 pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> String {
     let mut found: Vec<(String, Vec<&Judged>)> = Vec::new();
     for row in rows {
@@ -135,8 +136,9 @@ pub(super) fn remarks(rows: &[Judged], labels: &[String], width: usize) -> Strin
     out
 }
 
-/// All rows under one heading and legend, in at most `lines` lines while one row fits. `records`:
-/// runs of one seed, for facts about speed; may be empty.
+/// Returns all rows under one heading and legend, in at most `lines` lines if at least one row
+/// fits. `records` has the runs of one seed, from which facts about speed are taken; it may be
+/// empty.
 pub fn answer(
     rows: &[Judged],
     labels: &[String],
@@ -179,8 +181,8 @@ pub fn answer(
         format!("{top}{table}{rest}{said}{end}")
     };
     let fits = |text: &String| text.lines().count() <= lines;
-    // For one device with intervals the sentences are shown if there is space; the words in the
-    // table say who is ahead in each row.
+    // If all rows are on one device, the sentences of the verdict are shown only if there is space.
+    // Without them, the VERDICT column of the table still names the leader in each row.
     let several = rows.iter().any(|r| r.place != rows[0].place);
     let sentences = match several {
         true => summary(rows, labels, rows.len() <= NAMED_ROWS),
@@ -193,7 +195,7 @@ pub fn answer(
             return text;
         }
     }
-    // More rows never need fewer lines, so a binary search finds how many fit.
+    // More rows never need fewer lines, so a binary search finds how many rows fit.
     let (mut some, mut least_too_many) = (1, rows.len() + 1);
     while some + 1 < least_too_many {
         let n = (some + least_too_many) / 2;

@@ -1,5 +1,5 @@
-//! The first screen of runs of one program or trace: the answer in the lines of a terminal.
-//! `--details` shows all tables.
+//! The summary of the runs of one workload or trace, which fits one screen. `--details` shows all
+//! tables.
 
 use super::{PROSE, alike, covered, folded, hang, identical, label, rated, warnings};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
@@ -9,19 +9,20 @@ use crate::verdict;
 use seekwell_core::result::{Direction, Record};
 use seekwell_lab::analysis::single::standing;
 
-/// Default height of a terminal, lines.
+/// Default height of a terminal, in lines.
 pub const LINES: usize = 24;
-/// Lines that the table of each further device may take.
+/// Number of lines that the table of each further device may have.
 const FURTHER: usize = 8;
 
-/// Lines of an answer about so many devices.
+/// Returns the number of lines for a summary of this many devices.
 pub const fn lines(devices: usize) -> usize {
     LINES + FURTHER * devices.saturating_sub(1)
 }
-/// Lines of them for warnings at most.
+/// Maximum number of lines for warnings in a summary.
 const WARNINGS: usize = 3;
 
-/// One line per scheduler: its result, rate, and the latency of reads and writes.
+/// Returns a table with one row per scheduler: its result, its rate, and the latency of reads and
+/// writes.
 fn table(records: &[Record], best: &[bool], width: usize) -> Table {
     let metric = records.iter().find_map(|r| r.metric.as_ref());
     let mut columns = vec![("SCHEDULER", Align::Left)];
@@ -67,8 +68,9 @@ fn table(records: &[Record], best: &[bool], width: usize) -> Table {
     t.without(&["BUSY", "WRITE MEAN", "READ MEAN", "RATE"], 2, width)
 }
 
-/// The report of the runs: the title, the verdict, and one line per scheduler if `lines` suffice
-/// (with several seeds the verdict has these lines already). `judged` as for [`super::comparison`].
+/// Returns the summary of the runs: the title, the verdict, and one line per scheduler if they fit
+/// into `lines`. With several seeds, the verdict contains these lines already. `judged` is as in
+/// [`super::comparison`].
 pub fn screen(
     title: &str,
     records: &[Record],

@@ -1,6 +1,7 @@
-//! The table of an answer: one row per deciding figure, one column per scheduler, and the result in
-//! words at the end. If the words do not fit, each scheduler has a row, and each figure its own
-//! word. If that takes too many lines, a row only has the best figure and the words.
+//! The table of a summary: one row per deciding metric, one column per scheduler, and the verdict
+//! in words in the last column. If the words do not fit, each scheduler has a row, and each value
+//! is followed by one word. If that needs too many lines, a row has only the best value and the
+//! words.
 
 use super::words::{Mark, phrases, word};
 use crate::style::{GOOD, HEAD, PLAIN};
@@ -8,29 +9,30 @@ use crate::table::{Align, Cell, Table, painted};
 
 /// A row of the table.
 pub(super) struct Line {
-    /// Device, if there are several.
+    /// Device, if there are several devices.
     pub place: String,
     /// Workload.
     pub workload: String,
-    /// The figure of the workload, if it has several.
+    /// Name of the deciding metric, if the workload has several.
     pub row: Option<String>,
-    /// Unit of the figures.
+    /// Unit of the values.
     pub unit: String,
-    /// The figure of each scheduler, or the limit that a run reached.
+    /// The value of each scheduler, or the limit that a run reached.
     pub values: Vec<Option<String>>,
     /// The mark of each scheduler.
     pub marks: Vec<Mark>,
-    /// Precision: half the widest interval. Empty for a single run each.
+    /// Precision: half the widest interval. Empty if each scheduler has a single run.
     pub sure: String,
 }
 
-/// Words behind the figures take so many columns at least.
+/// Minimum width of the column of words, in characters.
 const WORDS: usize = 18;
-/// Schedulers in columns at most.
+/// Maximum number of schedulers that are shown in columns.
 const ACROSS: usize = 5;
 
 impl Line {
-    /// "interactive, ms", "  reader p99, ms" under its workload.
+    /// Returns the head of a row, for example "interactive, ms", or "  reader p99, ms" under a
+    /// heading.
     fn head(&self, under: bool) -> String {
         let name = self.row.as_deref().unwrap_or(&self.workload);
         let unit = match self.unit.as_str() {
@@ -58,7 +60,8 @@ impl Line {
             _ => PLAIN,
         }
     }
-    /// The longest form in words that fits into `room` columns, if any does.
+    /// Returns the longest form of the verdict that fits into `room` columns, or the shortest form
+    /// if none fits.
     fn words(&self, names: &[String], sure: bool, room: usize) -> String {
         let mut all = phrases(&self.marks, names, &self.unit);
         let open = all.first().is_some_and(|p| p == "unclear");
@@ -72,7 +75,7 @@ impl Line {
     }
 }
 
-/// Headings before a line: of a device, or of a workload with several figures.
+/// Returns the headings before a row: that of a device, or of a workload with several metrics.
 fn headings(lines: &[Line], at: usize) -> Vec<(usize, &str)> {
     let (line, before) = (&lines[at], at.checked_sub(1).map(|i| &lines[i]));
     let mut out = Vec::new();
@@ -87,7 +90,7 @@ fn headings(lines: &[Line], at: usize) -> Vec<(usize, &str)> {
     out
 }
 
-/// Fills a table whose first column names the rows.
+/// Fills a table whose first column contains the names of the rows.
 fn filled(mut t: Table, lines: &[Line], cells: impl Fn(&Line) -> Vec<Cell>) -> Table {
     for (i, line) in lines.iter().enumerate() {
         for (level, text) in headings(lines, i) {
@@ -100,13 +103,15 @@ fn filled(mut t: Table, lines: &[Line], cells: impl Fn(&Line) -> Vec<Cell>) -> T
     t
 }
 
-/// Indentation of each line: with several devices, headings are further left than their rows.
+/// Returns the indentation of the rows. With several devices, headings are further left than their
+/// rows.
 fn indent(lines: &[Line]) -> usize {
     let several = lines.iter().any(|l| !l.place.is_empty());
     if several { 0 } else { 2 }
 }
 
-/// Figures with the words at the end, if there is space.
+/// Returns the table with one column per scheduler, and with the words at the end if there is
+/// space.
 fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
     let indent = indent(lines);
     let mut columns = vec![("WORKLOAD", Align::Left)];
@@ -123,7 +128,7 @@ fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
         all
     });
     let room = |t: &Table| width.saturating_sub(t.wide(indent) + 2);
-    // Words are more important than the precision.
+    // The words are more important than the precision.
     let fit = |l: &Line| l.words(names, false, room(&sure)).chars().count() <= room(&sure);
     let sure_known = lines.iter().any(|l| !l.sure.is_empty());
     let with_sure = sure_known && room(&sure) >= WORDS && lines.iter().all(fit);
@@ -136,7 +141,8 @@ fn across(lines: &[Line], names: &[String], width: usize) -> Option<Table> {
         .then(|| t.clone().with("VERDICT", lines.iter().map(words).collect()))
 }
 
-/// One row per scheduler, each figure with its word; devices one below the other.
+/// Returns one row per scheduler, with a word after each value. The tables of devices are below
+/// each other.
 fn turned(lines: &[Line], names: &[String], width: usize) -> String {
     let mut out = String::new();
     for of_place in lines.chunk_by(|a, b| a.place == b.place) {
@@ -170,7 +176,7 @@ fn turned(lines: &[Line], names: &[String], width: usize) -> String {
     out
 }
 
-/// The best figure and the words.
+/// Returns a table with the best value and the words.
 fn listed(lines: &[Line], names: &[String], width: usize) -> String {
     let best = |l: &Line| {
         let at = l.marks.iter().position(|m| *m == Mark::Best);
@@ -185,7 +191,7 @@ fn listed(lines: &[Line], names: &[String], width: usize) -> String {
         .render_within(indent, width)
 }
 
-/// The table in the first of the forms that fits into `most` lines.
+/// Returns the table in the first form that fits into `most` lines.
 pub(super) fn grid(lines: &[Line], names: &[String], most: usize, width: usize) -> String {
     if let Some(t) = across(lines, names, width) {
         return t.render_within(indent(lines), width);

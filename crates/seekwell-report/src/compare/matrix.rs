@@ -1,5 +1,5 @@
-//! The first screen of one run each: legend, table, verdict. The spread is unknown, so the words
-//! claim no more than one run supports.
+//! The summary of one run per scheduler: legend, table and verdict. The variation between runs is
+//! unknown, so the words claim no more than one run supports.
 
 use super::grid::{Line, grid};
 use super::words::of_runs;
@@ -11,17 +11,18 @@ use crate::verdict;
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::{SAME_PERCENT, Standing, standing};
 
-/// A workload's runs under all schedulers.
+/// The runs of a workload under all schedulers.
 pub struct Row<'a> {
-    /// The work, as short as distinguishes it from the others.
+    /// The shortest name that distinguishes the workload from the others.
     pub name: String,
-    /// The figure, if the workload has several rows, which follow each other.
+    /// Name of the deciding metric, if the workload has several. Rows of the same workload are
+    /// adjacent.
     pub row: Option<String>,
     /// One run per scheduler, in the same order in every row.
     pub records: &'a [Record],
 }
 
-/// A table of workloads by schedulers on one device, with a verdict in a sentence.
+/// Returns a table of workloads by schedulers on one device, with a verdict in a sentence.
 pub fn matrix(rows: &[Row], width: usize) -> String {
     let Some(first) = rows.first().and_then(|r| r.records.first()) else {
         return String::new();
@@ -90,7 +91,8 @@ pub fn matrix(rows: &[Row], width: usize) -> String {
     out
 }
 
-/// Who is ahead where, in one sentence; workloads with equal results are merged.
+/// Returns one sentence that says which scheduler is ahead in which workload. Workloads with equal
+/// results are merged.
 fn summary(rows: &[Row], verdicts: &[Option<Standing>]) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for (row, v) in rows.iter().zip(verdicts) {
@@ -140,7 +142,7 @@ fn verdict_of(records: &[Record], v: &Standing) -> String {
     }
 }
 
-/// The meaning of the words in the table.
+/// Returns the meaning of the words in the table.
 fn legend(width: usize) -> String {
     let text = format!(
         "One run each. best, 1.04x slower: by the metric; same: within {SAME_PERCENT:.0} % of the \

@@ -27,7 +27,8 @@ fn said(q: &QueueUsed) -> String {
     )
 }
 
-/// "Queue: max_sectors_kb 1280, ...", once for all schedulers with equal queues.
+/// Returns "Queue: max_sectors_kb 1280, ...", with one sentence for all schedulers whose queues are
+/// equal.
 pub fn limits(records: &[Record], width: usize) -> String {
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     for r in records {

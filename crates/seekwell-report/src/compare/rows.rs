@@ -1,4 +1,4 @@
-//! The verdict on a cell with several deciding figures: one sentence per figure, and one table.
+//! The verdict on a cell with several deciding metrics: one sentence per metric, and one table.
 
 use super::PROSE;
 use super::answer::{line, remarks};
@@ -9,7 +9,8 @@ use crate::style::HEAD;
 use crate::table::{paint, wrap};
 use seekwell_lab::analysis::CellAnalysis;
 
-/// The verdict on the rows of one cell. `details`: the whole table of each row.
+/// Returns the verdict on the metrics of one cell. With `details`, it includes the whole table of
+/// each metric.
 pub fn judged(
     rows: &[&CellAnalysis],
     labels: &[String],

@@ -1,7 +1,7 @@
-//! Results over several seeds: legend and last line of the table, verdicts in words, signs of
-//! noise.
+//! Results over several seeds: the legend and last line of the table, verdicts in words, and signs
+//! of noise.
 //!
-//! The lab computes every number and sentence; this module formats them.
+//! The lab computes every number and sentence, and this module formats them.
 
 use super::{PROSE, also};
 use crate::style::{GOOD, HEAD, PLAIN, WARN};
@@ -13,22 +13,23 @@ use seekwell_core::result::{Record, Starved};
 use seekwell_lab::analysis::single::FEWEST;
 use seekwell_lab::analysis::{CellAnalysis, Flag, Group, Longer, half_width, percent, size};
 
-/// A row of the table: one figure of a workload on a device under all schedulers, over several
-/// seeds.
+/// A row of the table: one deciding metric of a workload on a device, under all schedulers, over
+/// several seeds.
 #[derive(Clone)]
 pub struct Judged<'a> {
-    /// Device, if rows of several are shown together; else empty.
+    /// Device, if rows of several devices are shown together; otherwise empty.
     pub place: String,
-    /// The work, as short as distinguishes it from the others.
+    /// The shortest name that distinguishes the workload from the others.
     pub name: String,
-    /// The figure, if the workload has several rows, which follow each other.
+    /// Name of the deciding metric, if the workload has several. Rows of the same workload are
+    /// adjacent.
     pub row: Option<String>,
-    /// The analysis.
+    /// The analysis of this metric.
     pub cell: &'a CellAnalysis,
 }
 
 impl<'a> Judged<'a> {
-    /// A row of a workload on the only device.
+    /// Makes a row of a workload on the only device.
     pub fn new(name: String, cell: &'a CellAnalysis) -> Self {
         Judged {
             place: String::new(),
@@ -37,7 +38,8 @@ impl<'a> Judged<'a> {
             cell,
         }
     }
-    /// "hdd:hitachi-7k200: interactive", "mail.fio reader p99".
+    /// Returns the name of the row, for example "hdd:hitachi-7k200: interactive" or "mail.fio
+    /// reader p99".
     pub fn called(&self) -> String {
         let own = match &self.row {
             Some(row) => format!("{} {row}", self.name),
@@ -50,11 +52,11 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// Maximum lines on a first screen for other metrics, and for remarks.
+/// Maximum number of lines in a summary for other metrics, and for remarks.
 const ALSO: usize = 2;
 const FLAGS: usize = 3;
 
-/// "5 seeds", "5 seeds from 7", "seed 1".
+/// Describes the seeds, for example "5 seeds", "5 seeds from 7", "seed 1".
 pub fn seeds(first: u64, n: usize) -> String {
     match n {
         0 | 1 => format!("seed {first}"),
@@ -63,7 +65,7 @@ pub fn seeds(first: u64, n: usize) -> String {
     }
 }
 
-/// First line of runs on a model.
+/// Returns the first line about runs on a model.
 pub fn heading(r: &Record, seeds: &str) -> String {
     let d = &r.device;
     let size = bytes(d.capacity_sectors as f64 * 512.0);
@@ -73,12 +75,12 @@ pub fn heading(r: &Record, seeds: &str) -> String {
     )
 }
 
-/// One device among several: "hdd:st2000dm006".
+/// Returns the name of one device among several, for example "hdd:st2000dm006".
 pub fn place(r: &Record) -> String {
     r.device.spec.clone()
 }
 
-/// Half the widest interval of the comparisons with the best.
+/// Returns half the widest interval of the comparisons with the best treatment.
 pub(super) fn sure(cell: &CellAnalysis) -> String {
     if cell.exact {
         return "exact".to_owned();
@@ -97,7 +99,7 @@ pub(super) fn sure(cell: &CellAnalysis) -> String {
     }
 }
 
-/// ">600 s", or "2 of 10 >600 s" if others finished.
+/// Returns ">600 s", or "2 of 10 >600 s" if other runs finished.
 pub(super) fn at_limit(l: &Longer) -> String {
     let than = three(l.than_s);
     match l.runs == l.of {
@@ -106,7 +108,7 @@ pub(super) fn at_limit(l: &Longer) -> String {
     }
 }
 
-/// The meaning of the figures and words in the table.
+/// Returns the meaning of the values and words in the table.
 pub fn legend(margin: f64, width: usize) -> String {
     let text = format!(
         "Means over all runs. best, 1.04x slower: shown with 95 % confidence; same: within {} of the \
@@ -122,15 +124,15 @@ pub fn legend(margin: f64, width: usize) -> String {
     out
 }
 
-/// The last line: the basis of the answer, and where its limits are described. `details`: all
-/// tables are shown.
+/// Returns the last line: what the results are based on, and where their limits are described. With
+/// `details`, all tables are shown, so the line does not mention `--details`.
 pub fn foot(rests_on: &str, details: bool, width: usize) -> String {
     let more = if details { "" } else { " More: --details." };
     let text = format!("{rests_on} How far to trust it: docs/reading.md.{more}");
     wrap(&text, 0, width.min(PROSE))
 }
 
-/// "Simulated with 6 seeds.", and which schedulers no current kernel has.
+/// Returns "Simulated with 6 seeds.", and names the schedulers that no current kernel has.
 pub fn simulated(seeds: &str, records: &[Record]) -> String {
     let retired = super::retired(records);
     match retired.is_empty() {
@@ -139,7 +141,7 @@ pub fn simulated(seeds: &str, records: &[Record]) -> String {
     }
 }
 
-/// Signs of noise in words: all of them, or those that the first screen must show. The spread
+/// Returns signs of noise in words: all of them, or those that a summary must show. The variation
 /// between seeds is not one of them, because blocks account for it.
 pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<String> {
     let labels = all_in_prose(labels);
@@ -152,7 +154,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
         };
         matches!(
             f,
-            // All seeds together have enough operations: the interval shows the precision.
+            // All seeds together have enough operations, and the interval shows the precision.
             FewOperations { n, .. } if n.saturating_mul(cell.blocks as u64) < FEWEST
         ) || matches!(
             f,
@@ -168,7 +170,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
     for flag in cell.flags.iter().filter(|f| all || first(f)) {
         let (words, who) = match flag {
             Flag::Outlier { treatment, blocks } => (
-                format!("{} of {} runs far off", blocks.len(), cell.blocks),
+                format!("{} of {} runs are outliers", blocks.len(), cell.blocks),
                 treatment,
             ),
             Flag::TwoModes {
@@ -252,8 +254,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 most,
             } => (
                 format!(
-                    "host busy: during {runs} of {} runs other programs used up to {} of the CPU \
-                     time",
+                    "host busy: in {runs} of {} runs, other programs used CPU time, at most {} of it",
                     cell.blocks,
                     percent(*most)
                 ),
@@ -266,7 +267,7 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
                 ),
                 treatment,
             ),
-            // Contained in the interval, and shown with it.
+            // These signs are contained in the interval, which is shown.
             Flag::Spread { .. } | Flag::Step { .. } => continue,
         };
         match said.iter_mut().find(|s| s.0 == words) {
@@ -290,8 +291,9 @@ pub(super) fn flags(cell: &CellAnalysis, labels: &[String], all: bool) -> Vec<St
     said.map(text).collect()
 }
 
-/// The verdict on a cell: its sentence, then each comparison with the reference. `details`: all
-/// differences in other metrics and all remarks, not only those that fit on a screen.
+/// Returns the verdict on a cell: a sentence, then each comparison with the reference. With
+/// `details`, it has all differences in other metrics and all remarks, not only those that fit one
+/// screen.
 pub fn judged(
     cell: &CellAnalysis,
     labels: &[String],
@@ -308,7 +310,7 @@ pub fn judged(
         name => name,
     };
     let visible = match cell.visible.filter(|_| !cell.exact) {
-        Some(v) if v > 0.0 => format!(" A difference of {} would show.", percent(v)),
+        Some(v) if v > 0.0 => format!(" A difference of {} would be detected.", percent(v)),
         _ => String::new(),
     };
     let n = cell.blocks;
@@ -374,7 +376,8 @@ pub fn judged(
     out
 }
 
-/// The part left out as warm-up, if any: `10 s of interactive and streams`.
+/// Returns which part was removed as warm-up, if any, for example `10 s of interactive and
+/// streams`.
 pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) -> String {
     let mut said: Vec<(u32, bool, Vec<&str>)> = Vec::new();
     for cell in cells {
@@ -405,12 +408,12 @@ pub fn warm_up<'a>(cells: impl Iterator<Item = &'a CellAnalysis>, width: usize) 
     wrap(&text, 0, width.min(PROSE))
 }
 
-/// A score over all workloads of a device, one sentence per group.
+/// Returns the scores over all workloads of a device, in one sentence.
 pub fn scores(group: &Group, labels: &[String], width: usize) -> String {
     scores_at("", group, labels, width)
 }
 
-/// The same with a device's name.
+/// Like [`scores`], with the name of the device.
 pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) -> String {
     let labels = all_in_prose(labels);
     let name = |t: usize| labels.get(t).map_or("?", String::as_str);
@@ -429,7 +432,7 @@ pub fn scores_at(place: &str, group: &Group, labels: &[String], width: usize) ->
             };
             let half = s.times95.map(|(l, h)| (h / l).sqrt() - 1.0);
             let half = half.map_or(String::new(), |h| format!(" (+-{})", percent(h)));
-            // A difference of 0 % is not a lead.
+            // A difference that is rounded to 0 % is not called a lead.
             match size(times).as_str() {
                 "0 %" => format!("{} level{half}", name(s.treatment)),
                 size => format!("{} {size} {word}{half}", name(s.treatment)),

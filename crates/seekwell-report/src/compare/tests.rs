@@ -8,10 +8,11 @@ use seekwell_lab::results::{
     About, Cell, MetricInfo, Outcome, Results, Run, RunKey, Treatment, Value,
 };
 
-/// A cell: device, workload, unit, whether more is better, and the figure of each scheduler.
+/// A cell: device, workload, unit, whether larger values are better, and the value of each
+/// scheduler.
 type Made<'a> = (&'a str, &'a str, &'a str, bool, &'a [f64]);
 
-/// Eight seeds of each cell; figures scatter by 0.1 %.
+/// Analyses eight seeds of each cell. The values vary by 0.1 %.
 pub(crate) fn analysed(schedulers: &[&str], cells: &[Made]) -> (Results, Analysis) {
     let metric = |unit: &str, more: bool| MetricInfo {
         name: "it".to_owned(),
@@ -88,7 +89,7 @@ fn said(analysis: &Analysis, rows: &[Judged], lines: usize, width: usize) -> Str
     text
 }
 
-/// One row per cell.
+/// Returns one row per cell.
 fn rows(analysis: &Analysis) -> Vec<Judged<'_>> {
     let all = analysis.cells.iter();
     all.map(|c| Judged::new(c.workload.clone(), c)).collect()

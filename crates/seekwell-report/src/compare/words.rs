@@ -7,24 +7,25 @@ use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::Standing;
 use seekwell_lab::analysis::{Ahead, CellAnalysis};
 
-/// The result of one figure within its row.
+/// The result of one scheduler within a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Mark {
-    /// The best one, and significantly ahead of another.
+    /// The best scheduler, which is significantly ahead of another.
     Best,
-    /// Within the margin of the best one.
+    /// Within the margin of the best scheduler.
     Same,
-    /// Significantly worse than the best, by this factor.
+    /// Significantly worse than the best scheduler, by this factor.
     Slower(f64),
-    /// One of its runs reached its limit, and the best one is significantly ahead.
+    /// One of the scheduler's runs reached its limit, and the best scheduler is significantly
+    /// ahead.
     Unfinished,
     /// The runs do not decide.
     Unclear,
-    /// It has no figure.
+    /// The scheduler has no value.
     Missing,
 }
 
-/// The marks of a cell's treatments.
+/// Returns the marks of a cell's treatments.
 pub(super) fn of_cell(cell: &CellAnalysis, treatments: &[usize]) -> Vec<Mark> {
     let ahead = cell.ahead();
     let mark = |t: &usize| {
@@ -51,7 +52,7 @@ pub(super) fn of_cell(cell: &CellAnalysis, treatments: &[usize]) -> Vec<Mark> {
     treatments.iter().map(mark).collect()
 }
 
-/// The marks of single runs.
+/// Returns the marks of single runs.
 pub(super) fn of_runs(standing: Option<&Standing>, records: &[Record]) -> Vec<Mark> {
     let Some(s) = standing.filter(|s| s.enough() && !s.only_placement()) else {
         return vec![Mark::Unclear; records.len()];
@@ -67,7 +68,7 @@ pub(super) fn of_runs(standing: Option<&Standing>, records: &[Record]) -> Vec<Ma
     (0..records.len()).map(mark).collect()
 }
 
-/// "slower" for a time or a rate, "worse" for other units.
+/// Returns "slower" for a time or a rate, and "worse" for other units.
 pub(super) fn adverb(unit: &str) -> &'static str {
     let times = ["ns", "us", "ms", "s", "min", "h", "IOPS"];
     match times.contains(&unit) || unit.ends_with("/s") {
@@ -76,7 +77,7 @@ pub(super) fn adverb(unit: &str) -> &'static str {
     }
 }
 
-/// "1.04x", "2.2x", "59x".
+/// Formats a factor, for example "1.04x", "2.2x", "59x".
 fn factor(x: f64) -> String {
     match x {
         x if !x.is_finite() => "beyond comparison".to_owned(),
@@ -87,7 +88,7 @@ fn factor(x: f64) -> String {
     }
 }
 
-/// The word of one figure.
+/// Returns the word for one mark.
 pub(super) fn word(mark: Mark, unit: &str) -> String {
     match mark {
         Mark::Best => "best".to_owned(),
@@ -99,7 +100,7 @@ pub(super) fn word(mark: Mark, unit: &str) -> String {
     }
 }
 
-/// Groups of names with the same text, in order of their first.
+/// Groups names with the same text, in the order of the first.
 fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Vec<&'a str>)> {
     let mut out: Vec<(String, Vec<&str>)> = Vec::new();
     for (text, name) in all {
@@ -111,7 +112,8 @@ fn together<'a>(all: impl Iterator<Item = (String, &'a str)>) -> Vec<(String, Ve
     out
 }
 
-/// A row in words, the longest form first: `names` are the names of the figures with these marks.
+/// Describes a row in words, the longest form first. `names` are the names of the schedulers that
+/// have these marks.
 pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<String> {
     let names = &all_in_prose(names);
     let of = |wanted: fn(&Mark) -> bool| -> Vec<&str> {
@@ -160,7 +162,7 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
     }
     let each = format!("{} {behind}", each.join(", "));
     let mut all = vec![format!("{ahead}, {each}{rest}")];
-    // A shorter form that names the smaller side.
+    // A shorter form that names only the smaller group.
     if leaders.len() > slower.len() {
         all.push(format!("{each}, others same{rest}"));
         all.push(format!("{each}, rest same{rest}"));
@@ -179,17 +181,17 @@ pub(super) fn phrases(marks: &[Mark], names: &[String], unit: &str) -> Vec<Strin
         }
         all.push(format!("{ahead}, next {} {behind}{rest}", factor(least)));
     }
-    // The columns have the figures of the others.
+    // This form omits the others, whose values are in the columns.
     if rest.is_empty() {
         all.push(ahead);
     }
     all
 }
 
-/// Who is ahead in how many rows: "bfq ahead in 3 of 7 (copy, mail and scan); level in 4 of 7".
-/// `named`: rows are named if there are few.
+/// Counts in how many rows each scheduler is ahead, for example "bfq ahead in 3 of 7 (copy, mail
+/// and scan); level in 4 of 7". With `named`, the rows are named if there are few.
 pub(super) fn summary(rows: &[Judged], labels: &[String], named: bool) -> String {
-    /// Maximum number of named rows; if there are more, they are counted.
+    /// Maximum number of rows that are named. More rows are only counted.
     const NAMED: usize = 3;
     let labels = all_in_prose(labels);
     let name = |t: &usize| labels.get(*t).map_or("?", String::as_str);

@@ -8,7 +8,7 @@ use seekwell_core::Instant;
 use seekwell_microscope::agree::{Beside, Tally};
 use seekwell_microscope::{Agreement, Case, CaseError, Dispatched, Outcome};
 
-/// Number of decisions shown before and after a difference.
+/// Number of decisions that are shown before and after a difference.
 const AROUND: usize = 4;
 
 fn pct(part: usize, all: usize) -> Cell {
@@ -93,7 +93,7 @@ pub(super) fn neighbourhood<T: PartialEq>(
     out + &t.render(0)
 }
 
-/// Agreement of one run, with the decisions around its first difference.
+/// Returns the agreement of one run, with the decisions around the first difference.
 pub fn agreement(
     case: &Case,
     want: &[Dispatched],
@@ -134,7 +134,7 @@ pub fn agreement(
     Ok(out)
 }
 
-/// Agreement of all cases of a file. `rows`: label and sums.
+/// Returns the agreement of all cases of a file. `rows` contains labels and sums.
 pub fn summary(rows: &[(String, Tally)]) -> String {
     let mut t = columns("IDENTICAL CASES");
     for (label, tally) in rows {

@@ -1,4 +1,4 @@
-//! The rules that reasons refer to, from the tables of their schedulers.
+//! The rules that reasons refer to. They come from the tables of the schedulers.
 
 use crate::catalog;
 use seekwell_core::Rule;
@@ -9,7 +9,7 @@ fn info(case: &Case) -> Option<&'static SchedulerInfo> {
     find(&case.elevator).map(|f| f.0)
 }
 
-/// The rules in the reasons of these steps, in the order of the scheduler's table.
+/// Returns the rules in the reasons of these steps, in the order of the scheduler's table.
 pub fn legend(case: &Case, steps: &[Step], width: usize) -> String {
     let named = |r: &&'static Rule| steps.iter().any(|s| s.event.rule == Some(*r));
     let all = info(case).map_or(&[][..], |s| s.rules);
@@ -17,7 +17,7 @@ pub fn legend(case: &Case, steps: &[Step], width: usize) -> String {
     catalog::rules("RULES NAMED ABOVE", &some, width)
 }
 
-/// All rules of the schedulers of these cases, one table each.
+/// Returns all rules of the schedulers of these cases, one table per scheduler.
 pub fn legends(cases: &[Case], width: usize) -> String {
     match tables(cases.iter().filter_map(info), width) {
         none if none.is_empty() => none,
@@ -25,7 +25,7 @@ pub fn legends(cases: &[Case], width: usize) -> String {
     }
 }
 
-/// All rules of these schedulers, one table each.
+/// Returns all rules of these schedulers, one table per scheduler.
 pub fn tables(of: impl IntoIterator<Item = &'static SchedulerInfo>, width: usize) -> String {
     let mut names: Vec<&str> = Vec::new();
     let mut out = String::new();

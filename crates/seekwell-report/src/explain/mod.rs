@@ -1,4 +1,4 @@
-//! A case for people: its steps with their reasons, and its agreement with a recording.
+//! Reports about a case: its steps with their reasons, and its agreement with a recording.
 
 mod agreement;
 mod legend;
@@ -15,7 +15,7 @@ use seekwell_core::{BioId, Flags, Instant, Op};
 use seekwell_microscope::Dispatched;
 use std::fmt::Write;
 
-/// Letter of an operation, as in case files.
+/// Returns the letter of an operation, as in case files.
 pub fn letter(op: Op, flags: Flags) -> char {
     match op {
         Op::Read if flags.contains(Flags::PRIO) => 'P',
@@ -31,18 +31,19 @@ pub fn letter(op: Op, flags: Flags) -> char {
     }
 }
 
-/// `3+4+7`: the bios of a request.
+/// Returns the bios of a request, for example `3+4+7`.
 pub fn names(bios: &[BioId]) -> String {
     let ids: Vec<_> = bios.iter().map(|b| b.0.to_string()).collect();
     ids.join("+")
 }
 
-/// The decision log as `id,t_ns,event`: dispatches and timers in order of time; further bios of a
-/// request are `dispatch+`. Times are ns since the experiment began.
+/// Returns the decisions as `id,t_ns,event`: dispatches and timers in order of time. Further bios
+/// of a request are `dispatch+`. Times are in ns since the start of the experiment.
 pub fn csv(dispatch: &[Dispatched], timers: &[Instant]) -> String {
     let mut text = "id,t_ns,event\n".to_owned();
     let mut timers = timers.iter().peekable();
-    // A timer at the instant of a dispatch allowed it, so it comes first.
+    // A timer that expires at the instant of a dispatch caused this dispatch, so the timer is
+    // first.
     let mut due = |text: &mut String, until: Instant| {
         while let Some(t) = timers.next_if(|t| **t <= until) {
             let _ = writeln!(text, ",{},timer", t.since_start());

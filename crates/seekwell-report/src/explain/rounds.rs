@@ -1,4 +1,4 @@
-//! Agreement of replays with rounds recorded on a running kernel.
+//! Agreement of replayed rounds with rounds that were recorded on a running kernel.
 
 use super::agreement::neighbourhood;
 use crate::style::{BAD, GOOD, HEAD, PLAIN};
@@ -15,7 +15,8 @@ fn issued(i: &Issued) -> String {
     }
 }
 
-/// One round with the null models and the decisions around the first difference.
+/// Returns the agreement of one round and of the null models, with the decisions around the first
+/// difference.
 pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -> String {
     let mut out = String::new();
     let n = round.dispatch.len();
@@ -57,7 +58,7 @@ pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -
     out += &t.render(2);
     out += &neighbourhood(&round.dispatch, &replay.issued, "decision", issued);
     if let Some(want) = &round.pools {
-        // Sizes are compared in order; the time of a change depends on the host.
+        // Sizes are compared in their order, because the time of a change depends on the host.
         let bare = |p: &[PoolChange]| p.iter().map(|c| (c.1, c.2)).collect::<Vec<_>>();
         let show = |c: &(usize, u32)| format!("domain {} size {}", c.0, c.1);
         out += &neighbourhood(&bare(want), &bare(&replay.pools), "pool change", show);
@@ -65,7 +66,8 @@ pub fn round(round: &Round, replay: &Replay, own: &Verdict, null: &NullScores) -
     out
 }
 
-/// All rounds of a file, by class. `pools`: whether any of them has token pools.
+/// Returns the agreement of all rounds of a file, by class. `pools` says whether any round has
+/// token pools.
 pub fn rounds(all: &RoundAgreement, pools: bool) -> String {
     let mut t = Table::new(&[
         ("CLASS", Align::Left),

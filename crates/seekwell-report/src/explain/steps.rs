@@ -1,4 +1,4 @@
-//! Step by step: what happened, why, and the state afterwards.
+//! Steps of a case: each event, its reason, and the state after it.
 
 use super::{letter, names};
 use crate::style::{DIM, GOOD, HEAD, NAME};
@@ -9,7 +9,7 @@ use seekwell_microscope::format::When;
 use seekwell_microscope::{Case, CaseError, CaseInput, Step, What};
 use seekwell_sched::find;
 
-/// What runs, and its conditions.
+/// Returns the name of the case, the scheduler and the conditions.
 pub fn heading(case: &Case) -> String {
     let mut out = String::new();
     paint(&mut out, &case.case, HEAD);
@@ -47,7 +47,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// One line; repeated times are left out.
+    /// Writes one line. A time that equals that of the previous line is omitted.
     fn line(&mut self, at: Instant, word: &str, style: Style, text: &str) {
         let time = if self.time == Some(at) {
             String::new()
@@ -60,7 +60,7 @@ impl<'a> Writer<'a> {
         if TEXT + columns_of(text) <= self.width {
             self.out += &format!("  {text}\n");
         } else {
-            // Text that does not fit continues below, indented by two more columns.
+            // Text that does not fit continues on the next line, indented by two more columns.
             let rest = wrap(text, TEXT + 2, self.width.max(2 * TEXT));
             self.out += &format!("  {}", rest.trim_start_matches(' '));
         }
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
         let Some(s) = state.map(String::as_str) else {
             return;
         };
-        // An unchanged state is not shown.
+        // A state that did not change is not shown.
         if s.is_empty() || self.state == Some(s) {
             return;
         }
@@ -107,13 +107,13 @@ fn control(what: &What) -> Option<String> {
         What::Weight(g, w) => format!("cgroup {g}: weight {w}"),
         What::Plug(t) => format!("task {} opens a plug", t.0),
         What::Unplug(t) => format!("task {} closes its plug", t.0),
-        What::Requeue(id) => format!("the driver hands the request of bio {id} back"),
+        What::Requeue(id) => format!("the driver requeues the request of bio {id}"),
         What::Switch(name) => format!("switch to {name}"),
     })
 }
 
-/// Controls (exits, writes to tunables ...) are not events: they are shown at their place among the
-/// submissions.
+/// Controls (exits, writes to tunables and so on) are not events. They are shown between the
+/// submissions, in the order of the case.
 struct Controls {
     list: Vec<(usize, Instant, String)>,
     bios: Vec<(BioId, usize)>,
@@ -138,7 +138,7 @@ impl Controls {
             next: 0,
         }
     }
-    /// The next control, if it came before this event.
+    /// Returns the next control, if it occurred before this event.
     fn before(&mut self, e: Option<&Event>) -> Option<(Instant, String)> {
         let (i, t, text) = self.list.get(self.next)?;
         let comes_first = e.is_none_or(|e| {
@@ -161,7 +161,7 @@ fn arrival(steps: &[Step]) -> (String, usize) {
         "{} {} from {}",
         names(&steps[0].bios),
         place(e),
-        e.task.map_or("nobody".to_owned(), process)
+        e.task.map_or("no process".to_owned(), process)
     );
     let mut used = 1;
     if steps
@@ -194,12 +194,12 @@ fn arrival(steps: &[Step]) -> (String, usize) {
     (text + &said, used + more)
 }
 
-/// The name of a task in cases.
+/// Returns the name of a task in cases.
 pub(crate) fn process(t: TaskId) -> String {
     format!("process {}", t.0)
 }
 
-/// A timer that was armed, cancelled or expired.
+/// Describes a timer that was armed, cancelled or expired.
 fn timer(e: &Event) -> String {
     let More::Timer { slot, until } = e.more else {
         return e.detail.clone();
@@ -217,7 +217,7 @@ fn timer(e: &Event) -> String {
     }
 }
 
-/// The rule, the values of this decision, and its place in the kernel.
+/// Returns the rule, the values of this decision, and the kernel function of the rule.
 fn reason(e: &Event) -> String {
     let said = e.text(process);
     let Some(rule) = e.rule else {
@@ -229,9 +229,10 @@ fn reason(e: &Event) -> String {
     out
 }
 
-/// Every step of a run with steps, in lines of at most `width` columns.
+/// Returns every step of a run, in lines of at most `width` columns.
 ///
 /// # Errors
+///
 /// The inputs violate the case format.
 pub fn steps(
     case: &Case,

@@ -1,4 +1,4 @@
-//! The parts of the page that need no script: answers, subject, method, missing results.
+//! The parts of the page that need no script: recommendations, subject, method, missing results.
 
 use super::index::Index;
 use crate::advice::Advice;
@@ -9,16 +9,16 @@ use seekwell_lab::results::{CellEnd, Order, Outcome, Results, StopRule};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The card of a device.
+/// The card with the recommendation for a device.
 #[derive(Serialize)]
 pub(super) struct Answer {
     advice: Advice,
-    /// The mark of its scheduler, by index.
+    /// Index of the recommended scheduler.
     mark: Option<usize>,
     squares: Vec<Square>,
 }
 
-/// A test in the strip of a card.
+/// A square of the card, which stands for one test.
 #[derive(Serialize)]
 struct Square {
     row: usize,
@@ -57,7 +57,7 @@ pub(super) fn of(index: &Index, analysis: &Analysis, group: &Group, advice: Advi
     }
 }
 
-/// What was compared, in words.
+/// A description of what was compared.
 #[derive(Serialize)]
 pub(super) struct About {
     substrate: &'static str,
@@ -82,7 +82,7 @@ pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
         (false, true, false, _) => "measured on a real machine",
         (false, false, true, _) => "real programs over a modelled disk",
         (true, ..) => "partly simulated",
-        _ => "figures made elsewhere, imported",
+        _ => "imported results of other programs",
     };
     let mut devices: Vec<&str> = results.cells.iter().map(|c| c.device.as_str()).collect();
     devices.sort_unstable();
@@ -105,21 +105,21 @@ pub(super) fn about(results: &Results, analysis: &Analysis) -> About {
         sure: match results.treatments.len() {
             0 | 1 => String::new(),
             _ => format!(
-                "Every difference named here holds at {confidence}, corrected for the number of comparisons."
+                "Every difference stated here is significant at {confidence}, corrected for multiple comparisons."
             ),
         },
         notes: results.about.notes.clone(),
     }
 }
 
-/// Repetition and method of judgement, one sentence per line.
+/// Returns how runs were repeated and judged, one sentence per line.
 pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     let m = &analysis.method;
     let mut out = Vec::new();
     if results.about.paired {
         out.push(match m.order {
             Order::Interleaved => "Runs were made in blocks: every scheduler once, in random order; differences are taken within a block.".to_owned(),
-            Order::Sequential => "All runs of one scheduler, then all of the next: drift between them looks like a difference.".to_owned(),
+            Order::Sequential => "All runs of one scheduler were made before those of the next. Drift between them looks like a difference.".to_owned(),
         });
         let simulated = results.cells.iter().all(|c| c.substrate == "sim");
         if simulated && !results.cells.is_empty() {
@@ -141,26 +141,26 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
             }
             StopRule::Width => format!(
                 "{} to {} blocks per test, until every interval is narrower than +-{} or a quarter \
-                 of its effect; p values never stop it.",
+                 of its effect. A p-value never stops the runs.",
                 m.repeats_min,
                 m.repeats_max,
                 percent(m.target)
             ),
             StopRule::Decided => format!(
-                "{} to {} blocks per test, until an interval that stays valid under repeated looks \
-                 decides.",
+                "{} to {} blocks per test, until a confidence interval that is valid under \
+                 repeated analysis decides.",
                 m.repeats_min, m.repeats_max
             ),
         });
-        out.push("Intervals and tests: paired t on logarithms of ratios; Holm over all comparisons of the experiment.".to_owned());
+        out.push("Intervals and tests: paired t-test on logarithms of ratios, with Holm's correction over all comparisons of the experiment.".to_owned());
     } else {
         out.push(
-            "Blocks are not known: Welch's test; drift between the runs cannot be excluded."
+            "The blocks are unknown, so Welch's test is used, and drift between the runs cannot be excluded."
                 .to_owned(),
         );
     }
     out.push(format!(
-        "A difference matters from {} on; \"no difference\" says that a larger one is ruled out (two one-sided tests at 5 %).",
+        "A difference matters if it is at least {}; \"no difference\" means that a larger one is ruled out (two one-sided tests at 5 %).",
         percent(m.margin)
     ));
     let (mut differ, mut level, mut open) = (0, 0, 0);
@@ -173,7 +173,7 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     }
     if differ + level + open > 0 {
         out.push(format!(
-            "Pairs: {}, of which {differ} differ, {level} level, {open} not decided.",
+            "Pairs: {}, of which {differ} differ, {level} are level, {open} are not decided.",
             differ + level + open
         ));
     }
@@ -195,7 +195,7 @@ pub(super) fn how(results: &Results, analysis: &Analysis) -> Vec<String> {
     out
 }
 
-/// Runs without a result, and why.
+/// Returns the runs without a result, with the reasons.
 pub(super) fn missing(results: &Results) -> Vec<String> {
     let mut found: BTreeMap<(usize, usize, &str), u32> = BTreeMap::new();
     for r in &results.runs {
@@ -211,7 +211,7 @@ pub(super) fn missing(results: &Results) -> Vec<String> {
     found.into_iter().map(line).collect()
 }
 
-/// A row of the table of settings; equal neighbours are merged.
+/// A row of the table of settings. Equal neighbouring cells are merged.
 #[derive(Serialize)]
 pub(super) struct Setting {
     name: String,

@@ -1,32 +1,33 @@
-//! Limits the size of the page: it is sent by mail and opened on phones.
+//! Limits the size of the page, because it is sent by mail and opened on phones.
 
 use super::index::{Index, Lane, Scene};
 use super::{Closer, SCRIPT, STYLE, closer, scene};
 
-/// Maximum size of the page, bytes.
+/// Maximum size of the page, in bytes.
 const PAGE_BYTES: usize = 3_800_000;
-/// Maximum of it for windows of events, bytes.
+/// Maximum size of the windows of events, in bytes. It is a part of [`PAGE_BYTES`].
 const SCENES_BYTES: usize = 1_400_000;
 /// Maximum and minimum number of events per lane.
 const EVENTS: (usize, usize) = (60_000, 2_000);
-/// Seconds merged into one step, tried in this order until the page fits.
+/// Numbers of seconds that are merged into one step. They are tried in this order until the page
+/// fits.
 const STEPS: [usize; 7] = [1, 2, 5, 10, 30, 60, 300];
 
-/// A part and its name.
+/// The name of a part, and its packed text.
 pub(super) type Part = (String, String);
 
-/// Contents of the page besides its text.
+/// Contents of the page other than its text.
 #[derive(Default)]
 pub(super) struct Packed {
-    /// By index of the cell.
+    /// Indexed by the cell.
     pub details: Vec<Option<Part>>,
     pub scenes: Vec<Scene>,
     pub lanes: Vec<Part>,
-    /// What was thinned, in sentences.
+    /// Sentences about data that were reduced or omitted.
     pub thinned: Vec<String>,
 }
 
-/// Bytes left after script, style, index and text.
+/// Returns the bytes that remain after the script, style, index and text.
 pub(super) fn left(index: &Index) -> usize {
     let json = serde_json::to_string(index).map_or(0, |j| j.len());
     let words: usize = index.rows.iter().map(|r| r.words.len() + 200).sum();
@@ -65,7 +66,7 @@ fn size(parts: &[Part]) -> usize {
     parts.iter().map(|p| p.1.len() + 60).sum()
 }
 
-/// Packs as much as fits into `bytes`.
+/// Packs as many details as fit into `bytes`.
 pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
     let mut out = Packed::default();
     let room = SCENES_BYTES.min(bytes / 2);
@@ -104,7 +105,7 @@ pub(super) fn pack(of: &Closer<'_>, bytes: usize) -> Packed {
             break;
         }
     }
-    // If even that is too large, the last parts are left out.
+    // If the details are still too large, the last parts are omitted.
     let mut sum = 0;
     let before = out.details.iter().flatten().count();
     for part in &mut out.details {

@@ -1,17 +1,18 @@
 //! The details of a cell as a part of the page: percentiles, course over time, shares, disk
-//! activity. Thinned to what is visible; maxima and minima are always kept.
+//! activity. The data are reduced to what is visible. Maxima and minima are always kept.
 
 use super::columns::Columns;
 use seekwell_lab::detail::{Detail, Second, Side};
 use serde_json::{Map, Value, json};
 
-/// Maximum points of a curve: more are finer than a pixel.
+/// Maximum number of points of a curve. More points would be finer than a pixel.
 const POINTS: usize = 250;
-/// Minimum number of seconds for a course over time.
+/// Minimum number of seconds for a plot over time.
 const LEAST_SECONDS: usize = 3;
 
-/// Latency and cumulative share in units of 10^-7, thinned to what is visible. A point stays if it
-/// moves on the plain or the stretched axis; the last one always stays.
+/// Returns latencies in ns, and cumulative shares in units of 10^-7. A point is kept if it is
+/// visibly apart from the previous one on the linear or on the logarithmic axis. The last point is
+/// always kept.
 fn thinned(buckets: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
     let all: u64 = buckets.iter().map(|b| b.1).sum();
     let (mut latency, mut share) = (Vec::new(), Vec::new());
@@ -19,7 +20,7 @@ fn thinned(buckets: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
     for (i, (ns, n)) in buckets.iter().enumerate() {
         done += n;
         let part = done as f64 / all.max(1) as f64;
-        // The share beyond the last of n is less than 1/n: the axis ends there.
+        // Of n operations, the share beyond the last one is less than 1/n, so the axis ends there.
         let beyond = (1.0 - part).max(0.5 / all.max(1) as f64);
         let tail = -libm::log10(beyond);
         let step = 2.0 / POINTS as f64;
@@ -33,7 +34,7 @@ fn thinned(buckets: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>) {
     (latency, share)
 }
 
-/// Merges seconds into coarser steps that keep maxima and minima.
+/// Merges seconds into longer steps. Maxima and minima are kept.
 pub(super) fn coarse(seconds: &[Second], step: usize) -> Vec<Second> {
     let together = |chunk: &[Second]| chunk.iter().copied().reduce(|a, b| a.with(&b));
     seconds.chunks(step.max(1)).filter_map(together).collect()
@@ -82,7 +83,8 @@ fn side(of: &Side) -> Value {
     })
 }
 
-/// A part of the page with `step` seconds per step; `None` if the cell has no details.
+/// Returns a part of the page in which `step` seconds are one step, or `None` if the cell has no
+/// details.
 pub(super) fn pack(detail: &Detail, step: usize) -> Option<String> {
     let kept =
         |s: &&Side| !s.latency.is_empty() || s.seconds.len() >= LEAST_SECONDS || s.facts.is_some();
@@ -142,7 +144,7 @@ mod tests {
             let latency = part.column("2.latency");
             let share = part.column("2.share");
             prop_assert!(latency.len() == share.len() && latency.len() <= 2 * POINTS);
-            // The largest latency is right to half a per cent.
+            // The largest latency has an error of at most half a per cent.
             let last = buckets[buckets.len() - 1].0 as f64;
             prop_assert!((latency[latency.len() - 1] / last - 1.0).abs() < 0.005);
             prop_assert!(share.windows(2).all(|w| w[0] <= w[1]));

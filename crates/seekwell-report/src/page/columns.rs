@@ -1,5 +1,5 @@
-//! Packs long data: a length, a JSON head, and columns of differences as zigzag varints, deflated
-//! and in base64. The script unpacks a part when the user opens it.
+//! Packs long data. A part has a length, a JSON head, and columns of differences as zigzag varints.
+//! It is deflated and encoded in base64. The script unpacks a part when the user opens it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use flate2::write::DeflateEncoder;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
-/// Columns of a part.
+/// The columns of a part.
 #[derive(Default)]
 pub(super) struct Columns {
     heads: Vec<Value>,
@@ -16,7 +16,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Integers, as differences between neighbours.
+    /// Adds a column of integers, stored as differences between neighbours.
     pub fn int(&mut self, name: &str, values: impl ExactSizeIterator<Item = i64>) {
         let (n, at) = (values.len(), self.body.len());
         let mut before = 0i64;
@@ -27,7 +27,8 @@ impl Columns {
         self.heads
             .push(json!({"name": name, "kind": "int", "n": n, "at": at}));
     }
-    /// Positive numbers to half a per cent, which is finer than a pixel; 0 stays 0.
+    /// Adds a column of positive numbers with a precision of half a per cent, which is finer than a
+    /// pixel. Zero is exact.
     pub fn log(&mut self, name: &str, values: impl ExactSizeIterator<Item = u64> + Clone) {
         const STEP: f64 = 0.005;
         let n = values.len();
@@ -54,13 +55,13 @@ impl Columns {
         }
         self.body.push(z as u8);
     }
-    /// The part; `head` has its other fields.
+    /// Returns the packed part; `head` contains its other fields.
     pub fn part(self, mut head: Map<String, Value>) -> String {
         head.insert("columns".to_owned(), self.heads.into());
         let head = Value::from(head).to_string();
         let mut deflate = DeflateEncoder::new(Vec::new(), Compression::best());
         let mut write = |bytes: &[u8]| {
-            // Writing to memory cannot fail.
+            // A write to memory cannot fail.
             let _ = deflate.write_all(bytes);
         };
         write(&(head.len() as u32).to_le_bytes());

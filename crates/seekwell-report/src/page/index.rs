@@ -1,4 +1,4 @@
-//! The input of the script: results and analysis in the form that the page shows.
+//! The input of the page's script: results and analysis in the form that the page shows.
 
 use crate::units::three;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Flag, percent};
@@ -7,7 +7,7 @@ use seekwell_lab::stats::Verdict;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The whole index.
+/// The whole input of the script.
 #[derive(Serialize)]
 pub(super) struct Index {
     pub title: String,
@@ -26,7 +26,7 @@ pub(super) struct Scheduler {
     pub layer: &'static str,
 }
 
-/// A cell.
+/// A deciding metric of a cell.
 #[derive(Serialize)]
 pub(super) struct Row {
     pub id: String,
@@ -102,7 +102,7 @@ pub(super) struct Score {
 pub(super) struct Scene {
     pub row: usize,
     pub block: u32,
-    /// Start on the workload's clock, ns.
+    /// Start on the workload's clock, in ns.
     pub from: u64,
     pub lanes: Vec<Lane>,
 }
@@ -111,11 +111,12 @@ pub(super) struct Scene {
 pub(super) struct Lane {
     pub s: usize,
     pub part: String,
-    /// Length, ns.
+    /// Length of the lane, in ns.
     pub length: u64,
 }
 
-/// A complete sentence: a full stop, and a capital unless it begins with the name of a scheduler.
+/// Returns a complete sentence. It ends with a full stop and begins with a capital, unless it
+/// begins with the name of a scheduler.
 pub(super) fn sentence(words: &str, names: &[String]) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
@@ -140,8 +141,8 @@ fn layer(scheduler: &str) -> &'static str {
     })
 }
 
-/// Position of each run in the order of execution: by the clock if it is known, else round by
-/// round.
+/// Returns the position of each run in the order of execution. The order is that of the clock if it
+/// is known, and otherwise block by block.
 fn order(results: &Results) -> BTreeMap<(usize, u32, usize), usize> {
     let mut all: Vec<_> = results.runs.iter().collect();
     all.sort_by_key(|r| {
@@ -216,7 +217,7 @@ fn title(results: &Results) -> String {
     }
 }
 
-/// Whether every pair is level, or equal in every block so far.
+/// Returns whether every pair is level, or equal in every block so far.
 fn alike(cell: &CellAnalysis) -> bool {
     !cell.pairs.is_empty()
         && cell
@@ -236,8 +237,8 @@ fn kind(cell: &CellAnalysis) -> &'static str {
     }
 }
 
-/// The winners: the best treatment, if it beats any, and those that are level with it. Empty if any
-/// other treatment is undecided against the best.
+/// Returns the winners: the best treatment, if it is ahead of any other, and those that are level
+/// with it. Returns an empty list if a comparison with the best treatment is undecided.
 fn tops(cell: &CellAnalysis) -> Vec<usize> {
     let Some(best) = cell.best else {
         return Vec::new();
@@ -250,7 +251,7 @@ fn tops(cell: &CellAnalysis) -> Vec<usize> {
     let open = |t: &usize| *t != best && !level(t) && !cell.beats(best, *t);
     let with = cell.sides.iter().filter(|s| s.mean.is_some());
     let all: Vec<usize> = with.map(|s| s.treatment).collect();
-    // An undecided treatment may be as good, so the best is not certain.
+    // An undecided treatment may be as good as the best, so the winner is not certain.
     if all.iter().any(open) {
         return Vec::new();
     }
@@ -325,7 +326,7 @@ fn row(
     }
 }
 
-/// A flag in a few words.
+/// Describes a flag in a few words.
 fn flag(f: &Flag, analysis: &Analysis) -> String {
     let of = |t: &usize| analysis.treatments.get(*t).map_or("?", String::as_str);
     match f {
@@ -368,7 +369,7 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
             runs,
             most,
         } => format!(
-            "{}: host busy: during {runs} runs other programs used up to {} of the CPU time",
+            "{}: host busy: in {runs} runs, other programs used CPU time, at most {} of it",
             of(treatment),
             percent(*most)
         ),
@@ -411,10 +412,10 @@ fn flag(f: &Flag, analysis: &Analysis) -> String {
     }
 }
 
-/// Device, workload with all axes but one, machine, and that axis.
+/// Device, workload with all axes but one, machine, and the name of that axis.
 type SweepKey = (usize, String, String, String);
 
-/// Finds sweeps: cells of a device that differ in one numeric axis only.
+/// Finds sweeps, which are cells of one device that differ in one numeric axis only.
 fn sweeps(results: &Results, analysis: &Analysis, rows: &mut [Row]) -> Vec<Sweep> {
     let mut found: BTreeMap<SweepKey, Vec<(f64, usize)>> = BTreeMap::new();
     for (i, judged) in analysis.cells.iter().enumerate() {

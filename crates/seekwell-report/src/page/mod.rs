@@ -1,9 +1,9 @@
-//! One self-contained HTML page of an experiment: answers first, then the map, every test, the
-//! method. It uses no network, and only its own script may run.
+//! The self-contained HTML page of an experiment. It shows the recommendations first, then the map,
+//! every test, and the method. It uses no network, and only its own script may run.
 //!
-//! Every number and every sentence is made here; the script formats, draws and filters. The script
+//! Every number and every sentence is computed here. The script formats, draws and filters. It
 //! reads one JSON index in the page. Long data (percentiles, series, windows of events for the
-//! replay) are packed in parts that are opened on demand.
+//! replay) are packed in parts, which the script unpacks when the user opens them.
 
 mod answer;
 mod budget;
@@ -29,37 +29,38 @@ const STYLE: &str = include_str!("../../page/dist/page.css");
 const UPLOT_LICENCE: &str = include_str!("../../page/dist/uplot-license.txt");
 const PAGE: &str = include_str!("../../page/page.html");
 
-/// Contents of the page besides results and analysis.
+/// Contents of the page other than results and analysis.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Facts {
-    /// The environment, one fact per line: name and value.
+    /// The environment, as pairs of name and value.
     pub environment: Vec<(String, String)>,
-    /// The command that repeats it.
+    /// The command that repeats the experiment.
     pub again: String,
     /// Version of Seekwell.
     pub seekwell: String,
 }
 
-/// Precision and missing results, one sentence per line.
+/// Returns sentences about precision, and sentences about missing results.
 pub(crate) fn method(results: &Results, analysis: &Analysis) -> (Vec<String>, Vec<String>) {
     (answer::how(results, analysis), answer::missing(results))
 }
 
-/// Details on demand; a page without them has answers, map and tests.
+/// Details that are shown on demand. A page without details has recommendations, map and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Closer<'a> {
-    /// By index of the cell; may be shorter than the list of cells.
+    /// Details, indexed by the cell. The list may be shorter than the list of cells.
     pub details: &'a [Detail],
     /// Windows of events.
     pub scenes: &'a [Scene],
-    /// Details that are missing, in sentences.
+    /// Sentences about missing details.
     pub notes: &'a [String],
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// A fault in the template; results cannot cause one.
+///
+/// An error in the template. Results cannot cause an error.
 pub fn page(
     results: &Results,
     analysis: &Analysis,
@@ -92,7 +93,7 @@ pub fn page(
         .iter()
         .map(|g| answer::of(&index, analysis, g, advice(results, analysis, g)))
         .collect();
-    // A script's end tag ends it anywhere, so it is escaped.
+    // The end tag of a script ends it at any place, so the tag is escaped.
     let json = serde_json::to_string(&index)
         .unwrap_or_default()
         .replace('<', "\\u003c");

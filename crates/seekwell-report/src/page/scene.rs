@@ -1,9 +1,9 @@
-//! A lane of the replay as a part of the page: the contents at its start, the events of one queue,
-//! and the scheduler's reasons with task names.
+//! A lane of the replay as a part of the page: the state at its start, the events of one queue, and
+//! the scheduler's reasons with the names of tasks.
 //!
-//! The queue of an array or a guest is the one with the most commands to a device. Later events of
-//! a request do not repeat its data (task, sector, length). Not shown: bios before they become
-//! requests, and dies of flash.
+//! For an array or a guest, the queue with the most commands to a device is shown. Later events of
+//! a request do not repeat its data (task, sector, length). Bios before they become requests, and
+//! the dies of flash, are not shown.
 
 use super::columns::Columns;
 use seekwell_core::event::wire::{End, EventLine, Line};
@@ -12,15 +12,15 @@ use seekwell_lab::scenes::Lane;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Letters of the events kept, in the order of their codes.
+/// Letters of the events that are kept, in the order of their codes.
 const LETTERS: &str = "IMFjEDCpRmadThc";
 
-/// Facts about a lane for the index.
+/// Facts about a lane, for the index.
 pub(super) struct Packed {
     pub part: String,
-    /// Events in it.
+    /// Number of events in the part.
     pub events: usize,
-    /// Its length, ns.
+    /// Length of the lane, in ns.
     pub length_ns: u64,
 }
 
@@ -74,7 +74,8 @@ fn read(lines: &[Line]) -> Option<Read<'_>> {
     })
 }
 
-/// Task names, shortened to the last part of the path where that is unique.
+/// Returns the names of tasks. A name is shortened to the last part of its path if that part is
+/// unique.
 fn names(end: &End) -> BTreeMap<u32, String> {
     let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
     let short: Vec<String> = end.tasks.values().map(|p| last(p)).collect();
@@ -106,7 +107,7 @@ fn held(s: &Snapshot) -> Vec<Value> {
     s.requests.iter().map(one).collect()
 }
 
-/// Texts, each stored once.
+/// Texts of reasons. Each text is stored once.
 #[derive(Default)]
 struct Reasons {
     all: Vec<(String, String)>,
@@ -119,13 +120,13 @@ impl Reasons {
             match (task, e.queue) {
                 (Some(t), _) => names.get(&t).cloned().unwrap_or(format!("task {t}")),
                 (None, Some(q)) => format!("queue {q}"),
-                (None, None) => "nobody".to_owned(),
+                (None, None) => "no process".to_owned(),
             }
         };
         let text = match (&e.slot, e.a.as_str()) {
             (Some(slot), "T") => format!("{slot} fires"),
             (Some(slot), _) => slot.clone(),
-            // A rule without values is its own text.
+            // A rule without values is shown by its name.
             (None, _) if e.text.is_empty() => {
                 e.rule.as_deref().unwrap_or_default().replace('-', " ")
             }
@@ -154,8 +155,8 @@ struct Row {
     op: i64,
     sector: i64,
     n: i64,
-    /// By letter: for `m`, `a`, `d`, `T` the reason; for `j` the request that was merged; for `I`
-    /// whether it bypassed the scheduler.
+    /// The meaning depends on the letter. For `m`, `a`, `d` and `T`, it is the reason. For `j`, it
+    /// is the request that was merged. For `I`, it says whether the request bypassed the scheduler.
     more: i64,
 }
 
@@ -176,7 +177,7 @@ pub(super) fn pack(lane: &Lane, most: usize) -> Option<Packed> {
             break;
         }
         let last = rows.last().copied().unwrap_or_default();
-        // Known facts about the request are not repeated.
+        // Facts about the request that are known from an earlier event are not repeated.
         let says = "IMFEDh".contains(e.a.as_str());
         let of = |v: Option<i64>, last: i64| if says { v.unwrap_or(0) } else { last };
         let task = e.task.map(i64::from);

@@ -1,11 +1,12 @@
-//! Compares the page with its results, without a browser; separate browser tests run the binary.
+//! Compares the page with its results, without a browser. Other tests run the page in a browser.
 
 use super::*;
 use proptest::prelude::*;
 use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::{About, Cell, MetricInfo, Outcome, Run, RunKey, Treatment, Value};
 
-/// Two devices, a sweep and a test without a difference; the second scheduler is 10 % ahead.
+/// Returns results with two devices, a sweep, and a test without a difference. The second scheduler
+/// is 10 % ahead.
 pub(super) fn results(names: [&str; 3]) -> Results {
     let primary = MetricInfo {
         name: "reads".to_owned(),
@@ -82,7 +83,7 @@ fn made(results: &Results) -> String {
     page(results, &analysis, &Facts::default(), &Closer::default()).expect("the template is right")
 }
 
-/// The index as the script reads it.
+/// Returns the index as the script reads it.
 fn index_of(page: &str) -> serde_json::Value {
     let text = page.split("id=\"sw-index\">").nth(1).expect("an index");
     serde_json::from_str(text.split("</script>").next().expect("its end")).expect("JSON")
@@ -113,7 +114,7 @@ fn the_answer_stands_in_the_text_and_its_figures_are_the_results() {
             assert_eq!(own, shown, "cell {c}, scheduler {s}");
         }
     }
-    // Nothing differs in the first row, so it has no winner; the second has one.
+    // In the first row, nothing differs, so it has no winner. The second row has one.
     assert_eq!(index["rows"][0]["kind"], "none");
     assert_eq!(index["rows"][0]["tops"].as_array().map(Vec::len), Some(0));
     assert_eq!(index["rows"][1]["tops"], serde_json::json!([1]));

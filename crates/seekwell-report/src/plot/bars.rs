@@ -1,4 +1,4 @@
-//! Bars: named rows, and columns side by side with one value per row.
+//! Bar charts: rows with names, and columns next to each other with one value per row.
 
 use super::{Anchor, LEFT, PLAIN, Picture, SMALL, WIDE, lines, width};
 
@@ -8,29 +8,29 @@ pub struct Bar {
     pub value: f64,
     pub text: String,
     pub range: Option<(f64, f64)>,
-    /// Whether it is ahead of the others.
+    /// Whether the value is better than the others.
     pub best: bool,
 }
 
-/// A quantity and its bar in each row; a row without a value has none.
+/// A quantity with one bar per row. A row without a value has no bar.
 #[derive(Clone, Debug)]
 pub struct Column {
     pub name: String,
     pub bars: Vec<Option<Bar>>,
 }
 
-/// Distance between rows.
+/// Distance between rows, in SVG units.
 const ROW: f64 = 24.0;
-/// Height of a bar.
+/// Height of a bar, in SVG units.
 const HIGH: f64 = 16.0;
-/// Distance between columns.
+/// Distance between columns, in SVG units.
 const GAP: f64 = 18.0;
-/// Maximum number of columns side by side.
+/// Maximum number of columns next to each other.
 const BESIDE: usize = 3;
-/// Maximum length of a row's name, letters.
+/// Maximum length of a row's name, in letters.
 const NAME: usize = 34;
 
-/// Shortens a name in the middle: schedulers differ at both ends.
+/// Shortens a name in its middle, because names of schedulers differ at both ends.
 fn shorter(name: &str) -> String {
     let n = name.chars().count();
     if n <= NAME {
@@ -41,7 +41,8 @@ fn shorter(name: &str) -> String {
     head.chain(['…']).chain(tail).collect()
 }
 
-/// Draws rows of bars below the picture so far; surplus columns follow below.
+/// Draws rows of bars below the existing picture. Columns that do not fit are drawn below the
+/// others.
 pub fn bars(p: &mut Picture, rows: &[String], columns: &[Column]) {
     let rows: Vec<String> = rows.iter().map(|r| shorter(r)).collect();
     let names = rows.iter().map(|r| width(r, PLAIN)).fold(40.0, f64::max);

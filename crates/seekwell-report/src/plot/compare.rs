@@ -1,4 +1,4 @@
-//! A comparison: the figure of each scheduler, by device and workload.
+//! The picture of a comparison: the value of each scheduler, by device and workload.
 
 use super::bars::{Bar, Column, bars};
 use super::{Anchor, LEFT, Picture, WIDE, lines};
@@ -7,10 +7,10 @@ use crate::units::{three, time_ns};
 use seekwell_core::result::Record;
 use seekwell_lab::analysis::single::standing;
 
-/// Runs of the same work that differ only in the scheduler.
+/// Runs of the same workload that differ only in the scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
-    /// The work.
+    /// Title of the workload.
     pub title: &'a str,
     /// Runs that are compared.
     pub records: &'a [Record],
@@ -18,12 +18,13 @@ pub struct Side<'a> {
     pub rest: &'a [Unfinished],
 }
 
-/// The figure of a run for its bar, and its text: the workload's own metric, or a latency.
+/// Returns the value of a run for its bar, and its text. The value is the workload's own metric, or
+/// else a mean latency in ms.
 fn figure(r: &Record, all: &[Record]) -> Option<(f64, String)> {
     let ms = |ns: f64| Some((ns / 1e6, time_ns(ns)));
     match &r.metric {
         Some(m) => Some((m.value, three(m.value))),
-        // A run that ended early has none.
+        // A run that ended early has no metric.
         None if all.iter().any(|r| r.metric.is_some()) => None,
         None if all.iter().all(|r| r.read.ios > 0) => ms(r.read.latency.mean_ns()),
         None => ms(r.write.latency.mean_ns()),
@@ -45,7 +46,8 @@ fn name(records: &[Record]) -> String {
     }
 }
 
-/// A picture with a row of bars per side; `devices` has the heading of each device and its sides.
+/// Returns a picture with one bar chart per side; `devices` contains the heading of each device and
+/// its sides.
 pub fn compare(heading: &str, devices: &[(String, Vec<Side<'_>>)]) -> String {
     let mut p = Picture::new(heading);
     for (device, sides) in devices {

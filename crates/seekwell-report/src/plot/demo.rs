@@ -1,11 +1,11 @@
-//! A demo's table as bars, with its claims below.
+//! The picture of a demo: its table as bars, and its claims below.
 
 use super::Picture;
 use super::bars::{Bar, Column, bars};
 use seekwell_lab::demo::{Demo, Shown};
 use std::collections::BTreeSet;
 
-/// A value `12.0`, or `12.0 (11.0..13.0)` over several seeds.
+/// Parses a value such as `12.0`, or `12.0 (11.0..13.0)` over several seeds.
 fn value(cell: &str) -> Option<(f64, Option<(f64, f64)>)> {
     let (mean, range) = match cell.split_once(" (") {
         Some((mean, rest)) => {
@@ -18,7 +18,7 @@ fn value(cell: &str) -> Option<(f64, Option<(f64, f64)>)> {
     mean.is_finite().then_some((mean, range))
 }
 
-/// Number of columns on the left that make the rows distinct.
+/// Returns the number of left columns that are needed to make the rows distinct.
 fn keys(s: &Shown) -> usize {
     let apart = |n: &usize| {
         let names: BTreeSet<&[String]> = s.rows.iter().map(|r| &r[..*n]).collect();
@@ -28,7 +28,7 @@ fn keys(s: &Shown) -> usize {
     n.unwrap_or(1)
 }
 
-/// The picture of a demo.
+/// Returns the picture of a demo.
 pub fn demo(d: &Demo, s: &Shown) -> String {
     let mut p = Picture::new(d.name);
     p.paragraph(d.claim, "");

@@ -1,5 +1,5 @@
-//! A case on two axes: the position on the disk over time, with the order of dispatch, and the
-//! number of waiting requests.
+//! The picture of a case: the position on the disk over time with the order of dispatch, and the
+//! number of waiting requests over time.
 
 use super::{Anchor, LEFT, Picture, SMALL, WIDE, width};
 use crate::chart::{number, ticks};
@@ -8,15 +8,16 @@ use seekwell_core::{Action, BioId, Event, Instant, Op};
 use seekwell_microscope::{Case, Step};
 use std::collections::BTreeMap;
 
-/// Left and right end of the axes.
+/// Left and right end of the x-axis, in SVG units.
 const AXES: (f64, f64) = (104.0, WIDE - 32.0);
-/// Height of the upper plot, and of the lower.
+/// Height of the upper plot, and of the lower plot, in SVG units.
 const HIGH: f64 = 340.0;
 const LOW: f64 = 84.0;
-/// Maximum number of timers and bios drawn, so that a picture of a large case can be opened.
+/// Maximum number of timers and bios that are drawn, so that the picture of a large case can be
+/// opened.
 const MOST: usize = 4000;
 
-/// The life of a bio.
+/// A bio from its arrival to its completion.
 #[derive(Clone)]
 struct Way {
     id: BioId,
@@ -24,13 +25,13 @@ struct Way {
     arrives: Instant,
     dispatched: Option<Instant>,
     completed: Option<Instant>,
-    /// Position in the order of dispatch, from 1; bios of one request share it.
+    /// Position in the order of dispatch, from 1. The bios of one request have the same position.
     order: usize,
-    /// Why it was dispatched at that time.
+    /// The reason why the bio was dispatched at that time.
     why: String,
 }
 
-/// The rule that decided, and the values of the decision.
+/// Returns the rule that decided, and the values of the decision.
 fn reason(e: &Event) -> String {
     let said = e.text(crate::explain::process);
     match (e.rule, said.as_str()) {
@@ -79,7 +80,7 @@ fn ways(steps: &[Step]) -> Vec<Way> {
                     w.why.clone_from(&said);
                 });
             }
-            // The driver requeued it: it waits again.
+            // The driver requeued the request, so its bios wait again.
             Action::Requeue => each(&mut |w| w.dispatched = None),
             Action::Complete => each(&mut |w| w.completed = w.completed.or(Some(e.at))),
             _ => {}
@@ -89,7 +90,7 @@ fn ways(steps: &[Step]) -> Vec<Way> {
     all
 }
 
-/// Maps values to positions.
+/// Maps times and sectors to positions in the picture.
 struct Axes {
     end_ms: f64,
     sectors: (f64, f64),
@@ -108,7 +109,7 @@ impl Axes {
         let (low, high) = self.sectors;
         self.top + HIGH * (1.0 - (sector - low) / (high - low))
     }
-    /// Round sectors around the requested ones.
+    /// Returns round sectors that enclose the requested range.
     fn around(low: f64, high: f64) -> (Vec<f64>, (f64, f64)) {
         let span = (high - low).max(8.0);
         let step = ticks(span * 1.1, 5)[1];
@@ -128,7 +129,7 @@ fn class(op: Op) -> &'static str {
     }
 }
 
-/// The picture of a case that ran with steps.
+/// Returns the picture of a case whose run has steps.
 pub fn explain(case: &Case, steps: &[Step], left: &[BioId]) -> String {
     let all = ways(steps);
     let layer = seekwell_sched::find(&case.elevator);
@@ -217,7 +218,7 @@ fn frame(p: &mut Picture, axes: &Axes, marks: &[f64], last: f64) {
     across(p, axes, bottom, last);
 }
 
-/// Ticks of the time axis.
+/// Draws the ticks of the time axis.
 fn across(p: &mut Picture, axes: &Axes, bottom: f64, last: f64) {
     for t in ticks(last, 8).into_iter().filter(|t| *t <= last) {
         let x = axes.x(t);
@@ -240,7 +241,7 @@ fn timers(p: &mut Picture, axes: &Axes, steps: &[Step]) {
 }
 
 fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
-    // The movement of the head, from one dispatch to the next.
+    // The line follows the head from one dispatch to the next.
     let mut sent: Vec<&Way> = all.iter().filter(|w| w.dispatched.is_some()).collect();
     sent.sort_by_key(|w| (w.order, w.event.sector));
     let place = |w: &Way| {
@@ -309,17 +310,19 @@ fn requests(p: &mut Picture, axes: &Axes, all: &[Way]) {
     }
 }
 
-/// "3 R 200+8 from process 1".
+/// Describes a bio, for example "3 R 200+8 from process 1".
 fn who(w: &Way) -> String {
     let (e, letter) = (&w.event, letter(w.event.op, w.event.flags));
-    let whose = e.task.map_or("nobody".to_owned(), crate::explain::process);
+    let whose = e
+        .task
+        .map_or("no process".to_owned(), crate::explain::process);
     format!(
         "{} {letter} {}+{} from {whose}",
         w.id.0, e.sector, e.sectors
     )
 }
 
-/// The position in the order of dispatch, if there is space for it.
+/// Writes the position in the order of dispatch, if there is space for it.
 fn label(p: &mut Picture, taken: &mut Vec<(f64, f64, f64)>, x: f64, y: f64, order: usize) {
     let text = order.to_string();
     let wide = width(&text, SMALL);
@@ -336,7 +339,7 @@ fn label(p: &mut Picture, taken: &mut Vec<(f64, f64, f64)>, x: f64, y: f64, orde
     }
 }
 
-/// The number of bios that had arrived and were not dispatched, and the number in the device.
+/// Draws the number of bios that had arrived and were not dispatched, and the number in the device.
 fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
     let mut changes: Vec<(Instant, i64, i64)> = Vec::new();
     for w in all {
@@ -351,7 +354,7 @@ fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
         let (mut n, mut out) = (0, vec![(0.0, 0)]);
         for c in changes.iter().filter(|c| of(c) != 0) {
             n += of(c);
-            // Changes at one instant are one step.
+            // Changes at the same instant are one step.
             match out.last_mut().filter(|l| l.0 == ms(c.0)) {
                 Some(l) => l.1 = n,
                 None => out.push((ms(c.0), n)),
@@ -404,7 +407,7 @@ fn waiting(p: &mut Picture, axes: &Axes, all: &[Way], last: f64) {
     p.y = bottom + 44.0;
 }
 
-/// Ticks of a count: whole numbers.
+/// Returns the ticks of an axis of counts, which are whole numbers.
 fn whole(most: i64) -> Vec<f64> {
     let mut t = ticks(most as f64, 3);
     t.retain(|m| m.fract() == 0.0);

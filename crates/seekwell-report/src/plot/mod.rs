@@ -1,8 +1,8 @@
-//! Results as pictures: self-contained SVGs without scripts, fonts or links, legible on light and
-//! dark backgrounds.
+//! Pictures of results: self-contained SVGs without scripts, fonts or links. They are legible on
+//! light and dark backgrounds.
 //!
-//! Pictures show the values of the tables; every mark shows its value on hovering. Names come from
-//! users and files: all text is escaped.
+//! Pictures show the values of the tables. A mark shows its value when the pointer is above it.
+//! Names come from users and files, so all text is escaped.
 
 mod bars;
 mod compare;
@@ -15,14 +15,15 @@ pub use explain::explain;
 
 use std::fmt::{Display, Write};
 
-/// Width of every picture.
+/// Width of every picture, in SVG units.
 const WIDE: f64 = 760.0;
-/// Left edge of text.
+/// Left edge of the text.
 const LEFT: f64 = 24.0;
-/// Size of plain text, and of small.
+/// Font size of normal text, and of small text.
 const PLAIN: f64 = 14.0;
 const SMALL: f64 = 12.0;
-/// Mean width of a letter, as a share of its size; generous, so that texts do not overlap.
+/// Mean width of a letter as a fraction of the font size. It is larger than in most fonts, so that
+/// texts do not overlap.
 const LETTER: f64 = 0.6;
 
 /// Colours by class, for light and dark backgrounds.
@@ -38,7 +39,7 @@ const STYLE: &str = "<style>\
     .read{fill:#69a7ef;stroke:#69a7ef}.write{fill:#f0a35e;stroke:#f0a35e}\
     .other{fill:#cf92e0;stroke:#cf92e0}.queue{stroke:#62c78b}.hollow{fill:none}}</style>";
 
-/// Text escaped for XML, without characters that XML does not allow.
+/// Escapes text for XML, and removes characters that XML does not allow.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -55,12 +56,12 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Approximate width of a text.
+/// Returns the approximate width of a text, in SVG units.
 fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * LETTER
 }
 
-/// Breaks text into lines of whole words; a longer word is cut.
+/// Breaks text into lines of whole words. A word that is longer than a line is cut.
 fn lines(text: &str, size: f64, wide: f64) -> Vec<String> {
     let most = ((wide / (size * LETTER)) as usize).max(8);
     let mut out: Vec<String> = Vec::new();
@@ -97,15 +98,15 @@ enum Anchor {
     End,
 }
 
-/// A picture that grows downwards.
+/// A picture to which parts are added at the bottom.
 struct Picture {
     body: String,
-    /// Its height so far.
+    /// Height of the picture so far.
     y: f64,
 }
 
 impl Picture {
-    /// A picture with a heading.
+    /// Makes a picture with a heading.
     fn new(heading: &str) -> Self {
         let mut p = Picture {
             body: String::new(),
@@ -120,11 +121,11 @@ impl Picture {
         p
     }
     fn push(&mut self, args: std::fmt::Arguments<'_>) {
-        // Writing to a String cannot fail.
+        // A write to a String cannot fail.
         let _ = self.body.write_fmt(args);
         self.body.push('\n');
     }
-    /// Adds the hover text of the open element.
+    /// Adds a text that is shown when the pointer is above the open element.
     fn title(&mut self, text: &str) {
         self.push(format_args!("<title>{}</title>", escaped(text)));
     }
@@ -151,7 +152,7 @@ impl Picture {
     fn small(&mut self, x: f64, y: f64, at: Anchor, text: &str) {
         self.styled(x, y, SMALL, "dim", at, false, text);
     }
-    /// Adds a paragraph below the picture so far.
+    /// Adds a paragraph below the existing picture.
     fn paragraph(&mut self, text: &str, class: &str) {
         for line in lines(text, 13.0, WIDE - 2.0 * LEFT) {
             self.y += 17.0;
@@ -164,7 +165,7 @@ impl Picture {
             "<path d=\"{d}\" class=\"{class}\" stroke-width=\"{wide}\"/>"
         ));
     }
-    /// The whole document.
+    /// Returns the whole document.
     fn finish(self) -> String {
         let high = self.y + 20.0;
         format!(
@@ -176,7 +177,7 @@ impl Picture {
     }
 }
 
-/// Checks of the pictures, as any XML parser would do.
+/// Checks of the pictures, as any XML parser would do them.
 #[cfg(test)]
 mod check {
     /// Panics unless all elements are properly nested and all text is escaped.

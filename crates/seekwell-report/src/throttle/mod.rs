@@ -1,5 +1,5 @@
-//! Writeback throttling in answers: the active value under each scheduler, and whether a lead comes
-//! from the scheduler or from the throttle.
+//! Writeback throttling in reports: its active value under each scheduler, and whether the
+//! scheduler or the throttling causes a lead.
 
 use crate::advice::Advice;
 use crate::compare::PROSE;
@@ -9,7 +9,7 @@ use seekwell_lab::analysis::{Analysis, Group, percent, size};
 use seekwell_lab::results::{Results, Treatment};
 use seekwell_sched::WBT_LAT_USEC;
 
-/// "a", "a and b", "a, b and c".
+/// Joins names: "a", "a and b", "a, b and c".
 fn list(names: &[&str]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
@@ -24,7 +24,7 @@ fn value(usec: u64) -> String {
     }
 }
 
-/// The active value of a treatment on each device, in the order of the cells.
+/// Returns the active value of a treatment on each device, in the order of the cells.
 fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
     let mut all: Vec<(&str, u64)> = Vec::new();
     for cell in &results.cells {
@@ -38,7 +38,7 @@ fn in_force(results: &Results, treatment: usize) -> Vec<(&str, u64)> {
     all
 }
 
-/// "2000", "75000 on sda and 2000 on sdb".
+/// Describes the values, for example "2000", "75000 on sda and 2000 on sdb".
 fn said(devices: &[(&str, u64)]) -> String {
     let mut values: Vec<(u64, Vec<&str>)> = Vec::new();
     for (device, usec) in devices {
@@ -57,14 +57,14 @@ fn said(devices: &[(&str, u64)]) -> String {
     each.join(", ")
 }
 
-/// The written target, if it had no effect.
+/// Returns the target that was written, if it had no effect.
 fn ignored(t: &Treatment, devices: &[(&str, u64)]) -> Option<u64> {
     let written: u64 = t.tunables.get(WBT_LAT_USEC.name)?.parse().ok()?;
     (written > 0 && devices.iter().any(|d| d.1 == 0)).then_some(written)
 }
 
-/// "Writeback throttling (wbt_lat_usec): none, kyber 2000; bfq off." Empty if no scheduler's layer
-/// has it, or if the values are unknown.
+/// Returns, for example, "Writeback throttling (wbt_lat_usec): none, kyber 2000; bfq off." Returns
+/// an empty text if no scheduler's layer has writeback throttling, or if the values are unknown.
 pub fn line(results: &Results) -> String {
     let mut alike: Vec<(String, Vec<&str>)> = Vec::new();
     let mut notes = String::new();
@@ -101,7 +101,7 @@ pub fn line(results: &Results) -> String {
     )
 }
 
-/// The same, wrapped for a screen; empty if the values are unknown.
+/// Returns the same, wrapped to the width. The text is empty if the values are unknown.
 pub fn lines(results: &Results, width: usize) -> String {
     match line(results) {
         none if none.is_empty() => none,
@@ -109,17 +109,17 @@ pub fn lines(results: &Results, width: usize) -> String {
     }
 }
 
-/// A treatment of a group with its throttle.
+/// A treatment of a group, with its throttling.
 struct Variant<'a> {
     treatment: &'a Treatment,
     usec: u64,
-    /// Factor by which it is better than the reference.
+    /// The factor by which the treatment is better than the reference.
     times: f64,
     at: usize,
 }
 
 impl Variant<'_> {
-    /// Whether only the throttle differs.
+    /// Returns whether the two treatments differ only in the throttling.
     fn same(&self, other: &Self) -> bool {
         let rest = |t: &Treatment| {
             let all = t.tunables.iter().filter(|k| k.0 != WBT_LAT_USEC.name);
@@ -133,7 +133,7 @@ impl Variant<'_> {
     }
 }
 
-/// Treatments of a group with known throttles.
+/// Returns the treatments of a group whose throttling is known.
 fn variants<'a>(results: &'a Results, analysis: &Analysis, group: &Group) -> Vec<Variant<'a>> {
     let usec = |t: usize| {
         let mut all = analysis.measured(results, group).flat_map(|c| &c.throttled);
@@ -150,7 +150,7 @@ fn variants<'a>(results: &'a Results, analysis: &Analysis, group: &Group) -> Vec
     group.scores.iter().filter_map(one).collect()
 }
 
-/// "2.2 times ahead of", "12 % behind", "within 2 % of".
+/// Describes a factor: "2.2 times ahead of", "12 % behind", "within 2 % of".
 fn against(times: f64, margin: f64) -> String {
     match times {
         t if t > 1.0 + margin => format!("{} ahead of", size(t)),
@@ -159,16 +159,16 @@ fn against(times: f64, margin: f64) -> String {
     }
 }
 
-/// The source of a lead.
+/// The cause of a lead.
 struct Share {
-    /// The statement in a sentence.
+    /// The cause in a sentence.
     text: String,
-    /// Whether the throttle alone is the source.
+    /// Whether the throttling alone is the cause.
     throttle: bool,
 }
 
-/// Compares the leading treatment with itself under the other throttle, and with the best other
-/// scheduler under the same throttle.
+/// Compares the leading treatment with the same scheduler under the other throttling, and with the
+/// best other scheduler under the same throttling.
 fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share> {
     let margin = analysis.method.margin;
     let all = variants(results, analysis, group);
@@ -207,7 +207,7 @@ fn share(results: &Results, analysis: &Analysis, group: &Group) -> Option<Share>
     })
 }
 
-/// A label in the form of a setting: "bfq with wbt_lat_usec=75001".
+/// Describes a label as a setting, for example "bfq with wbt_lat_usec=75001".
 fn setting(label: &str) -> String {
     match label.split_once(':') {
         Some((name, set)) if set.contains(WBT_LAT_USEC.name) => {
@@ -217,7 +217,7 @@ fn setting(label: &str) -> String {
     }
 }
 
-/// Adds the effect of the throttle to an answer.
+/// Adds the effect of the throttling to a recommendation.
 pub(crate) fn told(
     results: &Results,
     analysis: &Analysis,

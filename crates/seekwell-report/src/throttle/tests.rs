@@ -4,10 +4,10 @@ use seekwell_lab::analysis::analyse;
 use seekwell_lab::results::{About, Cell, Method, MetricInfo, Run, RunKey, Throttled, Value};
 use std::sync::Arc;
 
-/// A treatment by its label, what its queue read, and its mean, ms.
+/// A treatment: its label, the throttling target of its queue, and its mean in ms.
 type Row = (&'static str, u64, f64);
 
-/// Five blocks of latencies that scatter by 0.01 %.
+/// Returns the results of five blocks of latencies that vary by 0.01 %.
 fn results(rows: &[Row]) -> Results {
     let metric = MetricInfo {
         name: "read mean".to_owned(),
@@ -108,7 +108,7 @@ fn the_line_says_what_each_scheduler_had() {
     assert_eq!(line(&r), "");
 }
 
-/// Latency of a reader during heavy writes on a SATA SSD, ms.
+/// Latency of a reader during heavy writes on a SATA SSD, in ms.
 #[test]
 fn a_lead_that_is_the_throttles_is_called_that() {
     let a = advised(&[
@@ -181,7 +181,7 @@ fn a_lead_that_is_the_schedulers_is_called_that() {
         "{}",
         a.throttling
     );
-    // No statement if each treatment ran with one throttle only.
+    // There is no statement if each treatment ran with one throttling target only.
     let a = advised(&[("none", 2000, 20.0), ("bfq", 0, 9.0)]);
     assert_eq!(a.throttling, "");
 }

@@ -1,5 +1,5 @@
-//! The contents of a trace: on a terminal, in Markdown, and as a page. The sentences and figures
-//! are the same in all three.
+//! The contents of a trace on a terminal, in Markdown, and as an HTML page. The sentences and
+//! values are the same in all three.
 
 mod page;
 mod picture;
@@ -14,7 +14,7 @@ use crate::units::{bytes, count, percent, share, three, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::{SEEK_CLASSES, Seeks, Spread, Survey};
 
-/// Lines of the first screen.
+/// Maximum number of lines of the summary.
 const SCREEN: usize = 24;
 
 /// A table without formatting: heads with their alignment, and rows.
@@ -78,7 +78,7 @@ fn kinds(s: &Survey) -> Grid {
 }
 
 fn phases(s: &Survey) -> Grid {
-    // A trace without queue events has no Q2C.
+    // A trace without queue events has no times from Q to C.
     let shares = s.phases.iter().any(|p| p.share.is_some());
     let row = |p: &seekwell_trace::survey::Phase| {
         let of = &p.spread;
@@ -278,7 +278,7 @@ fn devices(s: &Survey) -> Option<Grid> {
     })
 }
 
-/// All tables, in order of appearance.
+/// Returns all tables in their order.
 fn grids(s: &Survey) -> Vec<Grid> {
     let mut all = vec![kinds(s), phases(s), seeks(s), classes(s), sizes(s)];
     all.extend(merges(s));
@@ -344,13 +344,13 @@ fn head(s: &Survey, width: usize) -> String {
     out
 }
 
-/// The first screen: a summary in sentences, and the most important tables.
+/// Returns the summary, which fits one screen: sentences, and the most important tables.
 pub fn screen(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
     let grids = [kinds(s), phases(s), seeks(s)].into_iter();
     for grid in grids.filter(|g| !g.rows.is_empty()) {
         let text = grid.text(width);
-        // On a narrow terminal sentences take more lines: the last tables are dropped.
+        // On a narrow terminal, the sentences take more lines, so the last tables are omitted.
         if out.lines().count() + text.lines().count() < SCREEN {
             out += &text;
         }
@@ -365,7 +365,7 @@ pub fn screen(s: &Survey, width: usize) -> String {
     out + &line + "\n"
 }
 
-/// The complete report.
+/// Returns the complete report.
 pub fn details(s: &Survey, width: usize) -> String {
     let mut out = head(s, width);
     for grid in grids(s) {
@@ -382,7 +382,7 @@ pub fn details(s: &Survey, width: usize) -> String {
     out
 }
 
-/// The report for a pull request.
+/// Returns the report for a pull request.
 pub fn markdown(s: &Survey) -> String {
     let mut out = format!("## {}\n\n", names::escaped(&heading(s)));
     for sentence in words::sentences(s) {
@@ -400,7 +400,7 @@ pub fn markdown(s: &Survey) -> String {
     out
 }
 
-/// Removes styles, for files.
+/// Removes styles from a text that is written to a file.
 fn anstream_free(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -411,7 +411,7 @@ fn anstream_free(text: &str) -> String {
     out + rest
 }
 
-/// A number of operations a second.
+/// Formats a number of operations per second.
 pub(crate) fn iops(x: f64) -> String {
     three(x)
 }

@@ -30,10 +30,11 @@ fn shown(g: Grid) -> Shown {
     }
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// A fault in the template; a trace cannot cause one.
+///
+/// An error in the template. A trace cannot cause an error.
 pub fn page(s: &Survey) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.add_template("trace.html", PAGE)?;

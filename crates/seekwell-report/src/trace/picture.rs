@@ -1,4 +1,5 @@
-//! Accesses by place and time: the map and the course, in characters and as SVG.
+//! Pictures of the accesses: a map of sectors over time, and the course over time. Both are drawn
+//! in characters and as SVG.
 
 use super::words::{has_rate, long};
 use crate::units::{bytes, rate, three, time_ns};
@@ -6,14 +7,15 @@ use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::{Heat, Survey};
 use std::fmt::Write;
 
-/// Rows of the map on a terminal.
+/// Number of rows of the map on a terminal.
 const ROWS: usize = 12;
-/// Width of the labels on a terminal, columns.
+/// Width of the labels on a terminal, in columns.
 const LABEL: usize = 12;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Sums reads and writes in the cells of a coarser grid, lowest row first, column by column.
+/// Adds up reads and writes in the cells of a coarser grid. The cells are in order of columns, with
+/// the lowest row first.
 fn smaller(h: &Heat, columns: usize, rows: usize) -> (Vec<u64>, usize, usize) {
     let (columns, rows) = (columns.min(h.columns).max(1), rows.min(h.rows).max(1));
     let mut out = vec![0u64; columns * rows];
@@ -27,7 +29,7 @@ fn smaller(h: &Heat, columns: usize, rows: usize) -> (Vec<u64>, usize, usize) {
     (out, columns, rows)
 }
 
-/// 0 for none, else 1 to `most` on a logarithmic scale.
+/// Returns 0 if `n` is 0, or else a level from 1 to `most` on a logarithmic scale.
 fn level(n: u64, top: u64, most: usize) -> usize {
     match (n, top) {
         (0, _) => 0,
@@ -40,7 +42,8 @@ fn level(n: u64, top: u64, most: usize) -> usize {
     .min(most)
 }
 
-/// The maximum of each cell, so that no spike is lost.
+/// Reduces the values to `columns` cells. Each cell has the maximum of its values, so that no peak
+/// is lost.
 fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
     let n = columns.min(values.len()).max(1);
     let mut out = vec![0.0f64; n];
@@ -51,11 +54,11 @@ fn squeezed(values: &[f64], columns: usize) -> Vec<f64> {
     out
 }
 
-/// One line over time: its name, and its values by step.
+/// A quantity over time: its name, and its value in each step.
 struct Strip {
     name: &'static str,
     values: Vec<f64>,
-    /// Text for the largest value.
+    /// Formats the largest value.
     most: fn(f64) -> String,
 }
 
@@ -112,7 +115,7 @@ fn place(sector: u64) -> String {
     bytes((sector * SECTOR_BYTES) as f64)
 }
 
-/// Map and course in characters, on one time axis.
+/// Returns map and course in characters, with the same time axis.
 pub(super) fn text(s: &Survey, width: usize) -> String {
     let h = &s.heat;
     if h.columns == 0 {
@@ -151,7 +154,7 @@ pub(super) fn text(s: &Survey, width: usize) -> String {
     out
 }
 
-/// Width of the drawing, and of the labels to its left.
+/// Width of the drawing, and of the labels to its left, in SVG units.
 const WIDE: usize = 1000;
 const LEFT: usize = 80;
 
@@ -163,7 +166,8 @@ fn tick(out: &mut String, y: f64, text: &str) {
     );
 }
 
-/// Cells of one kind as paths, one per shade; adjacent cells in a row are one piece.
+/// Draws the cells of one kind as paths, with one path per shade. Adjacent cells in a row are one
+/// piece.
 fn cells(h: &Heat, counts: &[u32], class: &str, high: f64) -> String {
     let top = u64::from(counts.iter().copied().max().unwrap_or(0));
     let mut paths = vec![String::new(); 6];
@@ -194,7 +198,7 @@ fn cells(h: &Heat, counts: &[u32], class: &str, high: f64) -> String {
         .collect()
 }
 
-/// The map as SVG.
+/// Returns the map as SVG.
 pub(super) fn map_svg(s: &Survey) -> String {
     let h = &s.heat;
     if h.columns == 0 {
@@ -225,7 +229,7 @@ pub(super) fn map_svg(s: &Survey) -> String {
     out + "</svg>"
 }
 
-/// Times below the pictures.
+/// Writes the times below a picture.
 fn axis(out: &mut String, s: &Survey, y: f64) {
     for i in 0..=4u64 {
         let x = LEFT + (WIDE - LEFT) * i as usize / 4;
@@ -245,8 +249,8 @@ fn axis(out: &mut String, s: &Survey, y: f64) {
     }
 }
 
-/// The course as SVG: strips on one time axis, each with its largest value. A spike keeps its
-/// height, however long the trace is.
+/// Returns the course as SVG: strips with one time axis, each with its largest value. A peak keeps
+/// its height in a trace of any length.
 pub(super) fn course_svg(s: &Survey) -> String {
     const HIGH: f64 = 56.0;
     const STEP: f64 = 78.0;
@@ -264,7 +268,7 @@ pub(super) fn course_svg(s: &Survey) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     );
-    // The last step may extend beyond the end.
+    // The last step may extend beyond the end of the trace.
     let steps = s.course.reads.len().max(1);
     for (i, strip) in strips.iter().enumerate() {
         let top = strip.values.iter().copied().fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Three forms of a report: the same figures, and no part of a trace becomes markup.
+//! The three forms of a report have the same values, and no part of a trace becomes markup.
 
 use super::{details, markdown, page, screen};
 use crate::table::columns_of;
@@ -23,7 +23,7 @@ fn of(text: String) -> Survey {
     survey(&mut r, &options, None, |_| true).expect("it is read")
 }
 
-/// A thousand sequential reads, and some writes far away.
+/// Returns a trace with a thousand sequential reads, and some writes far away.
 fn sample() -> Survey {
     let mut text = String::new();
     let mut line = |us: u64, rest: &str| {
@@ -96,7 +96,8 @@ fn the_three_forms_say_the_same() {
             }
         }
     }
-    // 900 reads out of 1000, each 240 us after its submission, 40 us of them before the driver.
+    // There are 900 reads in 1000 accesses. Each takes 240 us from submission, of which 40 us are
+    // before the driver.
     assert!(html.contains(">240 us</td>"), "{text}");
     assert!(
         html.contains("900 reads (3.69 MB), 100 writes (410 kB)"),
@@ -139,7 +140,8 @@ fn a_trace_without_completions_says_so() {
     page(&s).expect("a page");
 }
 
-/// Issue and completion only: earlier waiting times are unknown, and not reported as small.
+/// The trace has only issues and completions. Earlier waiting times are unknown, and the report
+/// must not call them small.
 #[test]
 fn a_trace_without_queue_events_tells_what_it_knows() {
     let s = of(
@@ -177,7 +179,7 @@ fn one_record_makes_no_rate() {
     for csv in [
         "t_ns,op,sector,sectors\n0,R,0,8\n",
         "t_ns,op,sector,sectors,t_complete\n0,R,0,8,100000\n",
-        // Two records at the same instant have no rate either.
+        // Two records at the same instant have no rate.
         "t_ns,op,sector,sectors\n5,R,0,8\n5,R,80,8\n",
     ] {
         let s = of(csv.to_owned());

@@ -5,10 +5,10 @@ use crate::units::{bytes, count, percent, rate, share, time_ns};
 use seekwell_core::units::SECTOR_BYTES;
 use seekwell_trace::survey::Survey;
 
-/// Share of the time from Q to C below which waiting is called negligible.
+/// Below this share of the time from Q to C, waiting is called negligible.
 const LITTLE: f64 = 0.05;
 
-/// "2 h 0 min", "12 min 5 s", "12.3 s".
+/// Formats a time, for example "2 h 0 min", "12 min 5 s", "12.3 s".
 pub(super) fn long(ns: u64) -> String {
     match ns / 1_000_000_000 {
         s if s >= 3600 => format!("{} h {} min", s / 3600, s % 3600 / 60),
@@ -21,7 +21,7 @@ fn plural(n: u64, ending: &'static str) -> &'static str {
     if n == 1 { "" } else { ending }
 }
 
-/// A rate needs at least two records, and time between them.
+/// Returns whether a rate can be computed. It needs at least two records, and time between them.
 pub(super) fn has_rate(s: &Survey) -> bool {
     s.kinds.iter().map(|k| k.n).sum::<u64>() > 1 && s.span_ns > 0
 }
@@ -56,8 +56,8 @@ fn volume(s: &Survey) -> String {
     )
 }
 
-/// "; in the busiest second 12.3 I/Os per second"; empty if no step has two records, or if there
-/// is only one step.
+/// Returns, for example, "; in the busiest second 12.3 I/Os per second". The text is empty if no
+/// step has two records, or if there is only one step.
 fn busiest(s: &Survey) -> String {
     let c = &s.course;
     let most = (0..c.reads.len()).map(|i| c.reads[i] + c.writes[i]).max();
@@ -152,7 +152,7 @@ fn told_completions(s: &Survey) -> bool {
     s.phases.iter().any(|p| p.name == last)
 }
 
-/// Volume, places and waiting times, and what is missing.
+/// Returns sentences about volume, positions and waiting times, and about missing data.
 pub(super) fn sentences(s: &Survey) -> Vec<String> {
     let mut all = vec![volume(s), places(s), waiting(s)];
     if s.unfinished + s.orphans > 0 && told_completions(s) {

@@ -67,7 +67,7 @@ fn the_best_is_named_with_its_distance() {
     assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(1));
 }
 
-/// 2000 operations of the usual latency, except one in `part`, which has the rare latency.
+/// Returns 2000 operations with the usual latency. One in `part` has the rare latency.
 fn latencies(usual_ms: u64, part: u64, rare_ms: u64) -> Latency {
     let mut l = Latency::default();
     for i in 0..2000 {
@@ -93,7 +93,8 @@ fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
         text.starts_with("by mean read latency, cfq is ahead with 3.60 ms (n 2,000)"),
         "{text}"
     );
-    // 100 of 2000 lie beyond the slowest twentieth, at most 20 beyond the slowest hundredth.
+    // Of 2000 operations, 100 are in the slowest twentieth, and at most 20 are in the slowest
+    // hundredth.
     assert!(
         text.contains("slowest twentieth of read operations takes 50.0 ms"),
         "{text}"
@@ -101,8 +102,8 @@ fn a_timed_replay_is_judged_by_latency_and_its_tail_is_not_hidden() {
     assert!(text.contains("4.00 ms under noop"), "{text}");
 }
 
-/// Programs see latencies that the block layer does not: 1.87 against 0.54 ms for bios, 1.87
-/// against 2.53 for the program.
+/// Programs see latencies that the block layer does not see. For example, two tail latencies were
+/// 1.87 and 0.54 ms for bios, but 1.87 and 2.53 ms for the program.
 #[test]
 fn tails_are_those_of_the_program() {
     let with = |name: &str, value: f64, bio_ms: u64, own_ms: u64| {
@@ -171,7 +172,8 @@ fn between_generations_placement_may_be_all_there_is() {
             && text.contains("a factor of 1.9"),
         "{text}"
     );
-    // Not the placement: within one generation, with a large distance, on a raw device or on flash.
+    // The placement is no explanation within one generation of kernels, for a large distance, on a
+    // raw device, or on flash.
     assert_eq!(standing(&runs[..2]).unwrap().winner(), Some(0));
     let far = [on("cfq", "4.0", 60.0), on("bfq", "6.12", 30.0)];
     assert_eq!(standing(&far).unwrap().winner(), Some(0));
@@ -198,7 +200,7 @@ fn the_cost_of_cpu_is_spoken_of_where_it_would_show() {
     };
     assert!(with(400_000, false).is_some_and(|n| n.contains("It is not charged here")));
     assert!(with(99_000, false).is_none() && with(400_000, true).is_none());
-    // No note if programs pay for the CPU time.
+    // There is no note if the submitters are charged for the CPU time.
     let mut paid = run("none", 1.0);
     (paid.substrate, paid.duration_ns, paid.read.ios) = ("sim".into(), 1_000_000_000, 400_000);
     assert!(cpu_note(&[paid.clone()]).is_some());

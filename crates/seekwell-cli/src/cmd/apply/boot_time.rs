@@ -1,4 +1,4 @@
-//! Files that make a choice permanent in the requested way, and the setters that run last at boot.
+//! Files that make a scheduler permanent, and the other files that set schedulers at boot.
 
 use super::wanted;
 use crate::cli::{Apply, Way};
@@ -9,7 +9,8 @@ use seekwell_host::keep::{Kept, files, tuned, udev};
 use seekwell_host::switch::Wish;
 use std::path::Path;
 
-/// The files, and one line per setter that would change the scheduler after them.
+/// Returns the files to write, and one line for each setter that would change the scheduler after
+/// these files have set it.
 pub fn kept(a: &Apply, m: &Machine, wish: &Wish<'_>) -> Result<(Vec<Kept>, Vec<String>), Failure> {
     let tree = m.tree();
     let wanted = wanted(tree, wish);
@@ -56,9 +57,10 @@ fn name(kept: &[Kept]) -> String {
     clean(&name.unwrap_or_default().to_string_lossy())
 }
 
-/// Setters of another scheduler after these files; without files, all setters.
+/// Returns the setters that run after these files and set another scheduler. Without files, returns
+/// all setters.
 fn after(m: &Machine, wish: &Wish<'_>, kept: &[Kept], old: Option<&files::Note>) -> Vec<Setter> {
-    // An earlier file of Seekwell for the disk is replaced.
+    // A file that Seekwell wrote earlier for this disk is replaced.
     let gone = |path: &Path| Kept {
         path: path.to_owned(),
         text: String::new(),
@@ -84,7 +86,7 @@ fn after(m: &Machine, wish: &Wish<'_>, kept: &[Kept], old: Option<&files::Note>)
     all
 }
 
-/// The setters in words, with the way that would override them.
+/// Describes the setters, with advice on how to override them. Returns `None` if there are none.
 fn said(a: &Apply, rivals: &[Setter]) -> Option<String> {
     let all: Vec<String> = rivals.iter().map(ToString::to_string).collect();
     if all.is_empty() {
@@ -95,10 +97,10 @@ fn said(a: &Apply, rivals: &[Setter]) -> Option<String> {
     let advice = match a.persist {
         None => "The choice lasts until then; --persist keeps it.",
         Some(Way::Udev) if tuned => {
-            "It comes after all udev rules: keep the choice by tuned instead (--persist=tuned)."
+            "This is after all udev rules, so no rule can override it: use --persist=tuned instead."
         }
         Some(Way::Udev) if rivals.iter().any(Setter::is_after_rules) => {
-            "No rule name sorts late enough for that: remove the line, or change it."
+            "No rule can run after that line: remove the line, or change it."
         }
         _ => "Remove the line, or change it.",
     };

@@ -1,4 +1,4 @@
-//! The choice to apply: a scheduler by name, or the recommendation of results.
+//! The scheduler to apply, given by name or by the recommendation of results.
 
 use super::is_path;
 use crate::cli::Apply;
@@ -10,7 +10,7 @@ use seekwell_lab::analysis::{Analysis, Group, analyse};
 use seekwell_lab::results::{Results, read};
 use std::path::Path;
 
-/// A scheduler with tunables, and notes about it.
+/// A scheduler with tunables, and notes for the user.
 pub struct Choice {
     pub scheduler: String,
     pub tunables: Vec<(String, String)>,
@@ -69,7 +69,7 @@ impl Choice {
     }
 }
 
-/// The device of the results that the user means.
+/// Returns the device of the results that the user selects with `--measured-on`, or the only one.
 fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
     let named = |g: &&Group| a.measured_on.as_ref().is_none_or(|d| g.device == *d);
     let mut all = groups.iter().filter(named);
@@ -88,7 +88,7 @@ fn group<'a>(a: &Apply, groups: &'a [Group]) -> Result<&'a Group, String> {
     }
 }
 
-/// Warns if the measured device differs from the target.
+/// Returns a warning for each difference between the measured device and the device to set.
 fn warned(results: &Results, analysis: &Analysis, group: &Group, device: &Device) -> Vec<String> {
     let mut says = Vec::new();
     if analysis

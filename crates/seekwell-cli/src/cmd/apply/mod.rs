@@ -1,5 +1,5 @@
-//! `seekwell apply RESULTS|SCHEDULER --device D`: applies a choice, makes it permanent, or undoes
-//! it.
+//! `seekwell apply RESULTS|SCHEDULER --device D`: sets a scheduler, makes it permanent, or undoes
+//! this.
 
 mod boot_time;
 mod choice;
@@ -61,7 +61,7 @@ pub fn run(a: &Apply, quiet: bool) -> Result<(), Failure> {
         return undo(a, &tree, &m, &name, quiet);
     }
     let Some(what) = &a.what else {
-        return Err(Failure::input("name a scheduler, or a results folder"));
+        return Err(Failure::input("give a scheduler, or a results folder"));
     };
     let device = target(&m, &name)?;
     let choice = Choice::of(a, what, device)?;
@@ -145,7 +145,7 @@ fn target<'a>(m: &'a Machine, name: &str) -> Result<&'a Device, Failure> {
             root(m.tree())
         ))),
         Some((d, Some(_))) => Err(Failure::input(format!(
-            "{name} is a part of {0}, which has one queue for all: name {0}",
+            "{name} is a part of {0}, and only the whole device has a queue: use --device {0}",
             d.name
         ))),
         None => {
@@ -169,7 +169,7 @@ fn wanted<'a>(tree: &Tree, w: &'a Wish<'a>) -> Wanted<'a> {
     }
 }
 
-/// Fails where the kernel would, and prints the command to use.
+/// Returns an error if the kernel would refuse the write. The error contains the command to use.
 fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
     let file = Queue::new(tree.queue(&d.name)).file("scheduler");
     match rustix::fs::access(&file, rustix::fs::Access::WRITE_OK) {
@@ -186,12 +186,12 @@ fn writable(tree: &Tree, d: &Device) -> Result<(), Failure> {
     }
 }
 
-/// Permanent changes need a confirmation on the terminal, or --yes.
+/// Asks for a confirmation of permanent changes on the terminal, unless --yes is given.
 fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure> {
     if a.yes || kept.is_empty() {
         return Ok(out);
     }
-    // The user sees the plan before the question.
+    // The user must see the plan before the question.
     out.done()?;
     let refuse = |why: &str| Err(Failure::input(format!("{}: {why}", d.name)));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
@@ -203,7 +203,7 @@ fn asked(a: &Apply, out: Out, d: &Device, kept: &[Kept]) -> Result<Out, Failure>
     }
 }
 
-/// Sets the scheduler, then writes files; if they cannot be written, the device is restored.
+/// Sets the scheduler, then writes the files. If they cannot be written, restores the device.
 fn carry_out(
     tree: &Tree,
     wish: &Wish<'_>,
@@ -225,7 +225,7 @@ fn carry_out(
     let one = std::slice::from_ref(wish);
     let switched = Switched::begin(tree, &records, one, "apply")?;
     let before = switched.changes().first().map(|c| c.before.clone());
-    // Dropping it on an error restores the device.
+    // On an error, `switched` is dropped, which restores the device.
     files::write(tree, wish.device, wish.scheduler, before.as_ref(), kept)?;
     let changes = switched.keep()?;
     files::confirm(tree, wish.device)?;
@@ -265,7 +265,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
         out.line(&half_written(tree, path))?;
     }
     let undone = match files::undo(tree, name, now) {
-        // Only leftovers of a killed run were there.
+        // The device had only leftovers of a killed run, which were removed.
         Err(FilesError::Nothing(_)) if !swept.is_empty() => return out.done(),
         undone => undone?,
     };
@@ -291,7 +291,7 @@ fn undo(a: &Apply, tree: &Tree, m: &Machine, name: &str, quiet: bool) -> Result<
     out.done()
 }
 
-/// Whether it is the path of results, not the name of a scheduler.
+/// Returns whether the text is the path of results, not the name of a scheduler.
 fn is_path(what: &str) -> bool {
     what.contains('/') || Path::new(what).is_dir()
 }

@@ -1,5 +1,5 @@
-//! `seekwell check-worlds`: runs the same script on a real kernel over a modelled disk, and in the
-//! simulation of the same model. Compares the requests that reach the disk.
+//! `seekwell check-worlds`: runs the same script on a real kernel over a served modelled disk, and
+//! in a simulation with the same disk model. It compares the requests that reach the disk.
 
 mod show;
 
@@ -49,7 +49,7 @@ fn interrupted(done: usize, all: usize) -> Result<(), Failure> {
     }
 }
 
-/// Checks each workload in both worlds.
+/// Runs and compares each workload on the kernel and in simulation.
 pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
     let o = options(a)?;
     let plans = prepare(&o)?;
@@ -68,7 +68,7 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
         }
         let checked = match checked {
             Ok(checked) => checked,
-            // A workload that cannot run in one world does not stop the others.
+            // A workload that cannot run on the kernel or in simulation does not stop the others.
             Err(WorldsError::Input(why)) => {
                 missed.push(json!({ "workload": name, "why": why }));
                 progress.aside(|| note(false, &format!("{name} could not be compared: {why}")));
@@ -96,7 +96,8 @@ pub fn run(a: &CheckWorlds, quiet: bool) -> Result<(), Failure> {
     outcome(&all, !missed.is_empty())
 }
 
-/// The outcome of the command.
+/// Returns the outcome of the command. It is an error if a workload differs, could not be compared,
+/// or was not judged.
 fn outcome(all: &[Checked], missed: bool) -> Result<(), Failure> {
     if all.iter().any(|c| c.verdict.agrees() == Some(false)) || missed {
         return Err(Failure::Difference);

@@ -22,7 +22,7 @@ fn figure(row: &Row, x: f64) -> Cell {
     }
 }
 
-/// The text for one workload.
+/// Returns the table of one workload.
 pub fn text(c: &Checked) -> String {
     let v = &c.verdict;
     let mut s = format!(
@@ -64,17 +64,17 @@ pub fn text(c: &Checked) -> String {
             "  the modelled disk was {} (late p99 {})\n",
             match account["verdict"].as_str() {
                 Some("invalid") if too_late(account) => "too late for rates",
-                Some("invalid") => "late at single completions, not on the mean",
+                Some("invalid") => "late for single completions, but not on average",
                 Some(word) => word,
-                None => "of unknown verdict",
+                None => "not judged",
             },
             units::time_ns(late)
         );
     }
     if c.host.pressure > BUSY && c.grounds != Grounds::Nothing {
         s += &format!(
-            "  the machine was busy: something waited for a CPU {:.0} % of the time; what depends on \
-             time is not judged\n",
+            "  the machine was busy: tasks waited for a CPU {:.0} % of the time. Figures that depend \
+             on time are not judged\n",
             c.host.pressure
         );
     }
@@ -89,7 +89,7 @@ fn sum(all: &[Checked]) -> Score {
         .fold(Score::default(), |s, c| s.plus(c.verdict.score()))
 }
 
-/// The summary line; `of`: number of workloads requested.
+/// Returns the summary line; `of` is the number of requested workloads.
 pub fn closing(all: &[Checked], of: usize) -> String {
     let s = sum(all);
     if all.iter().all(|c| c.grounds == Grounds::Nothing) {
@@ -119,7 +119,7 @@ pub fn closing(all: &[Checked], of: usize) -> String {
     line
 }
 
-/// The whole comparison as JSON.
+/// Returns the whole comparison as JSON.
 pub fn json(a: &CheckWorlds, all: &[Checked], missed: &[Value]) -> Value {
     let one = |c: &Checked| {
         json!({

@@ -1,4 +1,5 @@
-//! `seekwell compare FILE.toml`: an experiment, from its plan to its verdicts; results in a folder.
+//! `seekwell compare FILE.toml`: prints the plan of an experiment, runs it, stores the results in a
+//! folder, and prints the verdicts.
 
 mod screen;
 
@@ -54,7 +55,7 @@ fn read(file: &Path) -> Result<Experiment, Failure> {
     })
 }
 
-/// A name that is valid on any file system.
+/// Returns the name with only those characters that are valid on any file system.
 fn folder_name(name: &str) -> String {
     let good = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     let name: String = name
@@ -67,8 +68,9 @@ fn folder_name(name: &str) -> String {
     }
 }
 
-/// The folder for the results: the requested one, created or resumed. By default the first of
-/// results/NAME, results/NAME-2, ... that is free or holds this same experiment, interrupted.
+/// Returns the folder for the results: the requested folder, created or resumed. By default, it is
+/// the first of results/NAME, results/NAME-2, ... that is free or contains this same experiment,
+/// interrupted.
 fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     let there = |p: &Path| p.symlink_metadata().is_ok();
     if let Some(dir) = &a.bench.results {
@@ -89,7 +91,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
         if !there(&dir) {
             return Folder::create(&dir, e).map_err(failure);
         }
-        // A complete folder, or one of another experiment, is not touched.
+        // A complete folder, or the folder of another experiment, is not changed.
         if let Ok(folder) = Folder::resume(&dir, e) {
             return Ok(folder);
         }
@@ -100,7 +102,7 @@ fn folder(a: &Compare, file: &Path, e: &Experiment) -> Result<Folder, Failure> {
     )))
 }
 
-/// "40 s", "12 min", "3.5 h".
+/// Formats a time, for example "40 s", "12 min", "3.5 h".
 fn duration(s: f64) -> String {
     match s {
         s if s < 90.0 => format!("{:.0} s", s.max(1.0)),
@@ -109,13 +111,13 @@ fn duration(s: f64) -> String {
     }
 }
 
-/// "1 cell", "2 cells".
+/// Formats a count with its noun, for example "1 cell", "2 cells".
 fn many(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }
 
-/// The references, and the cells of each if they differ.
+/// Names the references, each with its devices if there are several references.
 fn references(e: &Experiment) -> String {
     let mut all: Vec<(usize, Vec<&str>)> = Vec::new();
     for c in &e.cells {
@@ -134,13 +136,10 @@ fn references(e: &Experiment) -> String {
             .map(|(t, on)| format!("{} on {}", label(*t), on.join(", ")))
             .collect(),
     };
-    format!(
-        "reference, that the others are compared with: {}",
-        each.join("; ")
-    )
+    format!("reference for the comparisons: {}", each.join("; "))
 }
 
-/// "40 s", or "40 s to 2 min".
+/// Formats a range of times, for example "40 s" or "40 s to 2 min".
 fn range(least_s: f64, most_s: f64) -> String {
     match (duration(least_s), duration(most_s)) {
         (least, most) if least == most => most,
@@ -148,7 +147,7 @@ fn range(least_s: f64, most_s: f64) -> String {
     }
 }
 
-/// The plan, one statement per line, with the estimated time of a block.
+/// Returns the plan, one statement per line. `block` contains the estimated time of a block.
 pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     let p = plan(e);
     let (least, most) = (p.blocks_min, p.blocks_max);
@@ -170,7 +169,7 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
         false => format!("{fewest} to {all}"),
     };
     let mut lines = vec![format!(
-        "{name}: {} x {} = {} a block, {blocks}: {runs} runs (3 blocks where nothing is random)",
+        "{name}: {} x {} = {} per block, {blocks}: {runs} runs (3 blocks where nothing is random)",
         many(p.cells, "cell"),
         many(e.treatments.len(), "scheduler"),
         many(p.runs_a_block, "run"),
@@ -186,18 +185,20 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
             1 => "one run at a time".to_owned(),
             n => format!("on {n} threads"),
         };
-        lines.push(format!("about {took} {threads}, by short trials{budget}"));
+        lines.push(format!(
+            "about {took} {threads}, estimated from short trials{budget}"
+        ));
     }
     if let Some(block_s) = block.most_s {
         let at_most = of(block_s, most);
-        // If runs end by themselves soon after their time, nothing is added.
+        // This line is only for runs whose limit is far beyond their usual time.
         if block
             .about_s
             .is_none_or(|about| at_most > 2.0 * of(about, most))
         {
             lines.push(format!(
-                "up to {} if schedulers starve the workload: a starved run goes on to its limit in \
-                 simulated time",
+                "up to {} if schedulers starve the workload, because a starved run continues until \
+                 its limit of simulated time",
                 duration(at_most)
             ));
         }
@@ -213,8 +214,8 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
         .collect();
     if p.comparisons > 0 && !seen.is_empty() {
         lines.push(format!(
-            "after {most} blocks it sees effects of {} (four times of five, corrected over {}, \
-             if runs scatter as published ones of their class)",
+            "after {most} blocks it detects effects of {} with a probability of 80 % (corrected \
+             for {}, if runs vary as much as published runs of their class)",
             seen.join(", "),
             many(p.comparisons, "comparison")
         ));
@@ -222,13 +223,13 @@ pub fn planned(e: &Experiment, block: Trial, threads: usize) -> Vec<String> {
     lines
 }
 
-/// The warm-up of timed runs, if there is any.
+/// Describes the warm-up of timed runs, if there is any.
 fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
     let timed = w.timed.join(", ");
     let mut lines = Vec::new();
     match w.seconds {
         Some(s) if s > 0.0 && w.timed.is_empty() => lines.push(
-            "the warm-up of the file is left out of nothing: no workload here goes on for a given \
+            "the warm-up in the file has no effect, because no workload here runs for a given \
              time"
                 .to_owned(),
         ),
@@ -237,43 +238,44 @@ fn warm_up(w: &PlannedWarmUp) -> Vec<String> {
             s.ceil()
         )),
         None if !w.timed.is_empty() => lines.push(format!(
-            "warm-up: found from the first block of each cell, then left out of all its runs \
-             ({timed})"
+            "warm-up: found from the first block of each cell, and removed from all runs of the \
+             cell ({timed})"
         )),
         _ => {}
     }
     if !w.whole.is_empty() && w.seconds != Some(0.0) {
         let whole = w.whole.join(", ");
         lines.push(format!(
-            "no warm-up is left out of {whole}: what decides there has no seconds (a percentile)"
+            "no warm-up is removed from {whole}, because the deciding metric has no value per \
+             second (a percentile)"
         ));
     }
     lines
 }
 
-/// How an experiment runs and reports.
+/// Options for running and reporting an experiment.
 pub struct Steps<'a> {
-    /// Its file; `None` if it comes from the command line.
+    /// The experiment file; `None` if the experiment comes from the command line.
     pub file: Option<&'a Path>,
     /// Maximum number of parallel runs.
     pub threads: usize,
-    /// Whether it runs on a real disk, not on modelled disks.
+    /// Whether the experiment runs on a real disk, not on modelled disks.
     pub real: bool,
-    /// The note that shows the experiment after a power cut.
+    /// The note that `host restore` reads after a power cut.
     pub noted: Option<&'a Noted<'a>>,
-    /// Called with the analysis before the report: simulates the same experiment.
+    /// Simulates the same experiment. It is called with the analysis before the report.
     pub twin: Option<&'a Beside<'a>>,
 }
 
-/// The note of an experiment whose programs write on this machine.
+/// The note on disk about an experiment whose programs write on this machine.
 pub struct Noted<'a> {
-    /// Its contents.
+    /// The contents of the note.
     pub about: &'a About,
-    /// The note itself.
+    /// The open note.
     pub note: &'a RefCell<Note>,
 }
 
-/// Simulates the same experiment, if requested.
+/// A function that simulates the same experiment, if this is requested.
 pub type Beside<'a> = dyn Fn(&Analysis) -> Result<Option<Twin>, Failure> + 'a;
 
 /// Runs the experiment and prints the results.
@@ -321,8 +323,8 @@ pub fn run(a: &Compare, file: &Path, quiet: bool) -> Result<(), Failure> {
     conducted(a, Cow::Owned(e), &runner, &steps, quiet)
 }
 
-/// Runs what is missing, stores it, and prints the results. An owned experiment is dropped after
-/// its runs, because its specifications take most of the memory.
+/// Runs the runs that are missing, stores them, and prints the results. An owned experiment is
+/// dropped after its runs, because its specifications need most of the memory.
 pub fn conducted(
     a: &Compare,
     e: Cow<'_, Experiment>,
@@ -399,7 +401,7 @@ pub fn conducted(
     empty(&analysis, &results.runs)
 }
 
-/// Adds the folder of the results to the note.
+/// Adds the results folder and the command that resumes the experiment to the note.
 fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: bool) {
     let whole = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_owned());
     let (file, results) = (whole(file), whole(results));
@@ -420,7 +422,7 @@ fn noted(e: &Experiment, note: &Noted<'_>, file: &Path, results: &Path, quiet: b
     }
 }
 
-/// Runs what is missing.
+/// Runs the runs that are missing in the folder.
 fn carried_out(
     a: &Compare,
     e: &Experiment,
@@ -446,7 +448,7 @@ fn carried_out(
     Ok((done, folder.completed().map_err(failure)?))
 }
 
-/// Tests without any value, although their runs ended, with the reason.
+/// Returns an error if a test has no value although its runs ended. The error contains the reason.
 fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
     let none = |c: &CellAnalysis| c.sides.iter().all(|s| s.mean.is_none());
     let why = |cell: usize| {
@@ -478,7 +480,7 @@ fn empty(analysis: &Analysis, runs: &[Run]) -> Result<(), Failure> {
     }
 }
 
-/// The outcome of the experiment as an exit code.
+/// Returns the outcome of the experiment, which determines the exit code.
 fn outcome(done: &Conducted, runs: &[Run], file: &Path, dir: &Path) -> Result<(), Failure> {
     let again = format!(
         "to resume: seekwell compare {} --results {}",

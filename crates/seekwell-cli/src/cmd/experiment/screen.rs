@@ -1,4 +1,4 @@
-//! The output of an experiment: the first screen, and with --details every cell.
+//! Prints an experiment: a summary that fits one screen, and with --details every cell.
 
 use crate::cli::Compare;
 use crate::fail::Failure;
@@ -8,7 +8,7 @@ use seekwell_lab::conduct::Conducted;
 use seekwell_report::compare::{answer, first, seeds};
 use seekwell_report::table::wrap;
 
-/// The first screen, and with --details every cell.
+/// Prints the summary, and with --details every cell.
 pub fn text(
     out: &mut Out,
     a: &Compare,
@@ -25,7 +25,7 @@ pub fn text(
     let foot = seeds::warm_up(analysis.cells.iter(), width())
         + depends
         + &seeds::foot(&rests_on, a.details, width());
-    // The line that tells the folder comes behind it.
+    // The line with the results folder follows the summary.
     let room = (first::lines(analysis.groups.len()) - 1).saturating_sub(foot.lines().count());
     out.text(&screen(analysis, room, real))?;
     if a.details {
@@ -37,12 +37,14 @@ pub fn text(
     }
     out.text(&foot)?;
     if done.out_of_budget {
-        out.line("The budget has ended: cells have the whole blocks that were made until then.")?;
+        out.line(
+            "The budget is used up. Each cell contains the blocks that were complete at that time.",
+        )?;
     }
     Ok(())
 }
 
-/// All tests in at most `room` lines, with a score over them for each device.
+/// Returns all tests in at most `room` lines, with a score over the tests for each device.
 fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     let one = analysis.groups.len() == 1;
     let rows: Vec<seeds::Judged> = analysis
@@ -68,7 +70,7 @@ fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     };
     let heading = format!("{on} ({})", blocks(&rows));
     let legend = seeds::legend(analysis.method.margin, width());
-    // A sentence per device is more important than some of its tests, but not than all of them.
+    // A sentence for each device is more important than some tests, but not than all tests.
     let labels = &analysis.treatments;
     let each = analysis.groups.iter().map(|g| match one {
         true => seeds::scores(g, labels, width()),
@@ -84,7 +86,7 @@ fn screen(analysis: &Analysis, room: usize, real: bool) -> String {
     answer(&rows, labels, (&heading, &legend), &[], room, columns()) + &scores
 }
 
-/// The tests of a device, by the shortest distinct names.
+/// Returns the tests of a device, with the shortest names that are distinct.
 fn rows<'a>(analysis: &'a Analysis, group: &Group) -> Vec<seeds::Judged<'a>> {
     let cells = group.cells.iter().map(|i| &analysis.cells[*i]);
     cells
@@ -102,7 +104,7 @@ fn rows<'a>(analysis: &'a Analysis, group: &Group) -> Vec<seeds::Judged<'a>> {
         .collect()
 }
 
-/// "10 blocks", "3 to 10 blocks".
+/// Formats the number of blocks, for example "10 blocks", "3 to 10 blocks".
 fn blocks(rows: &[seeds::Judged]) -> String {
     let blocks = rows.iter().map(|r| r.cell.blocks);
     let (least, most) = (blocks.clone().min().unwrap_or(0), blocks.max().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The steps and results as one JSON document.
+//! The steps and results of `seekwell explain` as one JSON document.
 
 use super::Done;
 use seekwell_core::Instant;
@@ -30,8 +30,8 @@ fn log(dispatch: &[Dispatched], timers: &[Instant]) -> (Value, Value) {
     (dispatch.iter().map(one).collect(), timers.into())
 }
 
-/// Every step: the event as in event files, the bios of the request, and the scheduler's state
-/// after the last event of a step.
+/// Returns every step with its event as in event files, the bios of the request, and the
+/// scheduler's state after the last event of the step.
 fn steps(all: &[Step]) -> Value {
     let one = |s: &Step| {
         let mut v = json!(EventLine::from(&s.event));
@@ -83,14 +83,14 @@ fn case_json(case: &Case, d: &Done) -> Value {
     v
 }
 
-/// The document of all cases.
+/// Returns the JSON document of all cases.
 pub fn document(file: &Path, cases: &[Case], all: &[Done]) -> Value {
     let list: Vec<_> = cases
         .iter()
         .zip(all)
         .map(|(c, d)| case_json(c, d))
         .collect();
-    // Only the file's name, without its directory.
+    // The file's name without its directory.
     let file = file.file_name().unwrap_or(file.as_os_str());
     json!({ "schema": 1, "file": file.to_string_lossy(), "cases": list })
 }

@@ -22,14 +22,14 @@ use seekwell_sim::compare::run_all;
 use serde_json::Value;
 use std::path::Path;
 
-/// The result of a case.
+/// The result of one case.
 enum Done {
-    /// A request list, with its agreement if it has a recording.
+    /// The result of a request list, with its agreement if the case contains a recording.
     List {
         out: Outcome,
         scored: Option<(Agreement, Vec<Beside>)>,
     },
-    /// A recorded blk-mq round.
+    /// The result of a recorded blk-mq round.
     Round {
         round: Box<Round>,
         replay: Replay,
@@ -85,7 +85,7 @@ fn run_case(case: &Case, steps: bool, with_null_models: bool) -> Result<Done, Ca
     Ok(Done::List { out, scored })
 }
 
-/// The cases of the file, changed as the options request.
+/// Returns the requested cases of the file, changed by the options.
 fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
     let mut csv = CsvOptions::default();
     if let Some(s) = &a.scheduler {
@@ -135,7 +135,7 @@ fn select(a: &Explain, file: &Path) -> Result<Vec<Case>, Failure> {
     Ok(all)
 }
 
-/// The completed cases, and the reasons why others did not complete.
+/// The completed cases, and the reasons why other cases did not complete.
 struct Ran {
     cases: Vec<Case>,
     done: Vec<Done>,
@@ -144,7 +144,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// The outcome for the cases that did not complete.
+    /// Returns an error if a case did not complete.
     fn outcome(&self) -> Result<(), Failure> {
         let n = self.done.len();
         if let Some(signal) = signal().filter(|_| n + self.failed.len() < self.asked) {
@@ -165,8 +165,8 @@ impl Ran {
     }
 }
 
-/// Runs all cases on all cores, in order. A signal skips the cases that have not started; a failed
-/// case does not affect the others.
+/// Runs all cases on all cores and returns the results in order. After a signal, no further case
+/// starts. A failed case does not affect the others.
 fn run_many(cases: Vec<Case>, null_models: bool, quiet: bool) -> Result<Ran, Failure> {
     let (asked, steps) = (cases.len(), cases.len() == 1);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -205,7 +205,7 @@ fn run_many(cases: Vec<Case>, null_models: bool, quiet: bool) -> Result<Ran, Fai
     }
 }
 
-/// The page of a case: its picture and every step.
+/// Returns the HTML page of a case, with its picture and every step.
 fn page(case: &Case, done: &Done) -> Result<Plain, Failure> {
     let steps = match done {
         Done::List { out, .. } => report::steps(case, &out.events, &out.left, usize::MAX)?,
@@ -304,7 +304,7 @@ fn lists(out: &mut Out, cases: &[Case], all: &[Done]) -> Result<(), Failure> {
     }
     out.text(&report::summary(&rows))?;
     if !differ.is_empty() {
-        out.line("Cases that differ (see one with --case NAME):")?;
+        out.line("Cases that differ (to see one: --case NAME):")?;
     }
     for (case, g) in differ {
         let timers = if g.timers == Some(false) {
@@ -350,12 +350,14 @@ fn summary(out: &mut Out, file: &Path, cases: &[Case], all: &[Done]) -> Result<(
     }
     let silent = |d: &Done| matches!(d, Done::List { scored: None, .. });
     if all.iter().all(silent) {
-        out.line("No case carries a recorded dispatch order: see the steps with --case.")?;
+        out.line(
+            "No case contains a recorded dispatch order. To see the steps of a case: --case NAME.",
+        )?;
     }
     Ok(())
 }
 
-/// The rules of the requested scheduler, or of all.
+/// Returns the rules of the requested scheduler, or of all schedulers.
 fn rules(a: &Explain) -> Result<String, Failure> {
     let all = match &a.scheduler {
         Some(name) => vec![named(name).map_err(|e| Failure::words("", &e))?.info],
@@ -364,7 +366,7 @@ fn rules(a: &Explain) -> Result<String, Failure> {
     Ok(report::tables(all, width()))
 }
 
-/// Runs the cases and prints them as asked.
+/// Runs the cases and prints them in the requested form.
 pub fn run(a: &Explain, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(a.output.output.as_deref())?;
     let Some(file) = a.file.as_deref() else {

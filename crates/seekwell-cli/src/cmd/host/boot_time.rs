@@ -1,11 +1,12 @@
-//! The setters of schedulers at boot, by file and line.
+//! The files and lines that set schedulers at boot.
 
 use seekwell_host::block::{Device, Machine};
 use seekwell_host::keep::at_boot::{Setter, at_boot};
 use seekwell_report::table::wrap;
 use serde_json::{Value, json};
 
-/// The setters of some devices' schedulers at boot: a line of a file, with its devices.
+/// Returns the setters that set the schedulers of the accepted devices at boot, each with its
+/// devices.
 pub fn setters(m: &Machine, of: impl Fn(&Device) -> bool) -> Vec<(Setter, Vec<String>)> {
     let mut all: Vec<(Setter, Vec<String>)> = Vec::new();
     for d in m.devices.iter().filter(|d| of(d)) {
@@ -19,7 +20,7 @@ pub fn setters(m: &Machine, of: impl Fn(&Device) -> bool) -> Vec<(Setter, Vec<St
     all
 }
 
-/// As text; empty if there are no setters.
+/// Returns the setters as text, or an empty text if there are none.
 pub fn text(all: &[(Setter, Vec<String>)], width: usize) -> String {
     let line = |(s, devices): &(Setter, Vec<String>)| {
         wrap(&format!("{}: {s}", devices.join(", ")), 2, width)
@@ -28,12 +29,12 @@ pub fn text(all: &[(Setter, Vec<String>)], width: usize) -> String {
         true => String::new(),
         false => {
             let lines: String = all.iter().map(line).collect();
-            format!("\nAt boot (of several for a device, the last wins):\n{lines}")
+            format!("\nAt boot (if several set the same device, the last one wins):\n{lines}")
         }
     }
 }
 
-/// As JSON.
+/// Returns the setters as JSON.
 pub fn json(all: &[(Setter, Vec<String>)]) -> Value {
     all.iter()
         .map(|(s, devices)| json!({ "devices": devices, "setter": s }))

@@ -1,5 +1,5 @@
-//! `seekwell host [PATH]`: shows the block devices of this machine, and the layers that schedule
-//! under a path.
+//! `seekwell host [PATH]`: shows the block devices of this machine, and the layers under a path
+//! that can have a scheduler.
 
 pub mod boot_time;
 mod restore;
@@ -12,7 +12,7 @@ use seekwell_host::block::{Device, Machine, Tree};
 use seekwell_host::switch::journal::Records;
 use serde_json::json;
 
-/// This machine, or the named copy.
+/// Returns this machine, or the machine whose copy is named by --root.
 fn machine(a: &Host) -> Result<Machine, Failure> {
     let Some(dir) = &a.root else {
         return Ok(Machine::read(&Tree::default()));
@@ -27,7 +27,7 @@ fn machine(a: &Host) -> Result<Machine, Failure> {
     Ok(Machine::read(&Tree::below(dir)))
 }
 
-/// Further notes, on stderr.
+/// Prints further notes on stderr.
 fn notes(m: &Machine, quiet: bool) {
     if let Some(e) = &m.elevator {
         note(

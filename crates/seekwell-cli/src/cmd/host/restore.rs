@@ -1,5 +1,5 @@
-//! `seekwell host restore`: cleans up after kill -9 of all processes or after a power cut, by hand
-//! or by a systemd unit at every boot.
+//! `seekwell host restore`: cleans up after a power cut, or after kill -9 of a run and its
+//! guardian. It is started by hand, or by a systemd unit at every boot.
 
 use crate::cli::Restore;
 use crate::cmd::switch::show::{again, found, half_written, program, there, typed};
@@ -18,7 +18,7 @@ use std::process::Command;
 /// Actions taken, one line each, and failures.
 #[derive(Default)]
 struct Told {
-    /// The subject of an action, and its line.
+    /// The subject of each action, and the line about it.
     done: Vec<(&'static str, String)>,
     left: Vec<String>,
 }
@@ -59,8 +59,8 @@ pub fn run(a: &Restore, quiet: bool) -> Result<(), Failure> {
     let mut told = Told::default();
     let notes = Notes::of(&tree);
     let dead = notes.dead(&tree);
-    // Programs come first: their I/O should run under the experiment's settings, not the restored
-    // ones.
+    // Programs are ended first, because their I/O should run under the experiment's settings, not
+    // the restored ones.
     for d in dead.iter().filter(|d| tree.is_live() && !d.booted) {
         let n = seekwell_host::program::end_of(&d.pid.to_string());
         if n > 0 {
@@ -102,11 +102,11 @@ fn settings(tree: &Tree, told: &mut Told) {
     }
 }
 
-/// Files of an interrupted `apply`.
+/// Cleans up the files of an interrupted `apply`.
 fn applied(tree: &Tree, told: &mut Told) {
     let m = Machine::read(tree);
     let records = records(tree);
-    // Temporary files come first: a directory that contains one could not be removed.
+    // Temporary files are removed first, because a directory that contains one cannot be removed.
     for path in files::sweep(tree) {
         told.add("applied", half_written(tree, &path));
     }
@@ -136,12 +136,12 @@ fn applied(tree: &Tree, told: &mut Told) {
         };
         told.add(
             "applied",
-            format!("{device}: an apply was cut short; its files are as before{after}"),
+            format!("{device}: an apply was interrupted; its files are restored{after}"),
         );
     }
 }
 
-/// Reports an interrupted experiment, and removes its files.
+/// Prints a line about an interrupted experiment, and removes its files.
 fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     let (tree, about) = (m.tree(), &d.about);
     let by = match d.booted {
@@ -151,7 +151,7 @@ fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     let mut line = format!("{}: was interrupted by {by}", about.experiment);
     if about.results.is_dir() {
         line += &format!(
-            "; its results so far are in {}; {}go on with: sudo {} {}",
+            "; its results so far are in {}; {}resume with: sudo {} {}",
             about.results.display(),
             there(tree),
             program(),
@@ -159,7 +159,7 @@ fn experiment(m: &Machine, d: Dead, told: &mut Told) {
         );
     }
     if about.results == Path::new("") {
-        line += " before its first run that counts";
+        line += " before its first measured run";
     }
     told.add("experiment", line);
     match directories(m, about) {
@@ -179,7 +179,8 @@ fn experiment(m: &Machine, d: Dead, told: &mut Told) {
     }
 }
 
-/// Removes its directories. After a failure the note stays, so that the next call tries again.
+/// Removes the experiment's directories. After a failure, the note stays, so that the next call
+/// tries again.
 fn directories(m: &Machine, about: &About) -> Result<Vec<PathBuf>, String> {
     let dir = about.dir.display();
     let mount = &about.mount;
@@ -227,7 +228,7 @@ fn tell(a: &Restore, told: &Told) -> Result<(), Failure> {
     }
 }
 
-/// Runs systemctl if systemd runs; else prints the commands.
+/// Runs systemctl if systemd is running. Otherwise prints the commands for the user.
 fn systemctl(tree: &Tree, lines: &[String], quiet: bool) {
     let runs = tree.is_live() && tree.at("/run/systemd/system").is_dir();
     for line in lines {
@@ -282,7 +283,7 @@ fn install(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
 fn remove(a: &Restore, tree: &Tree, quiet: bool) -> Result<(), Failure> {
     let subject = unit::subject();
     if files::noted(tree, &subject)?.is_some() {
-        // Before the file is removed, because systemctl needs the unit.
+        // This must be done before the file is removed, because systemctl needs the unit.
         systemctl(tree, &[format!("systemctl disable {}", unit::NAME)], true);
     }
     let undone = files::undo(tree, &subject.name, Some(&subject))?;

@@ -7,7 +7,7 @@ use seekwell_report::table::{Align, Cell, Table, painted, wrap};
 use seekwell_report::units;
 use std::path::PathBuf;
 
-/// Columns in the order in which they are dropped if the space is too small.
+/// Columns in the order in which they are omitted if the terminal is too narrow.
 const GIVEN_UP: &[&str] = &[
     "affinity", "nomerges", "serial", "cache", "max KiB", "ahead", "requests", "wbt", "model",
     "queues",
@@ -20,7 +20,7 @@ fn or_dash<T: ToString>(value: Option<T>) -> Cell {
     }
 }
 
-/// `[bfq] none kyber`; the active one first.
+/// Formats the schedulers as `[bfq] none kyber`; the active one is first.
 fn choice(d: &Device) -> Cell {
     match &d.scheduler {
         Scheduler::Absent => painted("takes none", DIM),
@@ -36,7 +36,7 @@ fn choice(d: &Device) -> Cell {
     }
 }
 
-/// `8 x 1023`, `1 x 32`.
+/// Formats the queues and their depth, for example `8 x 1023`, `1 x 32`.
 fn queues(d: &Device) -> Cell {
     match (d.hw_queues, d.depth) {
         (Some(q), Some(n)) => format!("{q} x {n}").into(),
@@ -61,14 +61,14 @@ fn points(mounts: &[PathBuf], swap: bool) -> Vec<String> {
     all
 }
 
-/// The users of a partition: mounts, and the devices stacked on it.
+/// Returns the users of a partition: its mounts, and the devices stacked on it.
 fn on_part(p: &Partition) -> Option<String> {
     let mut all = points(&p.mounts, p.swap);
     all.extend(p.above.iter().cloned());
     (!all.is_empty()).then(|| format!("{}: {}", p.name, all.join(" ")))
 }
 
-/// The users of a device, and the devices it is stacked on.
+/// Returns the users of a device, and the devices below it.
 fn used(d: &Device) -> String {
     let mut all = points(&d.mounts, d.swap);
     all.extend(d.above.iter().cloned());
@@ -115,7 +115,7 @@ fn row(d: &Device) -> Vec<Cell> {
     ]
 }
 
-/// All devices; unused ones of kinds that exist in advance only with `all`.
+/// Returns the table of devices. Unused loop devices and similar are only shown with `all`.
 pub fn table(m: &Machine, all: bool, width: usize) -> String {
     let mut t = Table::new(&[
         ("device", Align::Left),
@@ -141,7 +141,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     if shown.is_empty() {
         text += "No block device that is in use can be seen here.\n";
     } else {
-        // The column of users may be wrapped; the others have to fit next to part of it.
+        // The last column may be wrapped. The other columns must leave it a minimum width.
         let kept = t.without(GIVEN_UP, 0, width.saturating_sub(ON_IT));
         let on_it = shown.iter().map(|d| used(d).into()).collect();
         text += &kept.with("on it", on_it).render_within(0, width);
@@ -152,7 +152,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     if idle > 0 {
         let s = if idle == 1 { "" } else { "s" };
         text += &wrap(
-            &format!("{idle} empty device{s} (loop, RAM and the like) left out: --all shows them."),
+            &format!("{idle} empty device{s} (loop, RAM and similar) omitted; --all shows them."),
             0,
             width.min(100),
         );
@@ -167,7 +167,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     }
     text += &wrap(
         &format!(
-            "{}. All of it: --json. What schedules under a file: seekwell host PATH.",
+            "{}. All columns: --json. Layers and schedulers under a file: seekwell host PATH.",
             told.join("; ")
         ),
         0,
@@ -176,7 +176,7 @@ pub fn table(m: &Machine, all: bool, width: usize) -> String {
     text + &trouble(shown.into_iter(), width.min(100))
 }
 
-/// Explanations of columns whose names are too short.
+/// Explanations of columns with short names.
 const EXPLAINED: &[(&str, &str)] = &[
     ("queues", "queues: hardware queues x commands on each"),
     ("requests", "requests: nr_requests"),
@@ -184,7 +184,7 @@ const EXPLAINED: &[(&str, &str)] = &[
     ("cache", "cache: write back or through"),
 ];
 
-/// Minimum width of the last column.
+/// Minimum width of the last column, in characters.
 const ON_IT: usize = 22;
 
 fn trouble<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> String {
@@ -198,7 +198,7 @@ fn trouble<'a>(devices: impl Iterator<Item = &'a Device>, width: usize) -> Strin
     text
 }
 
-/// The layers, and the possible changes.
+/// Returns the layers under a path, and how to change the scheduler there.
 pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     let mut text = format!("{HEAD}{}{HEAD:#}", u.asked);
     let path = clean(&u.path.to_string_lossy());
@@ -226,7 +226,7 @@ pub fn under(m: &Machine, u: &Under, width: usize) -> String {
     text + &trouble(seen.filter_map(|s| m.device(&s.name)), width)
 }
 
-/// The command that would change the scheduler.
+/// Returns the command that changes the scheduler.
 fn advice(m: &Machine, u: &Under, width: usize) -> String {
     let target = match (u.deciding.as_slice(), &u.device) {
         ([], _) => return String::new(),

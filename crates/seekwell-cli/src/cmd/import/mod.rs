@@ -1,4 +1,4 @@
-//! `seekwell import FILE...`: which results of other programs are significant.
+//! `seekwell import FILE...`: reads results of other programs and tests their differences.
 
 mod show;
 
@@ -15,9 +15,10 @@ use seekwell_report::style::NAME;
 use seekwell_report::table::{Align, Table, painted, wrap};
 use serde_json::json;
 
-/// Options for reading the files, from the arguments.
+/// Returns the options for reading the files.
 ///
 /// # Errors
+///
 /// A name is mapped twice.
 pub fn options(a: &Foreign) -> Result<Options, Failure> {
     let mut once = Once::default();
@@ -53,7 +54,7 @@ fn list(out: &mut Out) -> Result<(), Failure> {
     out.text(&t.render_within(0, columns()))
 }
 
-/// Reads, analyses and shows the results.
+/// Reads, analyses and prints the results.
 pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
     let mut out = Out::open(None)?;
     if a.list {
@@ -61,7 +62,9 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
             true => list(&mut out)?,
             false => {
                 out.text(&brief::imports(formats(), width()))?;
-                out.prose("\nWhat becomes device, scheduler and workload: --list --details.")?;
+                out.prose(
+                    "\nWhich parts become device, scheduler and workload: --list --details.",
+                )?;
             }
         }
         return out.done();
@@ -99,7 +102,7 @@ pub fn run(a: &Import, quiet: bool) -> Result<(), Failure> {
         .lines()
         .map(|l| wrap(l, 0, width()).lines().count().max(1))
         .sum();
-    // The description of the files takes one line, notes another.
+    // The line with the description of the files may be wrapped, and a note takes another line.
     let room = (LINES - 2).saturating_sub(wrapped);
     if a.details {
         out.text(&matrix)?;

@@ -1,4 +1,4 @@
-//! Imported results as tables: leads with their uncertainty.
+//! Imported results as tables: how far one scheduler leads, and how certain this is.
 
 use seekwell_core::numbers::signed;
 use seekwell_lab::analysis::{Analysis, CellAnalysis, Comparison, column_order};
@@ -8,7 +8,7 @@ use seekwell_report::style::{BAD, DIM, GOOD, HEAD, PLAIN};
 use seekwell_report::table::{Align, Cell, Table, paint, painted, wrap};
 use seekwell_report::units::three;
 
-/// The results to show.
+/// The results to show, with their analysis.
 pub struct View<'a> {
     pub results: &'a Results,
     pub analysis: &'a Analysis,
@@ -16,12 +16,12 @@ pub struct View<'a> {
     pub width: usize,
 }
 
-/// Minimum width of a workload's name in the matrix, characters.
+/// Minimum width of a workload's name in the matrix, in characters.
 const NAME_MIN: usize = 24;
-/// Maximum width of a unit there, characters.
+/// Maximum width of a unit in the matrix, in characters.
 const UNIT_MAX: usize = 12;
 
-/// A name shortened in the middle, where names of the same test agree.
+/// Shortens a name in its middle, because names of the same test differ at their ends.
 fn shortened(name: &str, most: usize) -> String {
     let all: Vec<char> = name.chars().collect();
     if all.len() <= most {
@@ -37,17 +37,17 @@ fn shortened(name: &str, most: usize) -> String {
     )
 }
 
-/// Lead of `one` in per cent: positive is ahead.
+/// Returns the lead of `one` in per cent, positive if `one` is better.
 fn gain(c: &Comparison, better: Better) -> Option<f64> {
     let times = c.times_better(better)?;
-    // As in the words: how far behind is measured as the other's lead.
+    // As in the sentences, a scheduler that is behind has the negative lead of the other.
     Some(match times >= 1.0 {
         true => 100.0 * (times - 1.0),
         false => -100.0 * (1.0 / times - 1.0),
     })
 }
 
-/// A comparison in a few characters: lead and significance.
+/// Formats a comparison in a few characters: the lead and a mark for its significance.
 fn brief(c: &Comparison, better: Better) -> Cell {
     let mark = match c.verdict {
         v if v.claims() => "!",
@@ -68,7 +68,7 @@ fn brief(c: &Comparison, better: Better) -> Cell {
     painted(format!("{size} {mark}"), style)
 }
 
-/// A p value: "0.012", "2e-5".
+/// Formats a p-value, for example "0.012", "2e-5".
 fn p_text(p: Option<f64>) -> String {
     match p {
         None => "-".to_owned(),
@@ -82,7 +82,7 @@ impl View<'_> {
         self.analysis.treatments.get(treatment).map_or("", |t| t)
     }
 
-    /// Description of the files.
+    /// Returns the description of the files.
     pub fn head(&self, width: usize) -> String {
         let mut out = String::new();
         let r = self.results;
@@ -106,7 +106,7 @@ impl View<'_> {
         out
     }
 
-    /// Cells grouped by place, in the original order.
+    /// Returns the cells grouped by device and machine, in the order of the files.
     fn places(&self) -> Vec<(String, Vec<&CellAnalysis>)> {
         let mut out: Vec<(String, Vec<&CellAnalysis>)> = Vec::new();
         for cell in &self.analysis.cells {
@@ -130,7 +130,7 @@ impl View<'_> {
         }
     }
 
-    /// One line per workload, one column per treatment.
+    /// Returns the matrix with one row per workload and one column per treatment.
     pub fn matrix(&self) -> String {
         let mut out = String::new();
         for (place, cells) in self.places() {
@@ -151,8 +151,8 @@ impl View<'_> {
         out
     }
 
-    /// The significant differences over all cells, the largest first, in at most `lines` lines; for
-    /// results whose cells do not fit on a screen.
+    /// Returns the significant differences over all cells, the largest first, in at most `lines`
+    /// lines. It is for results whose cells do not fit on a screen.
     pub fn held(&self, lines: usize) -> String {
         let mut held: Vec<(f64, &CellAnalysis, &Comparison)> = Vec::new();
         for cell in &self.analysis.cells {
@@ -164,10 +164,14 @@ impl View<'_> {
         held.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut out = String::from("\n");
         if held.is_empty() {
-            out += "No difference holds over all. Every cell: --details.\n";
+            out += "No difference is significant over all cells. All cells: --details.\n";
             return out;
         }
-        paint(&mut out, "What holds over all, the largest first\n", HEAD);
+        paint(
+            &mut out,
+            "Differences that are significant over all cells, the largest first\n",
+            HEAD,
+        );
         let whole = held.len() + 4 <= lines;
         let shown = match whole {
             true => held.len(),
@@ -198,8 +202,8 @@ impl View<'_> {
         }
         out += &t.render(2);
         out += &match held.len() - shown {
-            0 => "  Every cell: --details\n".to_owned(),
-            n => format!("  and {n} more; every cell: --details\n"),
+            0 => "  All cells: --details\n".to_owned(),
+            n => format!("  and {n} more; all cells: --details\n"),
         };
         out
     }
@@ -213,7 +217,7 @@ impl View<'_> {
             .iter()
             .map(|c| c.metric.unit.chars().count().min(UNIT_MAX));
         let units = units.max().unwrap_or(0).max(4);
-        // A mean or a lead with its mark takes at most nine columns.
+        // A mean, or a lead with its mark, takes at most nine characters.
         let others: usize = heads.iter().map(|h| h.chars().count().max(9) + 2).sum();
         let room = self.width.saturating_sub(others + units + 4).max(NAME_MIN);
         for cell in cells {
@@ -228,7 +232,7 @@ impl View<'_> {
         t.render_fit(2, self.width, 2)
     }
 
-    /// The reference's mean, or the distance of another treatment from it.
+    /// Returns the mean for the reference, and the lead over the reference for another treatment.
     fn cell(&self, cell: &CellAnalysis, treatment: usize) -> Cell {
         let side = cell.sides.iter().find(|s| s.treatment == treatment);
         let mean = side.and_then(|s| s.mean);
@@ -243,7 +247,7 @@ impl View<'_> {
         }
     }
 
-    /// Significant pairs without the reference.
+    /// Returns the significant comparisons of two treatments that are not the reference.
     fn pairs(&self, cells: &[&CellAnalysis]) -> String {
         let mut t = Table::new(&[
             ("PAIR", Align::Left),
@@ -268,7 +272,7 @@ impl View<'_> {
         }
     }
 
-    /// One line per comparison.
+    /// Returns a table with one row per comparison.
     pub fn details(&self) -> String {
         let mut out = String::new();
         for (place, cells) in self.places() {
@@ -281,7 +285,7 @@ impl View<'_> {
                 out += &self.lines(self.comparisons(cell));
                 for other in &cell.secondary {
                     let metric = &other.metric;
-                    out += &format!("  also seen: {} ({})\n", metric.name, metric.unit);
+                    out += &format!("  also measured: {} ({})\n", metric.name, metric.unit);
                     out += &self.lines(&other.comparisons);
                 }
             }
@@ -339,8 +343,8 @@ impl View<'_> {
         t.render_within(4, self.width)
     }
 
-    /// The number of significant comparisons, the number expected by chance, and the meaning of the
-    /// marks.
+    /// Returns the number of significant comparisons, the number expected by chance, and the
+    /// meaning of the marks.
     pub fn foot(&self) -> String {
         let alpha = self.analysis.method.alpha;
         let all: Vec<&Comparison> = self
@@ -358,8 +362,8 @@ impl View<'_> {
         let margin = 100.0 * self.analysis.method.margin;
         let mut out = String::from("\n");
         if tested == 0 {
-            out += "Nothing can be tested: single runs, or means with their errors and N, are \
-                    needed; ratios only.\n";
+            out += "No difference can be tested, so only ratios are shown. A test needs single \
+                    runs, or means with their errors and N.\n";
         } else {
             let kind = if self.all_pairs {
                 "pairs"
@@ -367,8 +371,8 @@ impl View<'_> {
                 "comparisons"
             };
             out += &format!(
-                "Of {tested} {kind}, {} differ at p <= {alpha} ({:.0} would by chance alone), {} \
-                 hold within their cell, {} hold over all (Holm).\n",
+                "Of {tested} {kind}, {} have p <= {alpha} ({:.0} expected by chance). After \
+                 correction (Holm), {} are significant within their cell, {} over all cells.\n",
                 holds(|c| c.p),
                 alpha * tested as f64,
                 holds(|c| c.p_cell),
@@ -376,10 +380,11 @@ impl View<'_> {
             );
         }
         out += &format!(
-            "Per cent ahead (+) or behind (-): ! holds over all, ~ a hint, = no difference within \
-             {margin} %, ? cannot tell, 1 one run or no error. All in words: --details.\n",
+            "Per cent ahead (+) or behind (-): ! significant over all cells, ~ a hint, = no \
+             difference within {margin} %, ? undecided, 1 one run or no error. Explanations: \
+             --details.\n",
         );
-        // The order of JSON's members is not the order of the runs.
+        // The order of members in JSON is not the order of the runs.
         if !self.results.about.source.contains("json") {
             for o in column_order(self.analysis).iter().filter(|o| o.p < 0.05) {
                 let mut names: Vec<&str> = o.treatments.iter().map(|t| self.label(*t)).collect();
@@ -387,8 +392,9 @@ impl View<'_> {
                     names.reverse();
                 }
                 out += &format!(
-                    "{}: {} of {} tests rank {}, the order of the columns, where chance gives \
-                     {:.0} (p = {}): if runs were made in that order, drift may have done it.\n",
+                    "{}: {} of {} tests have the ranking {}, which is the order of the columns; \
+                     {:.0} are expected by chance (p = {}). If the runs were made in that order, \
+                     drift may be the cause.\n",
                     o.place,
                     o.best_first.max(o.worst_first),
                     o.cells,

@@ -1,5 +1,5 @@
-//! `seekwell switch DEVICE|PATH SCHEDULER`: sets a device's scheduler, checks it, reports it, and
-//! restores it.
+//! `seekwell switch DEVICE|PATH SCHEDULER`: sets a device's scheduler, checks the setting, prints
+//! the changes, and restores the settings.
 
 pub mod guard;
 pub mod show;
@@ -25,7 +25,7 @@ impl From<SwitchError> for Failure {
     }
 }
 
-/// The devices to switch, or the reason why there is none or no unique one.
+/// Returns the devices to switch. The error says why there is none, or more than one.
 fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>, Failure> {
     let refuse = |why: String| Err(Failure::input(format!("{}: {why}", u.asked)));
     let list = u.deciding.join(", ");
@@ -66,7 +66,7 @@ fn targets<'a>(a: &Switch, m: &'a Machine, u: &Under) -> Result<Vec<&'a Device>,
     Ok(u.deciding.iter().filter_map(|n| m.device(n)).collect())
 }
 
-/// Parses NAME=VALUE pairs; each name may appear once.
+/// Parses NAME=VALUE pairs. Each name may appear once.
 pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut once = Once::default();
     let mut all: Vec<(String, String)> = Vec::new();
@@ -80,7 +80,7 @@ pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
         let (name, value) = (name.trim(), value.trim());
         let bad = |what: String| Failure::input(format!("--tunable {t}: {what}"));
         once.take(name, t).map_err(bad)?;
-        // The same value in two units: the kernel would keep the last one.
+        // For the same value in two units, the kernel would use the one that is set last.
         let same = |n: &str| n == format!("{name}_us") || name == format!("{n}_us");
         if let Some((other, _)) = all.iter().find(|p| same(&p.0)) {
             return Err(bad(format!(
@@ -92,7 +92,7 @@ pub fn tunables(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     Ok(all)
 }
 
-/// Fails where the kernel would, and prints the command to use.
+/// Returns an error if the kernel would refuse the change. The error contains the command to use.
 fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
     use rustix::fs::{Access, access};
     for d in devices {
@@ -118,7 +118,7 @@ fn allowed(tree: &Tree, devices: &[&Device]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Switching the device under / needs a confirmation.
+/// Asks for a confirmation before the device with the root file system is switched.
 fn confirmed(
     a: &Switch,
     m: &Machine,
@@ -129,7 +129,12 @@ fn confirmed(
     let Some(d) = devices.iter().find(carries).filter(|_| !a.yes) else {
         return Ok(());
     };
-    let refuse = |why: &str| Err(Failure::input(format!("{} carries /: {why}", d.name)));
+    let refuse = |why: &str| {
+        Err(Failure::input(format!(
+            "{} holds the root file system: {why}",
+            d.name
+        )))
+    };
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return refuse("add --yes to switch it");
     }
@@ -147,8 +152,7 @@ fn confirmed(
     }
 }
 
-/// Restores settings that killed runs left; the lines are the result, or notes before another
-/// action.
+/// Restores settings of killed runs. Returns one line for each restored device.
 fn restore(tree: &Tree, records: &Records, only: Option<&Path>) -> Result<Vec<String>, Failure> {
     let only = only.map(|p| {
         let name = p.strip_prefix("/dev").unwrap_or(p);
@@ -161,7 +165,7 @@ fn restore(tree: &Tree, records: &Records, only: Option<&Path>) -> Result<Vec<St
     Ok(lines)
 }
 
-/// The command after `--for`, with or without `--`.
+/// Returns the command after `--for`, without the `--` before it.
 fn command(a: &Switch) -> Option<Vec<OsString>> {
     let all = a.during.as_deref()?;
     let all = match all.split_first() {
@@ -179,7 +183,7 @@ fn words(command: &[OsString]) -> String {
     all.join(" ")
 }
 
-/// Switches the scheduler, or restores it.
+/// Sets the scheduler, or restores the settings.
 pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     let (tree, records) = match &a.root {
         None => (Tree::default(), Records::default()),
@@ -227,13 +231,14 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     }
     allowed(&tree, &devices)?;
     confirmed(a, &m, &devices, command.as_deref())?;
-    // From here on only kill -9 can end this program in between.
+    // From here on, only kill -9 can end this program between two steps.
     let held = Held::new().map_err(|e| Failure::input(format!("signals cannot be held: {e}")))?;
     for line in restore(&tree, &records, None)? {
         note(quiet, &line);
     }
     let what = command.as_deref().map_or("switch".to_owned(), words);
-    // Before the first change: if this process is killed, the guard restores the recorded settings.
+    // The guard is started before the first change. If this process is killed, the guard restores
+    // the recorded settings.
     let guard = match command {
         Some(_) => guard::Guard::start()
             .inspect_err(|e| note(quiet, &format!("cannot start a guardian process: {e}")))
@@ -241,7 +246,7 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
         None => None,
     };
     let begun = Switched::begin(&tree, &records, &wishes, &what);
-    // Changes made before the error are already restored.
+    // Changes that were made before the error are already restored.
     let switched = begun.map_err(|e| {
         let all: Vec<&str> = devices.iter().map(|d| d.name.as_str()).collect();
         let whose = match e {
@@ -264,7 +269,8 @@ pub fn run(a: &Switch, quiet: bool) -> Result<(), Failure> {
     done
 }
 
-/// Adds a suitable command, if a scheduler of another kernel generation was requested.
+/// Returns the failure. If a scheduler of another kernel generation was requested, the message
+/// contains the command with the nearest scheduler.
 fn refused(tree: &Tree, why: String, w: &Wish<'_>, u: &Under) -> Failure {
     let near = why
         .split("nearest here is `")
@@ -282,7 +288,7 @@ fn refused(tree: &Tree, why: String, w: &Wish<'_>, u: &Under) -> Failure {
     }
 }
 
-/// Note about the devices behind the requested name, if it was not a device name.
+/// Returns a note that names the devices behind the path, if the user did not name a device.
 fn switched_note(u: &Under, devices: &[&Device]) -> Option<String> {
     let names: Vec<&str> = devices.iter().map(|d| &*d.name).collect();
     match (&u.device, names.as_slice()) {
@@ -340,7 +346,7 @@ fn for_good(
                 .unwrap_or_default();
             if !below.is_empty() {
                 out.line(&format!(
-                    "  {} below it schedules, too, and is as it was",
+                    "  {} below it also has a scheduler, which was not changed",
                     below.join(", ")
                 ))?;
             }

@@ -1,4 +1,4 @@
-//! The changes and how to undo them, in words and as commands.
+//! Changes and how to undo them, as text and as commands.
 
 use seekwell_core::prose::in_prose;
 use seekwell_host::block::Tree;
@@ -6,7 +6,7 @@ use seekwell_host::switch::journal::Found;
 use seekwell_host::switch::{Change, names};
 use std::path::Path;
 
-/// Quotes a word for a shell.
+/// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -15,7 +15,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// How root calls this program, because root's PATH lacks users' directories.
+/// Returns this program's name or path for root, because root's PATH lacks the users' directories.
 pub fn program() -> String {
     let seen = [
         "/usr/local/sbin",
@@ -37,19 +37,19 @@ pub fn program() -> String {
     }
 }
 
-/// A command of this program for that machine: with sudo on this machine, with --root on a copy,
-/// which belongs to the user.
+/// Returns a command of this program for the machine of the tree: with sudo for this machine, with
+/// --root for a copy, which belongs to the user.
 pub fn typed(tree: &Tree, command: &str) -> String {
     typed_as(tree, &program(), command)
 }
 
-/// The same with another name for this program.
+/// Like [`typed`], with another name for this program.
 pub fn typed_as(tree: &Tree, program: &str, command: &str) -> String {
     let sudo = if tree.is_live() { "sudo " } else { "" };
     format!("{sudo}{program} {command}{}", root(tree))
 }
 
-/// The option for a copy's root; empty on this machine.
+/// Returns the option `--root` for a copy, and an empty text for this machine.
 pub fn root(tree: &Tree) -> String {
     if tree.is_live() {
         return String::new();
@@ -58,7 +58,8 @@ pub fn root(tree: &Tree) -> String {
     format!(" --root {}", quoted(root.trim_end_matches('/')))
 }
 
-/// Text before a command of another program, which has no option for roots: where to run it.
+/// Returns the text before a command of another program, which has no option --root: on which
+/// machine to run it.
 pub fn there(tree: &Tree) -> &'static str {
     match tree.is_live() {
         true => "",
@@ -66,14 +67,14 @@ pub fn there(tree: &Tree) -> &'static str {
     }
 }
 
-/// The current command line, for root.
+/// Returns the current command line with sudo.
 pub fn again() -> String {
     let args = std::env::args_os().skip(1);
     let args: Vec<String> = args.map(|a| quoted(&a.to_string_lossy())).collect();
     format!("sudo {} {}", program(), args.join(" "))
 }
 
-/// The changes of a device, and how to undo them: one line each.
+/// Returns the changes of a device, one line each.
 pub fn told(c: &Change) -> Vec<String> {
     let mut lines = Vec::new();
     let (from, to) = (&c.before.scheduler, &c.after.scheduler);
@@ -115,13 +116,13 @@ pub fn told(c: &Change) -> Vec<String> {
         .collect();
     if !lost.is_empty() {
         lines.push(format!(
-            "  no longer in force, and not kept by the kernel: {}",
+            "  lost, because they are not kept by the kernel: {}",
             lost.join(", ")
         ));
     }
     if from != to && to != "none" {
         let rest = c.after.tunables.iter().filter(|t| !c.asked.contains(t.0));
-        // One tunable may follow another (slice_idle_us follows slice_idle).
+        // A change of one tunable may change another one (slice_idle changes slice_idle_us).
         let moved = |t: &(&String, &String)| names::default_of(to, t.0).is_some_and(|d| d != t.1);
         let (with, rest): (Vec<_>, Vec<_>) = rest.partition(moved);
         let list = |all: Vec<(&String, &String)>| {
@@ -138,7 +139,7 @@ pub fn told(c: &Change) -> Vec<String> {
     lines
 }
 
-/// The command that restores the earlier settings.
+/// Returns the command that restores the earlier settings.
 pub fn undo(tree: &Tree, c: &Change) -> String {
     let (scheduler, set) = c.back();
     let switch = typed(tree, "switch");
@@ -166,7 +167,7 @@ pub fn found(f: &Found) -> String {
     }
 }
 
-/// Line about a removed temporary file of a killed `apply`.
+/// Returns a line about a removed temporary file of a killed `apply`.
 pub fn half_written(tree: &Tree, path: &Path) -> String {
     format!(
         "{}: left unfinished by a killed run; removed",
