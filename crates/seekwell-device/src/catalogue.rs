@@ -1,4 +1,4 @@
-//! The available devices, and how a text becomes a device.
+//! The catalogue of devices, and the functions that make a device from a specification.
 
 use crate::cloud::{self, Cloud};
 use crate::constant::{Constant, DEFAULT_CAPACITY};
@@ -20,13 +20,13 @@ pub type Opened = Box<dyn Device + Send>;
 /// A kind of device: its parameters and how to build one.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, which stands before the colon.
+    /// Name of the kind: the part of a specification before the colon.
     pub name: &'static str,
-    /// Its parameters.
+    /// Parameters of the kind.
     pub defs: &'static [Def],
-    /// Makes a device from a preset and a seed.
+    /// Makes a device from a preset and a random seed.
     pub build: fn(&Preset, u64) -> Result<Opened, ParamError>,
-    /// The default preset of a specification without a name (`constant:depth=4`).
+    /// Preset that is used if the specification gives no preset name (as in `constant:depth=4`).
     pub plain: Option<&'static str>,
 }
 
@@ -89,7 +89,7 @@ const BUILT_IN_KINDS: &[Kind] = &[
     },
 ];
 
-/// Every embedded preset: file name and text.
+/// All embedded presets, as pairs of file name and text.
 static FILES: OpenList<(&str, &str)> = OpenList::new(BUILT_IN_FILES);
 
 static CONSTANT: &[Def] = &[
@@ -98,14 +98,14 @@ static CONSTANT: &[Def] = &[
         Dim::Count("commands"),
         Some("32"),
         (1.0, 65_536.0),
-        "commands accepted at a time",
+        "maximum number of commands accepted at a time",
     ),
     Def::new(
         "service_us",
         Dim::Real("us"),
         Some("100"),
         (0.0, 1e9),
-        "time per command",
+        "service time of a command",
     ),
     Def::new(
         "servers",
@@ -119,39 +119,40 @@ static CONSTANT: &[Def] = &[
         Dim::Flag,
         Some("no"),
         (0.0, 0.0),
-        "reports a spinning medium",
+        "whether the device reports a rotating medium",
     ),
     Def::new(
         "write_cache",
         Dim::Flag,
         Some("no"),
         (0.0, 0.0),
-        "reports a volatile write cache",
+        "whether the device reports a volatile write cache",
     ),
     Def::new(
         "capacity",
         Dim::Count("sectors"),
         None,
         (1.0, 1e15),
-        "sectors; absent: 2 TiB",
+        "size; absent: 2 TiB",
     ),
 ];
 
 /// One device of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// As [`open`] takes it (`hdd:hitachi-7k200`).
+    /// Specification that [`open`] accepts, for example `hdd:hitachi-7k200`.
     pub name: String,
-    /// Other names.
+    /// Other accepted names.
     pub aliases: Vec<String>,
     /// One-line description.
     pub summary: String,
 }
 
-/// Adds a kind of device from outside this crate, for the rest of the process.
+/// Registers a kind of device that another crate implements, for the rest of the process.
 ///
 /// # Errors
-/// The name is taken, or cannot be typed.
+/// Returns an error if the name is already in use, or contains characters that a specification
+/// cannot contain.
 pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
     let name = kind.name;
     let refuse = |what: &str, remedy: &str| DeviceError::Spec {
@@ -179,14 +180,15 @@ pub fn register_kind(kind: Kind) -> Result<(), DeviceError> {
     })
 }
 
-/// Adds the text of a preset file to the embedded ones, for the rest of the process. The preset's
-/// name is its kind followed by the name in the text. Errors refer to the preset as `file`.
+/// Registers the text of a preset file as an embedded preset, for the rest of the process. The name
+/// of the preset is its kind, a colon and the name in the text. Error messages call the preset
+/// `file`.
 ///
 /// # Errors
-/// The text is invalid, or its name is taken.
+/// Returns an error if the text is invalid or its name is already in use.
 pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
     let new = parse(file, text)?;
-    // A registered preset lives until the process ends.
+    // A registered preset lives until the process ends, so the memory may leak.
     let own = |t: &str| &*Box::leak(t.to_owned().into_boxed_str());
     FILES.add((own(file), own(text)), |all| {
         let presets = all.iter().filter_map(|(f, t)| parse(f, t).ok());
@@ -210,7 +212,8 @@ pub fn register_preset(file: &str, text: &str) -> Result<(), DeviceError> {
     })
 }
 
-/// Whether the kind consists of queues with schedulers. Crates above this one build such devices.
+/// Returns true if a device of this kind contains block queues with I/O schedulers. This crate
+/// cannot build such a device. A crate that depends on this crate builds it.
 pub fn over_queues(kind: &str) -> bool {
     matches!(kind, "raid" | "virtual")
 }
@@ -282,7 +285,7 @@ fn build_emmc(p: &Preset, seed: u64) -> Result<Opened, ParamError> {
     Ok(Box::new(Emmc::new(&EmmcParams::from_preset(p)?, seed)))
 }
 
-/// Every kind of device: the built-in ones first, then the registered ones.
+/// Returns all kinds of devices: the built-in kinds first, then the registered kinds.
 pub fn kinds() -> &'static [Kind] {
     KINDS.all()
 }
@@ -291,7 +294,7 @@ fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.all().iter().find(|k| k.name == name)
 }
 
-/// Every embedded device, in the order of the registry.
+/// Returns all embedded devices, in the order of registration.
 pub fn catalogue() -> Vec<Entry> {
     presets()
         .into_iter()
@@ -325,16 +328,16 @@ fn names(list: impl Iterator<Item = String>) -> String {
     list.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a preset from a user's file, or an embedded one by name, and applies the overrides:
-/// `NAME[,key=value...]` or `PATH[,key=value...]`. Nested devices are in parentheses; see
-/// [`crate::spec`].
+/// Reads a preset and applies the overrides. `text` is `NAME[,key=value...]` for an embedded preset
+/// or `PATH[,key=value...]` for a preset file. Specifications of nested devices are in parentheses;
+/// see [`crate::spec`].
 pub fn read_preset(text: &str) -> Result<Preset, DeviceError> {
     let preset = read_one(text)?;
     check_nesting(&preset, text, &mut vec![place(&preset, text)])?;
     Ok(preset)
 }
 
-/// Identifies a preset in the chain of nested devices.
+/// Returns a string that identifies a preset, to find cycles among nested devices.
 fn place(p: &Preset, text: &str) -> String {
     match spec::split(text, ',').first() {
         Some(base) if is_path(base) => std::fs::canonicalize(base)
@@ -343,7 +346,7 @@ fn place(p: &Preset, text: &str) -> String {
     }
 }
 
-/// Greatest nesting depth of devices.
+/// Maximum nesting depth of devices.
 const NESTED: usize = 8;
 
 /// Checks that every device inside the preset exists, and that no device contains itself.
@@ -406,13 +409,14 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
         parse(base, &files::text(base)?)?
     } else {
         let (mut k, mut name) = base.split_once(':').unwrap_or((base, ""));
-        // `raid5:members=4`: the RAID level stands in place of the kind.
+        // For example `raid5:members=4`: the RAID level replaces the kind.
         let mut level = String::new();
         if raid::LEVELS.contains(&k) {
             level = format!("level={k}");
             k = "raid";
         }
-        // `hitachi-7k200`: a preset name alone is enough if only one preset has it.
+        // For example `hitachi-7k200`: a preset name without a kind is enough if only one kind has
+        // it.
         if !base.contains(':')
             && kind(k).is_none()
             && let Some(p) = crate::names::unique(&presets(), base)
@@ -433,7 +437,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
                 remedy.unwrap_or(kinds),
             )
         })?;
-        // `constant:depth=4`: an option in place of the name.
+        // For example `constant:depth=4`: the first option replaces the preset name.
         let name = match kind.plain {
             Some(plain) if name.is_empty() || name.contains('=') => {
                 if !name.is_empty() {
@@ -461,7 +465,7 @@ fn read_one(text: &str) -> Result<Preset, DeviceError> {
     Ok(preset)
 }
 
-/// Applies `key=value`; an empty text changes nothing.
+/// Applies one override `key=value`. An empty text changes nothing.
 fn set(
     preset: &mut Preset,
     option: &str,
@@ -499,12 +503,12 @@ fn set(
     })
 }
 
-/// The parameters of a kind.
+/// Returns the parameters of a kind.
 pub(crate) fn defs(name: &str) -> &'static [Def] {
     kind(name).map_or(&[], |k| k.defs)
 }
 
-/// Every embedded preset.
+/// Returns all embedded presets.
 fn presets() -> Vec<Preset> {
     let all = FILES.all().iter();
     all.filter_map(|(file, text)| parse(file, text).ok())
@@ -514,8 +518,8 @@ fn presets() -> Vec<Preset> {
 fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
     let meant =
         |p: &Preset| p.kind == kind.name && (p.name == name || p.aliases.iter().any(|a| a == name));
-    // Try the file of that name first: parsing all files takes milliseconds, and every run does
-    // this.
+    // Try the file with that name first. Parsing all files takes milliseconds, and every run calls
+    // this function.
     let own = format!("{}-{name}.toml", kind.name);
     let file = FILES.all().iter().find(|f| f.0 == own);
     let own = file.and_then(|(file, text)| parse(file, text).ok());
@@ -523,14 +527,15 @@ fn embedded(kind: &Kind, name: &str) -> Option<Preset> {
         .or_else(|| presets().into_iter().find(meant))
 }
 
-/// Makes a device: `hdd:NAME[,key=value...]`, `constant:depth=32,service_us=100`, or the path of a
-/// preset file with the same options. The same seed gives the same device. Devices over queues
-/// ([`over_queues`]) are rejected: crates above this one build them.
+/// Makes a device from a specification: `hdd:NAME[,key=value...]`,
+/// `constant:depth=32,service_us=100`, or the path of a preset file with the same options. The same
+/// seed gives the same device. Returns an error for a device that contains block queues
+/// ([`over_queues`]), because this crate cannot build such a device.
 pub fn open(text: &str, seed: u64) -> Result<Opened, DeviceError> {
     build(&read_preset(text)?, text, seed)
 }
 
-/// Makes the device of a preset; `text` is its specification.
+/// Makes the device that a preset describes. `text` is its specification.
 pub(crate) fn build(preset: &Preset, text: &str, seed: u64) -> Result<Opened, DeviceError> {
     let build = kind(preset.kind).map_or(build_hdd as fn(&Preset, u64) -> _, |k| k.build);
     build(preset, seed).map_err(|e| preset.locate(e, text))
@@ -551,8 +556,8 @@ pub fn open_hdd(spec: &str, seed: u64) -> Result<Hdd, DeviceError> {
         .map_err(|e| preset.locate(e, spec))
 }
 
-/// The parameters of a device with value, unit and source, overrides applied: what
-/// `seekwell devices NAME` prints.
+/// Returns the parameters of a device with value, unit and source after the overrides. `seekwell
+/// devices NAME` prints them.
 pub fn describe(spec: &str) -> Result<Preset, DeviceError> {
     let mut preset = read_preset(spec)?;
     if preset.kind == "ssd" {

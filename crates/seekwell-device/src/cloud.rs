@@ -1,12 +1,14 @@
-//! A network volume of a cloud: a latency, and token buckets for operations and bytes.
+//! A network volume of a cloud provider, with a latency and two token buckets: one for operations,
+//! one for bytes.
 //!
-//! Operations are counted in units; one of up to 256 KiB is one unit. The bucket fills at the
-//! volume's base rate and empties at most at its burst rate. The bucket for bytes holds one
-//! second's worth. An operation that cannot be paid waits, in order. Latency is drawn from a
-//! log-normal distribution.
+//! An operation of up to 256 KiB costs one token. A larger operation costs one token per 256 KiB.
+//! The bucket for operations fills at the base rate of the volume, and empties at most at its burst
+//! rate. The bucket for bytes holds the bytes of one second. An operation that finds too few tokens
+//! waits; waiting operations proceed in order of arrival. Latencies are drawn from a log-normal
+//! distribution.
 //!
-//! Left out: limits of the instance, multi-attach, the first read of a block restored from a
-//! snapshot, replication pauses.
+//! The model leaves out the limits of the virtual machine, multi-attach, the slow first read of a
+//! block restored from a snapshot, and replication pauses.
 
 use crate::constant::out_of_range;
 use crate::controller::nanos;
@@ -23,15 +25,15 @@ use std::collections::BinaryHeap;
 /// Every parameter of the kind `cloud`.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
-    Def::new("capacity", Dim::Bytes, None, (1e6, 1e15), "size"),
+    Def::new("capacity", Dim::Bytes, None, (1e6, 1e15), "size of the volume"),
     Def::new("iops", Dim::Real("IOPS"), Some("3000"), (1.0, 1e7),
         "sustained rate, operations per second"),
     Def::new("burst_iops", Dim::Real("IOPS"), Some("3000"), (1.0, 1e7),
         "burst rate while credits last, operations per second"),
     Def::new("credits", Dim::Real("operations"), Some("0"), (0.0, 1e9),
-        "most operations that can be saved as credits; also the credits at the start"),
+        "maximum number of operations that can be saved as credits; also the credits at the start"),
     Def::new("bandwidth", Dim::Rate, Some("131"), (0.1, 1e5),
-        "bytes per second"),
+        "limit of the data rate"),
     Def::new("unit", Dim::Bytes, Some("256KiB"), (512.0, 1e8),
         "an operation of up to this size counts as one"),
     Def::new("read_latency", Dim::Time, Some("0.7"), (0.001, 1000.0),
@@ -43,25 +45,25 @@ pub static DEFS: &[Def] = &[
     Def::new("stream", Dim::Rate, Some("1000"), (0.1, 1e5),
         "transfer rate of a single command"),
     Def::new("depth", Dim::Count("commands"), Some("128"), (1.0, 65_536.0),
-        "commands accepted at a time"),
+        "maximum number of commands accepted at a time"),
     Def::new("hw_queues", Dim::Count("queues"), Some("2"), (1.0, 1024.0),
         "hardware queues"),
 ];
 
-/// A token bucket, full at the start. The credit is kept as the time at which the bucket would have
-/// been empty.
+/// A token bucket, full at the start. The credit is stored as the time at which the bucket would
+/// have been empty.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
-    /// Time per token at the base rate and at the burst rate, in 1/1024 ns.
+    /// Time per token at the base rate (`base`) and at the burst rate (`burst`), in 1/1024 ns.
     base: u64,
     burst: u64,
-    /// Greatest credit, as time at the base rate.
+    /// Maximum credit, as the time in which the bucket fills at the base rate, in 1/1024 ns.
     most: u64,
-    /// Time spent at the base rate, plus `most`, so that a bucket that is full at time 0 needs no
-    /// negative number. Never before `now`. In units of 1/1024 ns, 64 bits would overflow after 208
-    /// days.
+    /// Time that the tokens used so far take at the base rate, plus `most`, in 1/1024 ns. The
+    /// addition of `most` avoids a negative number for a bucket that is full at time 0. Never less
+    /// than the time of the last call. 64 bits would overflow after 208 days.
     spent: u128,
-    /// Earliest start that the burst rate permits.
+    /// Earliest time at which the burst rate permits the next operation, in 1/1024 ns.
     next: u128,
 }
 
@@ -76,7 +78,8 @@ impl Bucket {
             next: 0,
         }
     }
-    /// The time at which `n` tokens requested at `now` are paid (both in 1/1024 ns).
+    /// Takes `n` tokens for an operation that arrives at `now`. Returns the time at which the
+    /// operation may proceed. Both times are in 1/1024 ns.
     fn pay(&mut self, now: u128, n: u64) -> u128 {
         self.spent = self.spent.max(now);
         let empty = self.spent.saturating_sub(u128::from(self.most));
@@ -87,7 +90,7 @@ impl Bucket {
     }
 }
 
-/// A volume; see the module.
+/// A cloud volume; see the module.
 #[derive(Debug, Clone)]
 pub struct Cloud {
     facts: DeviceFacts,
@@ -105,7 +108,7 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// A volume with these parameters; the latencies are drawn from `seed`.
+    /// Makes a volume. The seed determines its random latencies.
     pub fn new(p: &Preset, seed: u64) -> Result<Self, ParamError> {
         let (iops, burst) = (p.num("iops")?, p.num("burst_iops")?);
         if burst < iops {
@@ -138,7 +141,7 @@ impl Cloud {
             stats: DeviceStats::default(),
         })
     }
-    /// Draws a latency.
+    /// Returns a random latency of one operation.
     fn draw(&mut self, write: bool) -> Nanos {
         // The sum of twelve uniform numbers approximates a normal deviate up to three standard
         // deviations.
@@ -160,7 +163,8 @@ impl Device for Cloud {
         if !error && c.op != Op::Flush && c.op != Op::Discard {
             let t = u128::from(now.0) << 10;
             let paid = self.operations.pay(t, n.div_ceil(self.unit).max(1));
-            // Bytes are counted in sectors and are paid before the next operation may start.
+            // Tokens of the bucket for bytes are sectors. Their delay applies to this operation and
+            // the next.
             let moved = self.bytes.pay(t, n);
             let at_ns = paid.max(moved).div_ceil(1 << 10);
             at = Instant(u64::try_from(at_ns).unwrap_or(u64::MAX));

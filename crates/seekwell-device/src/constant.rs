@@ -1,15 +1,15 @@
 //! A device with the same service time for every command.
 //!
-//! The null model of this crate: no position, no cache, no randomness. Any difference between two
-//! schedulers on this device comes from the schedulers themselves. The recorded decision cases and
-//! the measurements of scheduler cost use it. Left out: everything a real device has; a flush costs
-//! as much as any other command.
+//! This device is the null model: it has no position, no cache and no randomness. Therefore
+//! schedulers cause every difference between two results on this device. The recorded test cases of
+//! scheduler decisions and the measurements of scheduler cost use this device. A flush takes as
+//! long as any other command.
 
 use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
 use seekwell_core::{Instant, Nanos, Op, Sector};
 use std::collections::VecDeque;
 
-/// Default size of a constant device: 2 TiB.
+/// Default size of a constant device: 2 TiB, in sectors.
 pub const DEFAULT_CAPACITY: Sector = Sector(1 << 32);
 
 /// A device of constant latency; see the module.
@@ -18,7 +18,8 @@ pub struct Constant {
     facts: DeviceFacts,
     service: Nanos,
     serial: bool,
-    /// In order of completion, which is the order of acceptance in both forms.
+    /// Commands in flight in order of completion, which is the order of acceptance in both
+    /// variants.
     in_flight: VecDeque<Done>,
     last_done: Instant,
     busy: Nanos,
@@ -26,13 +27,13 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// One server, first in first out: a command is done `service` after the later of its
-    /// acceptance and the completion before it. The device accepts `depth` commands (at least 1)
-    /// at a time.
+    /// Makes a device with one server that serves commands in order of arrival. A command completes
+    /// `service` after the later of two times: its acceptance, and the completion of the previous
+    /// command. The device accepts up to `depth` commands (at least 1) at a time.
     pub fn serial(depth: u32, service: Nanos) -> Self {
         Self::new(true, depth, service)
     }
-    /// `depth` servers: a command is done `service` after its own acceptance.
+    /// Makes a device with `depth` servers. A command completes `service` after its acceptance.
     pub fn parallel(depth: u32, service: Nanos) -> Self {
         Self::new(false, depth, service)
     }
@@ -48,35 +49,37 @@ impl Constant {
             served: 0,
         }
     }
-    /// Sets whether the device reports a spinning medium. Schedulers react to this; the device does
-    /// not.
+    /// Sets whether the device reports a rotating medium. Some schedulers behave differently on a
+    /// rotating medium. The timing of the device does not change.
     pub fn rotational(mut self, yes: bool) -> Self {
         self.facts.rotational = yes;
         self
     }
-    /// Sets the size.
+    /// Sets the size of the device.
     pub fn capacity(mut self, sectors: Sector) -> Self {
         self.facts.capacity = sectors;
         self
     }
-    /// Reports a volatile write cache, so that a block layer sends flushes.
+    /// Sets whether the device reports a volatile write cache. If it does, a block layer sends
+    /// flushes.
     pub fn write_cache(mut self, yes: bool) -> Self {
         self.facts.write_cache = yes;
         self
     }
-    /// Replaces all facts; a depth of 0 becomes 1.
+    /// Replaces all reported facts. A depth of 0 becomes 1.
     pub fn with_facts(mut self, facts: DeviceFacts) -> Self {
         self.facts = facts;
         self.facts.depth = self.facts.depth.max(1);
         self
     }
-    /// Commands completed so far.
+    /// Returns the number of completed commands.
     pub fn served(&self) -> u64 {
         self.served
     }
 }
 
-/// Whether the command reaches past the end of a device of this size, or its address overflows.
+/// Returns true if the command reaches past the end of a device of this size, or if the end address
+/// overflows.
 pub(crate) fn out_of_range(command: &Command, capacity: Sector) -> bool {
     command.op != Op::Flush
         && command
@@ -98,7 +101,7 @@ impl Device for Constant {
             now
         };
         let at = start + self.service;
-        // Busy time is the union of the service times: count only the part after the last
+        // Busy time is the union of the service times, so count only the part after the last
         // completion.
         self.busy += at.since(now.max(self.last_done));
         self.last_done = self.last_done.max(at);

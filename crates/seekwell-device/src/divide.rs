@@ -1,6 +1,6 @@
-//! Division by a number known in advance, as a multiplication and a correction.
+//! Division by a constant divisor, computed with one multiplication and a correction.
 
-/// A divisor, at least 1.
+/// A divisor; at least 1.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Divisor {
     by: u64,
@@ -16,10 +16,10 @@ impl Divisor {
             inverse: ((1u128 << 64) / u128::from(by)).min(u128::from(u64::MAX)) as u64,
         }
     }
-    /// Quotient and remainder.
+    /// Returns quotient and remainder of `x`.
     #[inline]
     pub fn split(&self, x: u64) -> (u64, u64) {
-        // The estimate is never too high, and at most two too low.
+        // The estimated quotient is never too high, and at most 2 too low.
         let mut q = ((u128::from(x) * u128::from(self.inverse)) >> 64) as u64;
         let mut r = x - q * self.by;
         while r >= self.by {
@@ -28,12 +28,12 @@ impl Divisor {
         }
         (q, r)
     }
-    /// The remainder.
+    /// Returns the remainder of `x`.
     #[inline]
     pub fn rest(&self, x: u64) -> u64 {
         self.split(x).1
     }
-    /// The quotient, rounded up.
+    /// Returns the quotient of `x`, rounded up.
     #[inline]
     pub fn up(&self, x: u64) -> u64 {
         let (q, r) = self.split(x);
@@ -47,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result equals that of the processor's division.
+        /// The results equal those of the processor's division.
         #[test]
         fn divides(x: u64, by in 1u64.., small in 1u64..3000, shift in 0u32..64) {
             for by in [by, small, by >> shift | 1] {

@@ -1,6 +1,6 @@
-//! The presets embedded in the binary: file names and texts.
+//! The presets that are embedded in the program.
 
-/// In the order of the listing.
+/// File names and texts of the presets, in the order of the device list.
 pub(crate) const BUILT_IN_FILES: &[(&str, &str)] = &[
     (
         "constant-constant.toml",

@@ -1,47 +1,49 @@
-//! Errors between a device name and a device.
+//! Errors in device specifications and preset files.
 
 use seekwell_files::{Kind, ReadError};
 
-/// A device could not be made. The text names the place, the fault and the remedy.
+/// The error of a specification that gives no device. The text names the location, the fault and
+/// the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// A fault in a preset file.
+    /// An error in a preset file.
     #[error("{file}:{line}: {what}; {remedy}")]
     Preset {
-        /// File as the user named it, or the name of the embedded one.
+        /// The file name as the user wrote it, or the name of an embedded preset.
         file: String,
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The fault.
+        /// What is wrong.
         what: String,
-        /// What to do about it.
+        /// How to correct the fault.
         remedy: String,
     },
-    /// A fault in a device specification as typed.
+    /// An error in a device specification.
     #[error("device \"{spec}\": {what}; {remedy}")]
     Spec {
-        /// As typed.
+        /// The specification as the user typed it.
         spec: String,
-        /// The fault.
+        /// What is wrong.
         what: String,
-        /// What to do about it.
+        /// How to correct the fault.
         remedy: String,
     },
     /// A preset file could not be read.
     #[error("{path}: {what}; {remedy}")]
     Read {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// The operating system's message, or the type of the file if it is not a regular one.
+        /// The message of the operating system, or the type of the file if it is not a regular
+        /// file.
         what: String,
-        /// What to do about it.
+        /// How to correct the fault.
         remedy: String,
     },
 }
 
 impl DeviceError {
-    /// The error of a path that leads to no preset. If the path is a disk, the remedy says how to
-    /// make a preset of it.
+    /// Makes the error of a path that is not a readable preset file. If the path is a disk, the
+    /// remedy tells how to make a preset of this disk.
     pub(crate) fn unread(path: &str, e: &ReadError) -> Self {
         let remedy = match e {
             ReadError::Kind(Kind::BlockDevice) => format!(
@@ -57,19 +59,19 @@ impl DeviceError {
     }
 }
 
-/// A fault in one parameter, before its origin (file or command line) is known.
+/// An error in one parameter. It does not yet contain its origin (file or command line).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamError {
-    /// The parameter at fault.
+    /// Name of the parameter.
     pub key: &'static str,
-    /// The fault.
+    /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// How to correct the fault.
     pub remedy: String,
 }
 
 impl ParamError {
-    /// A fault in `key`.
+    /// Makes an error of the parameter `key`.
     pub fn new(key: &'static str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         ParamError {
             key,

@@ -1,7 +1,7 @@
-//! The user's preset files: read from the disk, or given as text.
+//! The preset files of a user, which are read from the disk or given as texts.
 //!
-//! A specification that carries the texts of its files makes the same device on any machine, even
-//! if the files have changed or are gone.
+//! A run can store a specification together with the texts of its preset files. It then makes the
+//! same device on any machine, even if the files were changed or deleted.
 
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
@@ -10,19 +10,20 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Largest preset file that is read; a long zone table takes 50 KiB.
+/// Maximum size of a preset file, in bytes. A file with a long zone table has 50 KiB.
 const BYTES_MAX: u64 = 1 << 20;
 
 type Files = BTreeMap<String, String>;
 
 thread_local! {
-    /// Texts that replace files on this thread, innermost [`with_files`] last.
+    /// Texts that replace files on the disk for this thread. The last entry belongs to the
+    /// innermost call of [`with_files`].
     static GIVEN: RefCell<Vec<Files>> = const { RefCell::new(Vec::new()) };
-    /// Files read on this thread; `Some` while [`files_of`] records them.
+    /// Files that this thread has read. `Some` only while [`files_of`] records them.
     static SEEN: RefCell<Option<Files>> = const { RefCell::new(None) };
 }
 
-/// The text of a file: the given one, or that on the disk.
+/// Returns the text of a file: the given text if there is one, otherwise the contents of the file.
 pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
     let given = GIVEN.with_borrow(|all| all.last().and_then(|f| f.get(path).cloned()));
     let text = match given {
@@ -40,7 +41,7 @@ pub(crate) fn text(path: &str) -> Result<String, DeviceError> {
     Ok(text)
 }
 
-/// Removes the innermost texts when dropped, also if the work panics.
+/// Removes the texts of the innermost [`with_files`] when dropped, even if the closure panics.
 struct Scope;
 
 impl Drop for Scope {
@@ -49,18 +50,18 @@ impl Drop for Scope {
     }
 }
 
-/// Runs `work` with `files` in place of the files on the disk, on this thread.
+/// Runs `work`. On this thread, `files` replace the files on the disk while `work` runs.
 pub fn with_files<T>(files: &Files, work: impl FnOnce() -> T) -> T {
     GIVEN.with_borrow_mut(|all| all.push(files.clone()));
     let _scope = Scope;
     work()
 }
 
-/// The texts, by path, of the preset files that a device refers to directly or through other
-/// presets.
+/// Returns the texts of all preset files that a device uses, directly or through other presets, by
+/// path.
 ///
 /// # Errors
-/// The errors of [`read_preset`] for this device.
+/// Returns the same errors as [`read_preset`] for this device.
 pub fn files_of(spec: &str) -> Result<Files, DeviceError> {
     SEEN.set(Some(Files::new()));
     let read = read_preset(spec);

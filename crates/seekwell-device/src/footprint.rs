@@ -1,32 +1,34 @@
-//! The size of a device before it executes commands: how many devices it consists of, and the
-//! memory of their tables.
+//! The size of a device: the number of devices that it contains, and the memory that its tables
+//! need.
 //!
-//! Arrays nest, and member counts multiply: `64 of 64 of 64` fits on one line, but in no machine.
-//! The footprint of a drive is computed from its parameters, without making the drive.
+//! Arrays can contain arrays, so their member counts multiply. A specification of one line, for
+//! example `64 of 64 of 64`, can need more memory than any computer has. The size of a drive is
+//! computed from its parameters; the drive itself is not built.
 
 use crate::catalogue::read_preset;
 use crate::error::DeviceError;
 use crate::preset::Preset;
 use crate::{raid, spec, ssd};
 
-/// Greatest number of devices in one specification.
+/// Maximum number of devices in one specification.
 pub const DEVICES_MAX: u64 = 512;
-/// Approximate memory of any modelled device with its queue, in bytes.
+/// Approximate memory of any modelled device with its queue, in bytes, without its tables.
 const EACH: u64 = 64 << 10;
 
-/// See the module.
+/// The size of a device; see the module.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Number of devices at the lowest level.
+    /// Number of devices that contain no other device.
     pub devices: u64,
-    /// Bytes of tables: exact for page maps, an upper bound for everything else.
+    /// Memory of the tables in bytes: exact for page maps, an upper bound for all other tables.
     pub bytes: u64,
 }
 
-/// The footprint of a specification.
+/// Returns the size of the device of a specification.
 ///
 /// # Errors
-/// The specification is invalid, or consists of more than [`DEVICES_MAX`] devices.
+/// Returns an error if the specification is invalid, or if it contains more than [`DEVICES_MAX`]
+/// devices.
 pub fn footprint(text: &str) -> Result<Footprint, DeviceError> {
     let all = of(text)?;
     if all.devices > DEVICES_MAX {
@@ -104,7 +106,7 @@ mod tests {
     fn a_page_map_is_said_to_the_byte_and_scales() {
         let f = |text: &str| footprint(text).expect("a drive").bytes;
         let whole = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=1");
-        // 4 bytes per page of the host and per page of the flash.
+        // The map has 4 bytes per page of user data and 4 bytes per page of flash.
         assert!((3 << 30..5 << 30).contains(&whole), "{whole}");
         let eighth = f("ssd:nvme-dc-2t,variant=detailed,state=steady,scale=8");
         assert!(whole / eighth >= 7 && whole / eighth <= 8, "{eighth}");

@@ -1,5 +1,6 @@
-//! The parameters of a guest's disk. The block layer crate builds the disk itself, because the
-//! guest's disk lies on a complete block layer of the host, with a scheduler.
+//! The parameters of the disk of a virtual machine (guest). This crate only declares the
+//! parameters. The crate of the block layer builds the disk, because a complete block layer with a
+//! scheduler (that of the host) serves the guest's requests.
 
 use crate::controller::nanos;
 use crate::error::ParamError;
@@ -12,7 +13,7 @@ use seekwell_core::Nanos;
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("over", Dim::Text("device"), Some("hdd:hitachi-7k500"), (0.0, 0.0),
-        "the host's device; an array in parentheses nests"),
+        "the host's device; put an array in parentheses"),
     Def::new("host_scheduler", Dim::Text("scheduler, with :tunable=value"), Some("mq-deadline"),
         (0.0, 0.0), "scheduler of the host's queue, or of its array's members"),
     Def::new("depth", Dim::Count("requests"), Some("256"), (1.0, 4096.0),
@@ -20,21 +21,21 @@ pub static DEFS: &[Def] = &[
     Def::new("queues", Dim::Count("queues"), Some("1"), (1.0, 64.0),
         "number of rings; each has an I/O thread"),
     Def::new("exit", Dim::Time, Some("10us"), (0.0, 10.0),
-        "time from the guest's kick to the host's thread"),
+        "time from the guest's notification to the host's thread"),
     Def::new("irq", Dim::Time, Some("10us"), (0.0, 10.0),
         "time from the host's completion to the guest's interrupt"),
     Def::new("thread", Dim::Time, Some("8us"), (0.0, 10.0),
-        "time of the I/O thread per request; requests are handled one after the other"),
+        "CPU time of the I/O thread per request; requests are handled one after another"),
     Def::new("cache", Dim::Word(&["none", "writeback", "writethrough", "directsync", "unsafe"]),
         Some("none"), (0.0, 0.0), "QEMU's cache mode"),
     Def::new("host_memory", Dim::Bytes, Some("1024MiB"), (4096.0, 1e13),
-        "host page cache of this disk in the cached modes"),
+        "size of the host's page cache for this disk, in the cached modes"),
     Def::new("copy", Dim::Rate, Some("5000"), (1.0, 1e6),
         "rate of copies to and from the page cache"),
     Def::new("dirty_background", Dim::Real("ratio"), Some("0.1"), (0.0, 1.0),
-        "dirty share at which the host writes back"),
+        "dirty fraction of the page cache at which the host writes back"),
     Def::new("dirty_limit", Dim::Real("ratio"), Some("0.2"), (0.001, 1.0),
-        "dirty share at which writers wait"),
+        "dirty fraction of the page cache at which writers wait"),
     Def::new("dirty_expire", Dim::Time, Some("30s"), (1.0, 1e7),
         "age at which dirty data are written back"),
     Def::new("format", Dim::Word(&["raw", "qcow2", "thin"]), Some("raw"), (0.0, 0.0),
@@ -44,98 +45,99 @@ pub static DEFS: &[Def] = &[
     Def::new("aged", Dim::Real("ratio"), Some("0"), (0.0, 1.0),
         "probability that a chunk is displaced"),
     Def::new("l2_tables", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
-        "qcow2: mapping tables in memory, 512 MiB of disk each"),
+        "qcow2: number of mapping tables in memory; each covers 512 MiB"),
     Def::new("reports", Dim::Word(&["rotating", "flash"]), Some("rotating"), (0.0, 0.0),
-        "rotation reported to the guest; the default of virtio-blk is rotating"),
+        "whether the guest sees a rotating medium; virtio-blk reports one by default"),
     Def::new("max_transfer", Dim::Bytes, Some("1MiB"), (4096.0, 64e6),
         "largest request"),
     Def::new("neighbours", Dim::Text("programs joined by +"), Some(""), (0.0, 0.0),
         "other programs on the same host device: random-reader, sequential-reader, random-writer"),
     Def::new("neighbour_depth", Dim::Count("requests"), Some("1"), (1.0, 1024.0),
-        "requests outstanding per neighbour"),
+        "number of requests that each neighbour keeps in flight"),
 ];
 
-/// QEMU's cache modes.
+/// The cache modes of QEMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheMode {
-    /// O_DIRECT; a flush of the guest causes a flush on the host.
+    /// O_DIRECT. A flush of the guest causes a flush on the host.
     None,
-    /// Host page cache; a flush writes it back.
+    /// Uses the page cache of the host. A flush of the guest writes the dirty pages back.
     Writeback,
-    /// Host page cache for reads; every write reaches the medium before it completes.
+    /// Uses the page cache of the host for reads. Every write reaches the medium before it
+    /// completes.
     Writethrough,
-    /// O_DIRECT, and a flush after every write.
+    /// O_DIRECT. A flush follows every write.
     Directsync,
-    /// Host page cache; flushes do nothing.
+    /// Uses the page cache of the host. Flushes do nothing.
     Unsafe,
 }
 
-/// Where the guest's sectors lie on the host's device.
+/// Mapping of the guest's sectors to sectors of the host's device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// At the same sectors.
+    /// A guest sector has the same number on the host's device.
     Raw,
-    /// In displaced clusters, found through mapping tables.
+    /// Clusters can be displaced. Mapping tables tell where each cluster is.
     Qcow2,
-    /// In displaced chunks.
+    /// Chunks of a thin volume can be displaced.
     Thin,
 }
 
-/// A program on the same host.
+/// Another program that runs on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Neighbour {
-    /// 4 KiB reads at random addresses.
+    /// Reads 4 KiB at random addresses.
     RandomReader,
-    /// Sequential 128 KiB reads.
+    /// Reads 128 KiB sequentially.
     SequentialReader,
-    /// 4 KiB writes at random addresses.
+    /// Writes 4 KiB at random addresses.
     RandomWriter,
 }
 
-/// The parameters of a guest's disk, in typed form.
+/// The parameters of a guest's disk, converted to typed values.
 #[derive(Debug, Clone)]
 pub struct GuestParams {
     /// Preset name.
     pub name: String,
     /// Specification of the host's device.
     pub over: String,
-    /// The host's scheduler.
+    /// XX
     pub host_scheduler: Option<String>,
-    /// Requests per ring.
+    /// Number of requests that fit into one ring.
     pub depth: u32,
     /// Number of rings.
     pub queues: u32,
-    /// Time from the guest to the host.
+    /// Time from the guest to the host, per request.
     pub exit: Nanos,
-    /// Time from the host to the guest.
+    /// Time from the host to the guest (interrupt), per completion.
     pub irq: Nanos,
-    /// Time of the I/O thread per request.
+    /// CPU time of the I/O thread per request.
     pub thread: Nanos,
     /// Cache mode.
     pub cache: CacheMode,
     /// Size of the host's page cache in 4 KiB pages.
     pub pages: u64,
-    /// Time to copy a page.
+    /// Time to copy a 4 KiB page.
     pub copy_page: Nanos,
-    /// Limits of dirty pages: background, hard.
+    /// Limits of dirty pages in the host's page cache: (background, hard).
     pub dirty: (u64, u64),
-    /// Age at which dirty pages are written back.
+    /// Age at which the host writes a dirty page back.
     pub expire: Nanos,
-    /// Where the guest's sectors lie.
+    /// Mapping of the guest's sectors.
     pub format: Format,
-    /// Sectors per chunk.
+    /// Size of a cluster or chunk, in sectors.
     pub chunk: u64,
-    /// Share of displaced chunks, 0 to 1.
+    /// Fraction of chunks that are displaced, 0 to 1.
     pub aged: f64,
     /// Number of mapping tables kept in memory.
     pub tables: usize,
     /// Whether the disk reports a rotating medium.
     pub rotational: bool,
-    /// Largest request, sectors.
+    /// Maximum size of a request, in sectors.
     pub max_sectors: u32,
     /// Other programs on the host.
     pub neighbours: Vec<Neighbour>,
-    /// Outstanding requests of each neighbour.
+    /// Number of requests that each neighbour keeps in flight.
     pub neighbour_depth: u32,
 }
 

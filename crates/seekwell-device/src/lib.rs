@@ -1,12 +1,13 @@
-//! Device models: state machines behind [`seekwell_core::Device`].
+//! Device models: state machines that implement [`seekwell_core::Device`].
 //!
-//! A model knows no scheduler and has no clock. Its behaviour is a pure function of its parameters,
-//! its seed and its commands. [`open`] makes one from a text such as `hdd:hitachi-7k200` or
-//! `constant:depth=32,service_us=100`; [`catalogue`] lists the available devices.
+//! A model does not depend on the scheduler, and has no clock of its own. Its behaviour is a pure
+//! function of its parameters, its seed and its commands. [`open`] makes a device from a
+//! specification such as `hdd:hitachi-7k200` or `constant:depth=32,service_us=100`. [`catalogue`]
+//! lists the available devices.
 //!
-//! To add a kind, add a module with its parameter table and a line in `catalogue.rs`. To add a
-//! device of a kind, add a file under `presets/` and a line there. A running program can also
-//! register both ([`register_kind`], [`register_preset`]).
+//! To add a kind of device, add a module with its parameter table and an entry in `catalogue.rs`.
+//! To add a device of an existing kind, add a file in `presets/` and an entry in `embedded.rs`. A
+//! running program can also register both ([`register_kind`], [`register_preset`]).
 
 mod catalogue;
 pub mod cloud;

@@ -1,13 +1,13 @@
-//! Presets by name: `KIND:NAME`, or a name alone if only one preset has it. Also the suggestions
-//! for unknown names.
+//! Search for presets by name: `KIND:NAME`, or only `NAME` if exactly one preset has this name.
+//! Also makes suggestions for unknown names.
 
 use crate::preset::Preset;
 use seekwell_core::suggest;
 
-/// Most presets listed in one message.
+/// Maximum number of presets in one message.
 const LISTED: usize = 12;
 
-/// The full name of a device.
+/// Returns the full name of a preset (`KIND:NAME`).
 pub(crate) fn full(p: &Preset) -> String {
     format!("{}:{}", p.kind, p.name)
 }
@@ -16,19 +16,19 @@ fn is_called(p: &Preset, name: &str) -> bool {
     p.name == name || p.aliases.iter().any(|a| a == name)
 }
 
-/// The preset of that name, of any kind, if only one has it.
+/// Returns the preset with this name or alias, if only one kind has it.
 pub(crate) fn unique<'a>(all: &'a [Preset], name: &str) -> Option<&'a Preset> {
     let mut called = all.iter().filter(|p| is_called(p, name));
     let first = called.next()?;
     called.next().is_none().then_some(first)
 }
 
-/// Presets with the word in their name, alias or summary.
+/// Returns the presets that contain the word in their name, alias or summary.
 fn with_word<'a>(all: &'a [Preset], word: &str) -> Vec<&'a Preset> {
     let word = word.to_lowercase();
     let has = |text: &str| text.to_lowercase().contains(&word);
     let named = |p: &&Preset| has(&full(p)) || p.aliases.iter().any(|a| has(a)) || has(&p.summary);
-    // Words of one or two letters occur in every description.
+    // Words of one or two letters occur in every description, so they are not searched.
     let tells = word.chars().count() >= 3;
     all.iter().filter(|p| tells && named(p)).collect()
 }
@@ -39,7 +39,7 @@ fn listed(these: &[&Preset]) -> String {
     names.join(", ") + more
 }
 
-/// Full names of presets with a similar spelling.
+/// Returns the full names of presets whose names have a similar spelling.
 fn near(all: &[Preset], name: &str) -> Option<String> {
     let mut known: Vec<(String, String)> = Vec::new();
     for p in all {
@@ -56,8 +56,8 @@ fn near(all: &[Preset], name: &str) -> Option<String> {
     suggest::question(&meant)
 }
 
-/// The remedy if `name` alone was typed, and is neither a kind nor a preset. `kinds` lists the
-/// kinds.
+/// Returns the remedy for a `name` without a kind that is neither a kind nor a preset. `kinds` is
+/// the list of kinds for the text.
 pub(crate) fn instead(all: &[Preset], name: &str, kinds: &str) -> String {
     let words = with_word(all, name);
     if !words.is_empty() {
@@ -69,8 +69,8 @@ pub(crate) fn instead(all: &[Preset], name: &str, kinds: &str) -> String {
     }
 }
 
-/// The remedy if `kind:name` was typed, and the kind or its preset does not exist. `None` if the
-/// name suggests nothing and the kind has no presets.
+/// Returns the remedy for `kind:name` if the kind or the preset does not exist. Returns `None` if
+/// there is no similar name and the kind has no presets.
 pub(crate) fn instead_of_kind(all: &[Preset], kind: &str, name: &str) -> Option<String> {
     let own: Vec<Preset> = all.iter().filter(|p| p.kind == kind).cloned().collect();
     let lister = "`seekwell devices` lists all";
@@ -78,7 +78,7 @@ pub(crate) fn instead_of_kind(all: &[Preset], kind: &str, name: &str) -> Option<
         let these: Vec<&Preset> = own.iter().collect();
         return Some(format!("name one of {}", listed(&these)));
     }
-    // First the exact name under another kind, then a typing error, then a word.
+    // Try the exact name under another kind first, then a typing error, then a word.
     if let Some(p) = unique(all, name) {
         return Some(format!("did you mean `{}`? {lister}", full(p)));
     }

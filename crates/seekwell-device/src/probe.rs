@@ -1,4 +1,4 @@
-//! A client that keeps a device busy, for validation, tests and speed measurements.
+//! A simple client that keeps a device busy. Validation, tests and speed measurements use it.
 
 use crate::error::DeviceError;
 use rand::RngCore;
@@ -8,29 +8,30 @@ use seekwell_core::{Accept, Command, Device, Done, Instant, Nanos, Op, Sector, S
 /// The results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Run {
-    /// From first submission to last completion.
+    /// Time from the first submission to the last completion.
     pub took: Nanos,
-    /// Latency of each command in order of completion, ns.
+    /// Latency of each command in ns, in order of completion.
     pub latency_ns: Vec<u64>,
-    /// Sectors moved.
+    /// Number of sectors transferred.
     pub sectors: u64,
 }
 
 impl Run {
-    /// Commands per second.
+    /// Returns the number of commands per second.
     pub fn iops(&self) -> f64 {
         self.latency_ns.len() as f64 / self.took.as_secs_f64()
     }
-    /// MB/s (10^6 bytes).
+    /// Returns the rate in MB/s (10^6 bytes per second).
     pub fn mb(&self) -> f64 {
         self.sectors as f64 * 512.0 / 1e6 / self.took.as_secs_f64()
     }
-    /// Mean latency, ms.
+    /// Returns the mean latency, in ms.
     pub fn mean_ms(&self) -> f64 {
         let sum: u64 = self.latency_ns.iter().sum();
         sum as f64 / self.latency_ns.len() as f64 / 1e6
     }
-    /// The latency that the given share of the commands does not exceed (nearest rank), ms.
+    /// Returns the latency, in ms, that the fraction `share` of the commands does not exceed
+    /// (nearest rank).
     pub fn quantile_ms(&self, share: f64) -> f64 {
         let mut all = self.latency_ns.clone();
         all.sort_unstable();
@@ -39,7 +40,7 @@ impl Run {
     }
 }
 
-/// A command of `n` sectors at `lba`. The client sets its id.
+/// Makes a command of `n` sectors at `lba`. The client sets its id.
 pub fn command(op: Op, lba: u64, n: u32) -> Command {
     Command {
         id: 0,
@@ -50,12 +51,12 @@ pub fn command(op: Op, lba: u64, n: u32) -> Command {
     }
 }
 
-/// A client with its own clock, and the device that it drives.
+/// A client with its own clock, and the device to which it sends commands.
 #[derive(Debug)]
 pub struct Client<D> {
     /// The device.
     pub device: D,
-    /// The client's present time.
+    /// Current time of the client.
     pub now: Instant,
     sent: Vec<(Instant, u32)>,
     idle: Vec<u32>,
@@ -63,7 +64,7 @@ pub struct Client<D> {
 }
 
 impl<D: Device> Client<D> {
-    /// A client at time 0.
+    /// Makes a client at time 0.
     pub fn new(device: D) -> Self {
         Client {
             device,
@@ -73,14 +74,14 @@ impl<D: Device> Client<D> {
             done: vec![],
         }
     }
-    /// Advances the clock.
+    /// Advances the clock by `d`.
     pub fn sleep(&mut self, d: Nanos) {
         self.now = self.now + d;
         self.device.advance(self.now, &mut self.done);
         self.done.clear();
     }
-    /// Keeps `depth` commands outstanding until `n` are done; `next` gives the i-th command. The
-    /// client waits `think` after a completion before it sends the next.
+    /// Runs `n` commands and keeps up to `depth` of them in flight. `next` returns the i-th
+    /// command. After a completion, the client waits for `think` before it sends the next command.
     pub fn run(
         &mut self,
         n: usize,
@@ -124,19 +125,19 @@ impl<D: Device> Client<D> {
         }
         out
     }
-    /// Sends one command, waits for it, and returns its latency.
+    /// Sends one command, waits for its completion, and returns its latency.
     pub fn one(&mut self, c: Command) -> Nanos {
         Nanos(self.run(1, 1, Nanos::ZERO, |_| c).latency_ns[0])
     }
 }
 
-/// Number of 4 KiB commands that [`best_rate`] sends per slot of the device's queue, and the
-/// minimum number.
+/// [`best_rate`] sends this number of commands per slot of the device's queue.
 const ROUNDS: usize = 16;
+/// [`best_rate`] sends at least this number of commands.
 const LEAST: usize = 2048;
 
-/// Best rate of a fresh device of this name, commands per second: the faster of random reads and
-/// random writes of 4 KiB, at the depth of the device's queue.
+/// Returns the best rate of a new device, in commands per second. It is the higher of two rates:
+/// random reads and random writes of 4 KiB, both at the full queue depth of the device.
 pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
     let mut best = 0.0f64;
     for op in [Op::Read, Op::Write] {
@@ -151,7 +152,7 @@ pub fn best_rate(spec: &str, seed: u64) -> Result<f64, DeviceError> {
     Ok(best)
 }
 
-/// A uniform random number in [0, n).
+/// Returns a uniformly distributed random number in [0, n).
 pub fn below(rng: &mut rng::Pcg64Mcg, n: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn the_best_rate_is_what_the_model_does() {
         let rate = |spec| best_rate(spec, 1).expect(spec);
-        // Four parallel commands of 100 us each; then one at a time.
+        // Four parallel commands take 100 us each. After that, commands are sent one at a time.
         let four = rate("constant:service_us=100,depth=4,servers=parallel");
         assert!((four / 40_000.0 - 1.0).abs() < 0.01, "{four}");
         let one = rate("constant:service_us=100,depth=4");

@@ -1,11 +1,11 @@
-//! Syntax of nested device specifications.
+//! The syntax of nested device specifications.
 //!
-//! The form is `KIND:NAME,key=value,...`. A value that is itself a list, or a device with options,
-//! is in parentheses. Several members are joined by `+`:
+//! The form is `KIND:NAME,key=value,...`. A value is in parentheses if it is a list, or a device
+//! with options. Several members are joined by `+`. Examples:
 //! `raid5:members=4,of=(hdd:hitachi-7k500,write_cache=off),chunk=64KiB`,
 //! `raid1:of=hdd:hitachi-7k500+hdd:hitachi-7k200`.
 
-/// Splits a text at a separator outside parentheses, and trims each piece.
+/// Splits a text at each separator that is outside parentheses, and trims each piece.
 pub fn split(text: &str, at: char) -> Vec<&str> {
     let (mut depth, mut from, mut out) = (0i32, 0, Vec::new());
     for (i, c) in text.char_indices() {
@@ -23,7 +23,7 @@ pub fn split(text: &str, at: char) -> Vec<&str> {
     out
 }
 
-/// Removes the surrounding parentheses if they enclose the whole text.
+/// Removes the outer parentheses, if they enclose the whole text.
 pub fn bare(text: &str) -> &str {
     let text = text.trim();
     let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) else {
@@ -39,7 +39,7 @@ pub fn bare(text: &str) -> &str {
     inner.trim()
 }
 
-/// Whether the parentheses of a text are balanced.
+/// Returns true if the parentheses of a text are balanced.
 pub fn balanced(text: &str) -> bool {
     let mut depth = 0i32;
     for c in text.chars() {

@@ -445,13 +445,13 @@ fn the_words_of_a_refusal() {
             CARD,
             "max_packed = { value = 63",
             "max_packed = { value = 64",
-            "40: `max_packed` must be between 0 and 63 writes, not 64; correct the value; its meaning: most writes per packed group; 0: no packing",
+            "40: `max_packed` must be between 0 and 63 writes, not 64; correct the value; its meaning: maximum number of writes per packed group; 0: no packing",
         ),
         (
             CARD,
             "packing = { value = \"after\"",
             "packing = { value = \"later\"",
-            "43: `packing`: expected one of off, always, after, not \"later\"; correct the value; its meaning: the driver packs: never, always (Linux 3.9), after some writes in a row (Code Aurora)",
+            "43: `packing`: expected one of off, always, after, not \"later\"; correct the value; its meaning: when the driver packs writes: never, always (Linux 3.9), or after consecutive writes (Code Aurora)",
         ),
     ] {
         let said = mended(text, replace, by).to_string();

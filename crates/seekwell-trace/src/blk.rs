@@ -1,41 +1,42 @@
-//! Events of the block layer as in blktrace and blkparse: a common struct, letters and numbers of
-//! actions, and the RWBS letters.
+//! Events of the block layer, as blktrace and blkparse record them: a common event type, the
+//! letters and numbers of actions, and the letters of the RWBS field.
 //!
-//! Left out: bounces, aborts, driver data and SCSI packet commands, which no replay can repeat.
+//! Bounces, aborts, driver data and SCSI packet commands are left out, because no replay can repeat
+//! them.
 
 use seekwell_core::{Action, Flags, Op};
 
 /// One event of a block trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlkEvent {
-    /// Time on the trace's clock.
+    /// Time on the clock of the trace, in ns.
     pub t_ns: u64,
-    /// What happened.
+    /// Kind of event.
     pub action: Action,
     /// Operation.
     pub op: Op,
-    /// Modifiers.
+    /// Flags of the operation.
     pub flags: Flags,
     /// First sector.
     pub sector: u64,
-    /// Length in sectors; for `Unplug` the number of requests.
+    /// Length in sectors; for `Unplug`, the number of requests.
     pub sectors: u32,
-    /// Process.
+    /// Process id.
     pub task: u32,
-    /// CPU.
+    /// CPU number.
     pub cpu: u32,
-    /// `major << 20 | minor`.
+    /// Device number, `major << 20 | minor`.
     pub device: u32,
-    /// Error of a completion.
+    /// Error number of a completion; 0 if there is none.
     pub error: u16,
-    /// A flush with the write bit (`FWS`), which comes from the submitter and not from the flush
-    /// machinery.
+    /// True for a flush with the write bit (`FWS`). Such a flush comes from the submitter, not from
+    /// the kernel's flush machinery.
     pub write_bit: bool,
 }
 
 impl BlkEvent {
-    /// The same event, with a write of length zero and a leading F converted to a flush. The
-    /// operation then indicates the flush, and the flag is removed.
+    /// Returns the event in its normal form. A write of length zero with a leading F becomes a
+    /// flush, and its flag `PREFLUSH` is removed.
     pub fn normal(mut self) -> Self {
         if self.sectors == 0 && self.flags.contains(Flags::PREFLUSH) {
             self.op = Op::Flush;
@@ -46,13 +47,14 @@ impl BlkEvent {
         }
         self
     }
-    /// Whether it moves no data: a flush, or a write of length zero that completes one.
+    /// Returns true if the event transfers no data: a flush, or a write of length zero that
+    /// completes a flush.
     pub fn is_flush(&self) -> bool {
         self.op == Op::Flush || (self.sectors == 0 && self.op == Op::Write)
     }
 }
 
-/// Numbers of actions in binary traces (low half of the action word).
+/// Numbers of actions in binary traces (the low half of the action word).
 const NUMBERS: &[(u16, Action)] = &[
     (1, Action::Queue),
     (2, Action::BackMerge),
@@ -70,16 +72,17 @@ const NUMBERS: &[(u16, Action)] = &[
     (15, Action::Remap),
 ];
 
-/// The action of a number; `None` for actions that are left out.
+/// Returns the action with this number, or `None` for an action that is left out.
 pub fn action_of_number(n: u16) -> Option<Action> {
     NUMBERS.iter().find(|e| e.0 == n).map(|e| e.1)
 }
-/// The number of an action; `None` for actions that only Seekwell has.
+/// Returns the number of an action, or `None` for an action that blktrace does not have.
 pub fn number_of_action(a: Action) -> Option<u16> {
     NUMBERS.iter().find(|e| e.1 == a).map(|e| e.0)
 }
 
-/// The action of blkparse's letter or letters; `None` for actions that are left out.
+/// Returns the action for the letter or letters of blkparse, or `None` for an action that is left
+/// out.
 pub fn action_of_letters(s: &[u8]) -> Option<Action> {
     Some(match s {
         b"Q" => Action::Queue,
@@ -100,18 +103,18 @@ pub fn action_of_letters(s: &[u8]) -> Option<Action> {
     })
 }
 
-/// The contents of an RWBS word.
+/// The contents of an RWBS field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rwbs {
-    /// `None` for `N` without a flush, which moves no data.
+    /// The operation. `None` for `N` without a flush, which transfers no data.
     pub op: Option<Op>,
-    /// Modifiers; a leading F is [`Flags::PREFLUSH`].
+    /// Flags of the operation. A leading F is [`Flags::PREFLUSH`].
     pub flags: Flags,
-    /// Whether it contains the letter W.
+    /// True if the field contains the letter W.
     pub write_bit: bool,
 }
 
-/// Parses an RWBS word. Unknown letters (zones, atomic writes, additions of future kernels) are
+/// Parses an RWBS field. Unknown letters (zones, atomic writes, additions of future kernels) are
 /// ignored.
 pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     let mut op = None;
@@ -121,7 +124,7 @@ pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     for &c in s {
         match c {
             b'F' if !main && !flags.contains(Flags::PREFLUSH) => flags |= Flags::PREFLUSH,
-            // After the direction, F means FUA; "FF" is a flush in kernel events.
+            // After the letter of the operation, F means FUA. "FF" is a flush in kernel events.
             b'F' if main => flags |= Flags::FUA,
             b'R' if !main => (op, main) = (Some(Op::Read), true),
             b'W' if !main => (op, main, write_bit) = (Some(Op::Write), true, true),
@@ -144,8 +147,8 @@ pub fn rwbs_parse(s: &[u8]) -> Rwbs {
     }
 }
 
-/// Writes an RWBS word in blkparse's order. A flush has the write bit, as submitters send it.
-/// Write-zeroes has no letter and becomes a write.
+/// Writes an RWBS field in the order of blkparse. A flush has the write bit, as a submitter's flush
+/// does. Write-zeroes has no letter, so it becomes a write.
 pub fn rwbs_write(op: Op, flags: Flags, out: &mut Vec<u8>) {
     if op == Op::Flush || flags.contains(Flags::PREFLUSH) {
         out.push(b'F');

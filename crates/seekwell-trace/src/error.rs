@@ -1,17 +1,17 @@
-//! Errors of traces: file, place, fault, remedy.
+//! Errors of traces. An error has a file, a position, a fault and a remedy.
 
 use std::fmt;
 
-/// The kind of an error, for programs; users read the message.
+/// The kind of an error, for programs. Users read the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// A read or write of the system failed.
+    /// A read or write of the operating system failed.
     Io,
     /// The trace is empty.
     Empty,
     /// No format recognises the trace, or no format has the requested name.
     UnknownFormat,
-    /// A version or feature of the format that is not supported.
+    /// The format has a version or feature that is not supported.
     Unsupported,
     /// The trace ends inside a record or inside compressed data.
     Truncated,
@@ -19,25 +19,25 @@ pub enum ErrorKind {
     Broken,
     /// A value is out of range.
     Range,
-    /// One of [`crate::Limits`] was reached.
+    /// The trace exceeds one of [`crate::Limits`].
     Limit,
     /// The compression ratio of the data is implausible.
     Bomb,
     /// The trace lacks information that a replay mode needs.
     Mode,
-    /// The trace does not have the requested device, volume or process, or has several where one is
-    /// needed.
+    /// The trace does not have the requested device, volume or process. Or it has several of them,
+    /// and the operation needs exactly one.
     Device,
 }
 
-/// A place in the file.
+/// A position in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The file as a whole.
     File,
-    /// A binary record, counted from 1.
+    /// A binary record; the first is 1.
     Record(u64),
-    /// A line of text, counted from 1.
+    /// A line of text; the first is 1.
     Line(u64),
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An error with one clear message. It is one pointer wide, so that streams of results stay small.
+/// An error with a message. It has the size of one pointer, so that results stay small.
 pub struct TraceError(Box<Inner>);
 
 #[derive(Debug)]
@@ -64,7 +64,8 @@ struct Inner {
 }
 
 impl TraceError {
-    /// Makes an error. `what` describes the fault and the value, `remedy` what to do about it.
+    /// Makes an error. `what` describes the fault with the value, and `remedy` tells how to correct
+    /// it.
     pub fn new(
         kind: ErrorKind,
         file: impl Into<String>,
@@ -80,15 +81,15 @@ impl TraceError {
             remedy: remedy.into(),
         }))
     }
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
-    /// The file or stream with the fault.
+    /// Returns the name of the file or stream with the fault.
     pub fn file(&self) -> &str {
         &self.0.file
     }
-    /// The place of the fault.
+    /// Returns the position of the fault.
     pub fn place(&self) -> Place {
         self.0.place
     }
@@ -107,7 +108,7 @@ impl fmt::Debug for TraceError {
 }
 impl std::error::Error for TraceError {}
 
-/// At most 60 printable characters of the input, for messages.
+/// Returns at most 60 printable characters of the input, for messages.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(240)])
         .chars()

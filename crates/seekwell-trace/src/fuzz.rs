@@ -1,7 +1,7 @@
-//! The entry point of all fuzzers. Any bytes read as any format must give records or an error, and
-//! the records must keep the guarantees of [`crate::Record`].
+//! The entry point of all fuzzers. Reading any bytes as any format must give records or an error.
+//! The records must satisfy the guarantees of [`crate::Record`].
 //!
-//! A short deterministic run in the tests and the targets under `fuzz/` call it.
+//! The tests call it in a short deterministic run, and so do the targets in `fuzz/`.
 
 use crate::options::{Limits, ReadOptions, Stream, TimeUnit, WriteOptions};
 use crate::reader::{Reader, from_reader};
@@ -11,7 +11,7 @@ use crate::replay::ClosedLoop;
 use seekwell_core::Op;
 use std::io::Cursor;
 
-/// Tight limits, so that a run is short for any bytes.
+/// Returns tight limits, so that a run is short for any bytes.
 fn options() -> ReadOptions {
     ReadOptions {
         vscsi_response: Some(TimeUnit::Us),
@@ -29,8 +29,8 @@ fn options() -> ReadOptions {
     }
 }
 
-/// Reads `bytes` as `format` (`None`: as detected) in every way, and writes the records in every
-/// format. Panics if a guarantee is broken.
+/// Reads `bytes` as `format` (`None`: the format is detected) with all kinds of options. Writes the
+/// records in every format. Panics if a guarantee is violated.
 pub fn fuzz_one(format: Option<Format>, bytes: &[u8]) {
     for stream in [Stream::Queue, Stream::Issue] {
         for allow_truncated in [false, true] {
@@ -110,7 +110,7 @@ fn write_all(format: Option<Format>, bytes: &[u8]) {
             continue;
         };
         for r in reader.flatten().take(1000) {
-            // A length that a format cannot represent must give an error, not a panic.
+            // A length that a format cannot represent must give an error and not a panic.
             let _ = writer.write(&r);
         }
         let _ = writer.finish();

@@ -1,8 +1,9 @@
-//! Input: a file or pipe, decompressed while reading, in one buffer of fixed size.
+//! The input of a reader: a file or pipe, which is decompressed while it is read, with one buffer
+//! of fixed size.
 //!
-//! zstd and gzip are recognised by their first bytes, whatever the file's name is. Memory is the
-//! buffer plus the decoder's window (at most 128 MiB for zstd, the default limit of
-//! `zstd -d`; 32 KiB for gzip), for a trace of any length.
+//! zstd and gzip are recognised by the first bytes, regardless of the file name. For a trace of any
+//! length, the memory is the buffer plus the window of the decoder. The window is at most 128 MiB
+//! for zstd (the default limit of `zstd -d`) and 32 KiB for gzip.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::notes::Notes;
@@ -15,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Largest zstd window accepted, as a power of two: 128 MiB.
+/// Base-2 logarithm of the maximum zstd window in bytes: 128 MiB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// Size of the buffer, unless longer lines are allowed.
+/// Size of the buffer in bytes, unless longer lines are allowed.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Number of bytes used to detect the format.
+/// Number of bytes that are used to detect the format.
 pub const SNIFF_BYTES: usize = 16 << 10;
 
-/// A buffered, decompressed stream of bytes with a name.
+/// A buffered and decompressed stream of bytes with a name.
 pub struct Input {
     name: String,
     again: Again,
@@ -31,19 +32,20 @@ pub struct Input {
     at: usize,
     end: usize,
     eof: bool,
-    /// The compressed data ended too early, which the options allow.
+    /// True if the compressed data ended too early and the options allow this.
     cut: bool,
     allow_cut: bool,
-    /// The last returned line had no line end.
+    /// True if the last returned line had no newline.
     open_line: bool,
     limits: Limits,
-    /// Number of bytes of the file read so far, before decompression.
+    /// Number of bytes read from the file so far, before decompression.
     count: Arc<AtomicU64>,
-    /// Size of a regular file.
+    /// Size in bytes; `None` if the input is not a regular file.
     bytes: Option<u64>,
 }
 
-/// Opens a file, a pipe or a terminal. A disk or another device gives an error with the remedy.
+/// Opens a file, a pipe or a terminal. Returns an error with the remedy for a disk or any other
+/// device.
 pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
     open_stream(path).map_err(|e| {
         let remedy = match &e {
@@ -51,11 +53,11 @@ pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
             ReadError::Io(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 "check its permissions"
             }
-            ReadError::Io(_) => "name a file that can be read",
+            ReadError::Io(_) => "give a file that can be read",
             ReadError::Kind(Kind::BlockDevice) => {
                 "record its requests with `blktrace -d`, and use that file"
             }
-            _ => "name a file with a trace, or a pipe",
+            _ => "give a file with a trace, or a pipe",
         };
         let what = match &e {
             ReadError::Io(e) => format!("cannot open: {e}"),
@@ -66,7 +68,7 @@ pub(crate) fn open_trace(path: &Path) -> Result<File, TraceError> {
     })
 }
 
-/// How to read the input again.
+/// How the input can be read again.
 enum Again {
     Nowhere,
     Path(PathBuf),
@@ -74,7 +76,7 @@ enum Again {
 }
 
 impl Input {
-    /// Reads the contents of a spool from its beginning.
+    /// Reads the contents of a spool from the beginning.
     pub fn spooled(
         spool: &Arc<Spool>,
         limits: Limits,
@@ -100,7 +102,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Wraps a reader; `name` is its name in messages.
+    /// Reads from any reader. `name` is its name in messages.
     pub fn new(
         name: String,
         mut raw: Box<dyn Read + Send>,
@@ -160,7 +162,7 @@ impl Input {
         })
     }
 
-    /// Opens the same file again from its start; `None` for a pipe.
+    /// Opens the same file again from its start. Returns `None` for a pipe.
     pub fn again(&self) -> Option<Result<Input, TraceError>> {
         let (limits, cut) = (self.limits, self.allow_cut);
         match &self.again {
@@ -170,7 +172,7 @@ impl Input {
         }
     }
 
-    /// The uncompressed file, opened again; `None` for anything else.
+    /// Opens the file again, if it is not compressed. Returns `None` for any other input.
     pub(crate) fn plain(&self) -> Option<File> {
         match &self.again {
             Again::Path(path) => File::open(path).ok(),
@@ -178,20 +180,20 @@ impl Input {
         }
     }
 
-    /// Progress: the counter of bytes read before decompression, and the size if it is a regular
-    /// file.
+    /// Returns the progress: the counter of bytes read before decompression, and the size. Returns
+    /// `None` if the input is not a regular file.
     pub(crate) fn far(&self) -> Option<(Arc<AtomicU64>, u64)> {
         Some((self.count.clone(), self.bytes?))
     }
-    /// Name in messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// Whether the trace ended too early, where the options allow it.
+    /// Returns true if the trace ended too early and the options allow this.
     pub(crate) fn was_cut(&self) -> bool {
         self.cut
     }
-    /// Adds a warning if the trace was cut off.
+    /// Adds a warning if the trace ended too early.
     pub(crate) fn note_cut(&self, notes: &mut Notes) {
         if self.cut {
             let name = &self.name;
@@ -200,12 +202,13 @@ impl Input {
             ));
         }
     }
-    /// Whether an unreadable line is the cut-off end of a trace, where the options allow it.
+    /// Returns true if an invalid line is the incomplete end of the trace and the options allow
+    /// this.
     pub(crate) fn forgive_line(&mut self) -> bool {
         self.cut |= self.open_line && self.allow_cut;
         self.cut
     }
-    /// Makes an error at a place in this file.
+    /// Makes an error at a position in this file.
     pub(crate) fn error(
         &self,
         kind: ErrorKind,
@@ -216,7 +219,8 @@ impl Input {
         TraceError::new(kind, &self.name, place, what, remedy)
     }
 
-    /// Reads more data into the buffer. Returns false at the end, or if the buffer is full.
+    /// Reads more data into the buffer. Returns false at the end of the input, or if the buffer is
+    /// full.
     fn fill(&mut self, place: Place) -> Result<bool, TraceError> {
         if self.at > 0 {
             self.buf.copy_within(self.at..self.end, 0);
@@ -244,21 +248,22 @@ impl Input {
         Ok(false)
     }
 
-    /// Returns up to `n` bytes without consuming them; fewer only at the end. The buffer limits
-    /// `n`.
+    /// Returns up to `n` bytes without consuming them. Returns fewer bytes only at the end of the
+    /// input. `n` must not exceed the size of the buffer.
     pub fn peek(&mut self, n: usize, place: Place) -> Result<&[u8], TraceError> {
         while self.end - self.at < n && self.fill(place)? {}
         let n = n.min(self.end - self.at);
         Ok(&self.buf[self.at..self.at + n])
     }
-    /// Consumes `n` peeked bytes.
+    /// Consumes `n` bytes that [`Input::peek`] returned.
     pub fn consume(&mut self, n: usize) {
         debug_assert!(n <= self.end - self.at);
         self.at += n;
     }
 
-    /// A binary record of exactly `N` bytes; `None` at the end. An incomplete record is an error,
-    /// or the end if the options allow a cut-off trace.
+    /// Reads a binary record of exactly `N` bytes. Returns `None` at the end of the input. An
+    /// incomplete record is an error; if the options allow an incomplete trace, it counts as the
+    /// end.
     #[inline]
     pub fn block<const N: usize>(&mut self, place: Place) -> Result<Option<[u8; N]>, TraceError> {
         if self.end - self.at < N {
@@ -287,12 +292,12 @@ impl Input {
             &self.name,
             place,
             format!("the trace ends inside a record ({got} of {need} bytes)"),
-            "the records before it are whole: --allow-truncated uses them",
+            "the records before it are complete: --allow-truncated uses them",
         ))
     }
 
-    /// The `n` bytes of data that follow a record; `None` if the trace is cut off there and the
-    /// options allow it.
+    /// Reads the `n` bytes of data that follow a record. Returns `None` if the trace ends within
+    /// them and the options allow this.
     pub fn bytes(&mut self, n: usize, place: Place) -> Result<Option<&[u8]>, TraceError> {
         if n > self.limits.line_bytes_max {
             return Err(TraceError::new(
@@ -300,7 +305,10 @@ impl Input {
                 &self.name,
                 place,
                 format!("{n} bytes of data attached to one record"),
-                format!("the limit is {} bytes a record", self.limits.line_bytes_max),
+                format!(
+                    "the limit is {} bytes per record",
+                    self.limits.line_bytes_max
+                ),
             ));
         }
         let got = self.peek(n, place)?.len();
@@ -312,7 +320,7 @@ impl Input {
         Ok(Some(&self.buf[self.at - n..self.at]))
     }
 
-    /// The next line without its line end; `None` after the last one.
+    /// Returns the next line without its newline, or `None` after the last line.
     #[inline]
     pub fn line(&mut self, place: Place) -> Result<Option<&[u8]>, TraceError> {
         let mut seen = 0;
@@ -358,7 +366,7 @@ impl Input {
     }
 }
 
-/// The compression of the input, by its first bytes.
+/// The compression of the input, detected from its first bytes.
 enum Packing {
     None,
     Gzip,
@@ -371,7 +379,7 @@ impl Packing {
         match head {
             [0x1f, 0x8b, ..] => Packing::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Packing::Zstd,
-            // A skippable frame, with which parallel compressors begin.
+            // A skippable frame. Parallel compressors write it at the start.
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Foreign("xz"),
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Packing::Foreign("bzip2"),
@@ -382,7 +390,7 @@ impl Packing {
     }
 }
 
-/// Counts the compressed input bytes.
+/// Counts the bytes of the compressed input.
 struct Counted<R> {
     src: R,
     count: Arc<AtomicU64>,
@@ -395,7 +403,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Compares output with input sizes, and stops a decompression bomb.
+/// Compares the size of the output with the size of the input, and stops at a decompression bomb.
 struct Guard<R> {
     src: R,
     inside: Arc<AtomicU64>,
@@ -413,7 +421,7 @@ impl<R> Guard<R> {
     }
 }
 
-/// The message about a bomb, passed through `io::Error`.
+/// The message about a decompression bomb, passed through `io::Error`.
 #[derive(Debug)]
 struct Bomb(String);
 impl std::fmt::Display for Bomb {
@@ -440,14 +448,14 @@ impl<R: Read> Read for Guard<R> {
     }
 }
 
-/// A system error with a known remedy, passed through `io::Error`.
+/// An error of the operating system with a known remedy, passed through `io::Error`.
 #[derive(Debug)]
 pub(crate) struct Remedied {
     what: String,
     remedy: &'static str,
 }
 impl Remedied {
-    /// Makes a system error.
+    /// Makes such an error.
     pub fn error(what: String, remedy: &'static str) -> io::Error {
         io::Error::other(Remedied { what, remedy })
     }
@@ -469,7 +477,7 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
             name,
             place,
             bomb.to_string(),
-            "no trace compresses like that; if this one does, decompress it first",
+            "no usual trace has such a compression ratio; if this is a trace, decompress it first",
         );
     }
     let (kind, remedy) = match e.kind() {
@@ -478,7 +486,7 @@ fn io_error(name: &str, place: Place, e: &io::Error) -> TraceError {
             "the compressed data end too early: fetch the file again, or use what there is with \
              --allow-truncated",
         ),
-        // zstd's message for a window above our limit.
+        // The message of zstd for a window above the limit.
         _ if e.to_string().contains("too much memory") => (
             ErrorKind::Io,
             "its window is above 128 MiB: decompress it first (zstd -d --long=31)",

@@ -1,4 +1,4 @@
-//! A trace by its user-given name, `-` for standard input. It can be opened repeatedly.
+//! A trace with the name that the user typed; `-` is standard input. It can be opened repeatedly.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::{Input, open_trace};
@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 /// Name of standard input in messages.
 pub const STDIN_NAME: &str = "standard input";
-/// Number of records that are searched for the volumes of a trace.
+/// Number of records at the start of a trace that are examined to list its volumes.
 const SURVEY_RECORDS: usize = 1_000_000;
-/// Number of volumes listed.
+/// Maximum number of volumes in a message.
 const LISTED: usize = 10;
 
-/// A trace that can be opened more than once. Data from a pipe are kept in a temporary file as they
-/// are read.
+/// A trace that can be opened more than once. Data from a pipe are stored in a temporary file while
+/// they are read.
 #[derive(Clone)]
 pub struct Intake {
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Examines the path; `-` is standard input.
+    /// Examines the path. `-` is standard input.
     pub fn new(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Intake, TraceError> {
         let path = path.as_ref().to_path_buf();
         let bytes_max = options.limits.spool_bytes_max;
@@ -39,7 +39,7 @@ impl Intake {
         Ok(Intake { path, spool })
     }
 
-    /// Name in messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> String {
         match &self.spool {
             Some(spool) => spool.name().to_owned(),
@@ -62,9 +62,10 @@ impl Intake {
         }
     }
 
-    /// Rejects a trace of several volumes if none was chosen, because their addresses are
-    /// unrelated. The error lists the busiest volumes of the first million records, and ends with
-    /// how to choose one.
+    /// Returns an error if the trace has several volumes and the user selected none. The addresses
+    /// of different volumes are unrelated, so the trace cannot be used as one disk. The error lists
+    /// the volumes with the most requests among the first million records, and ends with the option
+    /// that selects a volume.
     pub fn one_volume(
         &self,
         format: Option<Format>,
@@ -75,7 +76,7 @@ impl Intake {
         if reader.format().volumes != Volumes::Named || options.volume.is_some() {
             return Ok(());
         }
-        // Ignore invalid records here: they are reported when the trace is read.
+        // Ignore invalid records here. They are reported when the trace is read.
         let looked = reader.by_ref().take(SURVEY_RECORDS).flatten().count();
         let tally: &Tally = reader.devices();
         if tally.kinds() < 2 {
@@ -95,7 +96,7 @@ impl Intake {
     }
 }
 
-/// Opens a trace that is read only once; the data of a pipe are not kept.
+/// Opens a trace that is read only once. The data of a pipe are not stored.
 pub fn open_once(
     path: impl AsRef<Path>,
     format: Option<Format>,
@@ -110,7 +111,7 @@ pub fn open_once(
 /// A stream that can be read only once: its name and its bytes.
 type Once = (String, Box<dyn Read + Send>);
 
-/// The stream of a path that can be read only once; `None` for a file.
+/// Returns the stream of a path that can be read only once, or `None` for a file.
 fn once(path: &Path) -> Result<Option<Once>, TraceError> {
     if path == Path::new("-") {
         return Ok(Some((STDIN_NAME.to_owned(), Box::new(std::io::stdin()))));
@@ -118,7 +119,7 @@ fn once(path: &Path) -> Result<Option<Once>, TraceError> {
     let Ok(meta) = std::fs::metadata(path) else {
         return Ok(None);
     };
-    // Anything else that is not a file is rejected when it is opened.
+    // Other types of files are rejected when they are opened.
     if !meta.file_type().is_fifo() {
         return Ok(None);
     }

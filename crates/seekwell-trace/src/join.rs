@@ -1,19 +1,21 @@
-//! Conversion of events to records. Queue (or issue) events begin records, and later events of the
-//! same sectors give their times.
+//! Conversion of events to records. A queue event (or an issue event) begins a record. Later events
+//! of the same sectors add their times to the record.
 //!
-//! A bio may be merged with others (one issue and completion covers several), split (several
-//! completions cover it), or complete in parts. So the waiting ranges are kept in order of (device,
-//! sector), and each later event visits the ranges that it covers. Among ranges with the same
-//! start, the oldest comes first. A record is complete when all its sectors are.
+//! A bio can be merged with others, so that one issue and one completion cover several bios. It can
+//! be split, so that several completions cover it. It can also complete in parts. Therefore the
+//! ranges of incomplete records are stored in order of (device, sector), and each later event is
+//! applied to the ranges that it covers. Among ranges with the same start, the oldest is used
+//! first. A record is complete when all its sectors are complete.
 //!
-//! Events slightly out of time order are first sorted within a window of [`Limits::reorder_max`]
-//! events.
+//! Events that are slightly out of time order are first sorted within a window of
+//! [`Limits::reorder_max`] events.
 //!
-//! If the first [`HEAD_MAX`] events contain no queue event, the trace counts as having none. Issue
-//! events then begin the records, and a warning is given.
+//! If the first [`HEAD_MAX`] events contain no queue event, the trace is treated as a trace without
+//! queue events. Issue events then begin the records, and the reader adds a warning.
 //!
-//! Memory: at most [`Limits::pending_max`] records wait, and at most for [`Limits::pending_ns`] of
-//! trace time. After that the oldest is returned without a completion.
+//! Memory is limited: at most [`Limits::pending_max`] records are incomplete at the same time, for
+//! at most [`Limits::pending_ns`] of trace time. When a limit is exceeded, the oldest record is
+//! returned without a completion.
 
 use crate::blk::BlkEvent;
 use crate::error::Place;
@@ -24,49 +26,51 @@ use crate::tally::Tally;
 use seekwell_core::{Action, CgroupId, Op, Sector, Sectors, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Counted when a completion matches no waiting record.
+/// Note that counts completions that match no incomplete record.
 pub const NOTE_ORPHAN: &str =
     "completions without a submission (the trace began under load, or events were lost)";
-/// Counted when a record does not complete within the limits.
+/// Note that counts records that do not complete within the limits.
 pub const NOTE_UNFINISHED: &str = "records without a completion";
 
-/// Counted when an event comes after one with a later time.
+/// Note that counts events that follow an event with a later time.
 pub const NOTE_SORTED: &str = "events out of time order, sorted";
 
-/// Warning for a trace without queue events, whose issue events begin the records.
+/// Warning about a trace without queue events, in which issue events begin the records.
 pub const NOTE_ISSUE_STREAM: &str = "no queue events (Q, block_bio_queue): records are the requests \
      issued to the driver (D, block_rq_issue), after merging; how long they waited before that is \
      not known";
-/// Counted when a queue event comes after that decision.
+/// Note that counts queue events after issue events were selected to begin the records.
 pub const NOTE_LATE_QUEUE: &str =
     "queue events skipped: the trace began without any, so issue events are the records";
 
-/// Number of events searched for a queue event before issue events are used instead. This number of
-/// bios may be in flight when a trace begins.
+/// Number of events that are searched for a queue event, before issue events are used instead. So
+/// many bios can be in flight when the recording of a trace begins.
 const HEAD_MAX: usize = 1 << 16;
 
-/// (device, first sector, id); the value is the end of the range.
+/// (device, first sector, id). The value for this key is the end of the range.
 type Key = (u32, u64, u64);
 
-/// Most ranges that one event visits; a request of the largest size has 2,560 bios of one sector.
+/// Maximum number of ranges to which one event is applied. A request of the maximum size has 2,560
+/// bios of one sector.
 const WALK_MAX: usize = 4096;
-/// Most waiting ranges with the same start that are examined.
+/// Maximum number of ranges with the same start that are examined.
 const TWINS_MAX: usize = 16;
 
 struct Pending {
     record: Record,
-    /// Number of its ranges in the index.
+    /// Number of ranges of this record in the index.
     parts: u32,
-    /// The record is a flush with the write bit, and waits for a completion with the write bit.
+    /// True if the record is a flush with the write bit. It then waits for a completion with the
+    /// write bit.
     write_bit: bool,
     flush: bool,
     done: bool,
-    /// Removed by a requeue: never returned.
+    /// True if a requeue removed the record. It is then never returned.
     gone: bool,
 }
 
-/// Sorts events by time within a window. blkparse fed from several CPUs prints them slightly out of
-/// order, and a completion must not come before its submission.
+/// Sorts events by time within a window. With several CPUs, blkparse prints events slightly out of
+/// order, and a completion must not precede its submission.
 struct Sorter {
     window: VecDeque<BlkEvent>,
     window_max: usize,
@@ -79,7 +83,7 @@ impl Sorter {
             window_max,
         }
     }
-    /// Adds an event. Returns the earliest one when the window is full.
+    /// Adds an event. Returns the earliest event when the window is full.
     #[inline]
     fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) -> Option<BlkEvent> {
         if self.window.back().is_none_or(|last| last.t_ns <= e.t_ns) {
@@ -97,23 +101,23 @@ impl Sorter {
     }
 }
 
-/// The first events, until it is known which of them begin records.
+/// The first events, which are stored until it is known which events begin records.
 #[derive(Default)]
 struct Head {
     events: Vec<(BlkEvent, Place)>,
     issues: bool,
-    /// A queue event was found, of any device.
+    /// True if a queue event of any device was found.
     queues: bool,
-    /// Devices of the issue events, including devices that were not requested.
+    /// Devices of the issue events, including devices that the user did not select.
     devices: Tally,
 }
 
 /// Converts events to records, in the order of the stream.
 pub struct Join {
     stream: Stream,
-    /// `None` when it is known whether there are queue events.
+    /// `None` after it is known whether the trace has queue events.
     head: Option<Head>,
-    /// Issue events replace queue events.
+    /// True if issue events replace queue events.
     stands_in: bool,
     pending_max: usize,
     pending_ns: u64,
@@ -121,18 +125,19 @@ pub struct Join {
     /// Id of the front of `waiting`.
     front: u64,
     index: BTreeMap<Key, u64>,
-    /// Waiting flushes by id, because they have no sectors.
+    /// Incomplete flushes by id. They have no sectors.
     flushes: BTreeMap<(u32, u64), ()>,
     now_ns: u64,
     saw_completion: bool,
     ended: bool,
     sorter: Sorter,
-    /// Events in order of time that have not been taken yet, if the caller wants them.
+    /// Events in order of time that the caller has not taken yet. `None` if the caller does not
+    /// need events.
     kept: Option<Vec<BlkEvent>>,
 }
 
 impl Join {
-    /// A join without events.
+    /// Makes a converter without events.
     pub fn new(options: &ReadOptions) -> Self {
         let limits = &options.limits;
         Join {
@@ -153,7 +158,8 @@ impl Join {
         }
     }
 
-    /// Adds an event. Call [`Join::pop`] for all ready records before the next event.
+    /// Adds an event. The caller must then call [`Join::pop`] until it returns `None`, before it
+    /// adds the next event.
     pub fn push(&mut self, e: &BlkEvent, notes: &mut Notes, place: Place) {
         if let Some(head) = &mut self.head {
             head.issues |= e.action == Action::Issue;
@@ -176,7 +182,7 @@ impl Join {
         }
     }
 
-    /// Decides which events begin records, and processes the events that waited for this.
+    /// Determines which events begin records, and processes the stored events.
     #[cold]
     fn decide(&mut self, notes: &mut Notes) {
         let Some(head) = self.head.take() else { return };
@@ -194,7 +200,8 @@ impl Join {
         }
     }
 
-    /// Counts the device of an event that begins a record, whether it was requested or not.
+    /// Counts the device of an event that begins a record, even if the user did not select this
+    /// device.
     #[inline]
     pub fn device(&mut self, e: &BlkEvent, notes: &mut Notes) {
         if self.begins(e.action) {
@@ -209,7 +216,7 @@ impl Join {
         }
     }
 
-    /// Whether this event begins a record.
+    /// Returns true if an event with this action begins a record.
     #[inline]
     fn begins(&self, action: Action) -> bool {
         match self.stream {
@@ -248,7 +255,7 @@ impl Join {
         self.ended = true;
     }
 
-    /// The next record in order, if it is complete or never will be.
+    /// Returns the next record in order, if it is complete or if it will never be complete.
     pub fn pop(&mut self, notes: &mut Notes, place: Place) -> Option<Record> {
         if self.ended {
             self.decide(notes);
@@ -311,7 +318,7 @@ impl Join {
             parts,
             write_bit: e.write_bit,
             flush,
-            // A record that covers no sectors cannot complete; the reader checks it.
+            // A record without sectors cannot complete. The reader checks such a record.
             done: !flush && parts == 0,
             gone: false,
         });
@@ -322,7 +329,7 @@ impl Join {
         self.waiting.get_mut(usize::try_from(i).ok()?)
     }
 
-    /// Removes an abandoned record from the index.
+    /// Removes the ranges of a record that is returned incomplete.
     fn forget(&mut self, p: &Pending, id: u64) {
         let r = &p.record;
         if p.flush {
@@ -342,8 +349,9 @@ impl Join {
         }
     }
 
-    /// The first range of the device that starts in `from..to`, with its end. Among equal starts,
-    /// the oldest that `wants` accepts, otherwise the oldest.
+    /// Returns the first range of the device that starts in `from..to`, with its end. Among ranges
+    /// with the same start, returns the oldest range that `wants` accepts, or the oldest range if
+    /// `wants` accepts none.
     fn first(
         &self,
         device: u32,
@@ -369,7 +377,7 @@ impl Join {
         best
     }
 
-    /// Sets a time of all records that start inside the event's range.
+    /// Sets a time in all records that start inside the range of the event.
     fn stamp(&mut self, e: &BlkEvent, set: impl Fn(&mut Record, u64)) {
         if e.is_flush() {
             self.stamp_flush(e, set);
@@ -456,8 +464,8 @@ impl Join {
         }
     }
 
-    /// For a completion that starts inside a waiting range (a bio split by the layer): splits the
-    /// range there, so that its second part can complete separately.
+    /// Handles a completion that starts inside a stored range, because the block layer split the
+    /// bio. Splits the range at this sector, so that its second part can complete separately.
     fn cut_before(&mut self, device: u32, sector: u64) {
         let before = self.index.range(..(device, sector, 0)).next_back();
         let Some((&key, &end)) = before.filter(|(k, end)| k.0 == device && **end > sector) else {
@@ -470,8 +478,9 @@ impl Join {
         }
     }
 
-    /// A flush request of the flush machinery (`FN`) ends before the submitter's flush (`FW`). Its
-    /// time is kept until the submitter's own completion comes.
+    /// Completes a flush. A flush request of the kernel's flush machinery (`FN`) ends before the
+    /// submitter's flush (`FW`). Its time is stored until the completion of the submitter's flush
+    /// replaces it.
     fn complete_flush(&mut self, e: &BlkEvent) {
         let own = e.write_bit || e.op == Op::Write;
         let mut stand_in = None;
@@ -506,7 +515,8 @@ impl Join {
         }
     }
 
-    /// Issue stream: the driver returned the request without serving it; it will be issued again.
+    /// Removes the record of a requeued request, if issue events begin records. The driver returned
+    /// this request without serving it, and it will be issued again.
     fn take_back(&mut self, e: &BlkEvent) {
         let end = e.sector.saturating_add(u64::from(e.sectors));
         let write = e.op.is_write();

@@ -1,4 +1,4 @@
-//! What a written trace keeps of its records, and what a conversion loses.
+//! The parts of a record that a written trace contains, and the losses of a conversion.
 
 use crate::record::Record;
 use crate::registry::Format;
@@ -6,16 +6,16 @@ use crate::tally::Tally;
 use seekwell_core::{CgroupId, Flags, Op};
 use std::collections::BTreeMap;
 
-/// The parts of a record that survive writing and reading.
+/// The parts of a record that remain after writing and reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeps {
-    /// Times are multiples of this number of ns.
+    /// Resolution of times: all times are multiples of this number of ns.
     pub time_ns: u64,
-    /// Modifiers.
+    /// Flags of operations.
     pub flags: Flags,
-    /// Processes.
+    /// Process ids.
     pub tasks: bool,
-    /// CPUs.
+    /// CPU numbers.
     pub cpus: bool,
     /// Priorities and cgroups.
     pub priorities: bool,
@@ -25,14 +25,14 @@ pub struct Keeps {
     pub stages: bool,
     /// Times of completion, and errors.
     pub completions: bool,
-    /// Write-zeroes stays distinct from write.
+    /// True if write-zeroes remains different from write.
     pub write_zeroes: bool,
     /// Names of processes.
     pub names: bool,
 }
 
 impl Keeps {
-    /// Everything except names.
+    /// Everything except process names.
     pub const ALL: Keeps = Keeps {
         time_ns: 1,
         flags: Flags::all(),
@@ -45,7 +45,7 @@ impl Keeps {
         write_zeroes: true,
         names: false,
     };
-    /// Operation, place and length, with times of 1 us.
+    /// Operation, position and length, with times in steps of 1 us.
     pub const NONE: Keeps = Keeps {
         time_ns: 1_000,
         flags: Flags::empty(),
@@ -71,7 +71,7 @@ impl Keeps {
         ..Keeps::ALL
     };
 
-    /// The record after writing and reading.
+    /// Returns the record as it is after writing and reading.
     pub fn of(&self, r: &Record) -> Record {
         let mut k = *r;
         k.t_ns -= r.t_ns % self.time_ns;
@@ -80,7 +80,7 @@ impl Keeps {
             k.op = Op::Write;
         }
         if r.op == Op::Flush {
-            // The operation indicates the flush.
+            // The operation already indicates the flush.
             k.flags -= Flags::PREFLUSH;
         }
         if !self.tasks {
@@ -108,7 +108,7 @@ impl Keeps {
     }
 }
 
-/// The losses of a conversion, counted per record.
+/// The losses of a conversion, counted in records.
 pub struct Losses {
     to: Format,
     counts: BTreeMap<&'static str, u64>,
@@ -116,7 +116,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// No losses.
+    /// Makes a counter without losses.
     pub fn new(to: Format) -> Self {
         Losses {
             to,
@@ -155,7 +155,7 @@ impl Losses {
                 (k.complete_ns, k.error) != (r.complete_ns, r.error),
             ),
             ("flags", flags_lost),
-            ("write-zeroes (made writes)", k.op != r.op),
+            ("write-zeroes (converted to writes)", k.op != r.op),
             ("fractions of times", k.t_ns != r.t_ns),
         ] {
             if lost {
@@ -164,8 +164,8 @@ impl Losses {
         }
     }
 
-    /// "csv -> vscsi drops pids (400 records), completions (400)"; `None` if nothing was lost.
-    /// `names`: the trace has process names.
+    /// Returns a text such as "csv -> vscsi drops pids (400 records), completions (400)", or `None`
+    /// if nothing was lost. `names` is true if the trace has process names.
     pub fn line(&self, from: Format, names: bool) -> Option<String> {
         let counts = self.counts.iter();
         let mut words: Vec<String> = counts.map(|(what, n)| format!("{what} ({n})")).collect();

@@ -1,12 +1,12 @@
 //! Streaming readers and writers of block traces.
 //!
-//! [`open`] reads any format of the [`formats`] registry, also from zstd or gzip, in memory that
-//! does not grow with the trace, and returns one [`Record`] after the other. [`create`] writes.
-//! [`ReplayMode`] lists the ways to replay a trace and what each can and cannot show.
-//! [`ClosedLoop`] prepares the mode that preserves the dependencies of processes.
-//! [`survey::survey`] describes the contents of a trace.
+//! [`open`] reads any format of the [`formats`] registry and returns one [`Record`] after another.
+//! The trace can be compressed with zstd or gzip. The memory does not grow with the length of the
+//! trace. [`create`] writes a trace. [`ReplayMode`] lists the ways to replay a trace, and what each
+//! of them can and cannot show. [`ClosedLoop`] prepares the mode that preserves the dependencies of
+//! processes. [`survey::survey`] describes the contents of a trace.
 //!
-//! To add a format, add a file under `formats/` and a line in `registry.rs`.
+//! To add a format, add a file in `formats/` and an entry in `registry.rs`.
 
 pub mod blk;
 pub mod error;
@@ -47,7 +47,8 @@ pub use registry::{
 pub use replay::{ClosedLoop, Factor, ReplayMode, Step};
 pub use writer::{EventWriter, Packed, Writer, create, create_file, write_to};
 
-/// Decimal seconds ("12", "0.25") in nanoseconds; `None` if the text is not a number, or too large.
+/// Parses a decimal number of seconds ("12", "0.25"), and returns nanoseconds. Returns `None` if
+/// the text is not a number, or if the number is too large.
 pub fn seconds_text(text: &str) -> Option<u64> {
     text::decimal_ns(text.as_bytes(), 1_000_000_000)
 }

@@ -1,7 +1,8 @@
-//! Several traces as one: records in order of time, by the traces' own clocks.
+//! Merges several traces into one. The records are in order of time.
 //!
-//! Traces whose clocks have a common origin (Unix time, one machine's uptime) keep their recorded
-//! relative times; traces that each begin at zero run in parallel.
+//! If the clocks of the traces have a common origin (Unix time, or the uptime of one machine),
+//! their records keep the recorded time differences. Traces whose clocks begin at zero run in
+//! parallel.
 
 use crate::error::TraceError;
 use crate::reader::Reader;
@@ -9,20 +10,20 @@ use crate::record::Record;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// An iterator over the records of several traces. After an error or the end it returns `None`.
+/// An iterator over the records of several traces. After an error or the end, it returns `None`.
 pub struct Merge {
     readers: Vec<Reader>,
     ahead: Vec<Option<Record>>,
-    /// Offset added to the times of each trace.
+    /// Number that is added to the times of each trace, in ns.
     shift_ns: Vec<u64>,
-    /// (time, trace); at equal times, the trace that was named first.
+    /// (time, trace number). At equal times, the trace that the user named first comes first.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     at: usize,
     done: bool,
 }
 
 impl Merge {
-    /// Reads the first record of each trace.
+    /// Makes the iterator, and reads the first record of each trace.
     pub fn new(mut readers: Vec<Reader>) -> Result<Merge, TraceError> {
         let mut ahead = Vec::new();
         for r in &mut readers {
@@ -55,11 +56,11 @@ impl Merge {
         }
     }
 
-    /// The trace of the last returned record.
+    /// Returns the trace of the last returned record.
     pub fn source(&self) -> &Reader {
         &self.readers[self.at]
     }
-    /// The traces.
+    /// Returns all traces.
     pub fn readers(&self) -> &[Reader] {
         &self.readers
     }

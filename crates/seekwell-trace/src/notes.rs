@@ -1,10 +1,11 @@
-//! Warnings of a reader: what it tolerated, how often, and where first. Their number is limited.
+//! Warnings of a reader: the faults that it tolerated, how often, and where the first one was. The
+//! number of warnings is limited.
 
 use crate::error::Place;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 
-/// Number of texts that are kept; more are only counted.
+/// Maximum number of stored texts. Further texts are only counted.
 const TEXTS_MAX: usize = 256;
 
 /// The warnings of one reader.
@@ -25,29 +26,30 @@ impl Notes {
             self.texts_lost += 1;
         }
     }
-    /// Counts a case of `what`, whose text follows a number: "records without data skipped".
+    /// Counts a case of `what`. `what` is a text that follows a number, for example "records
+    /// without data skipped".
     pub(crate) fn count(&mut self, what: &'static str, place: Place) {
         self.counts.entry(what).or_insert((0, place)).0 += 1;
     }
-    /// Counts a record (or an event that begins one) of this device, whether it was requested or
-    /// not.
+    /// Counts a record of this device, or an event that begins a record. It is counted even if the
+    /// user did not select this device.
     #[inline]
     pub(crate) fn device(&mut self, device: u32) {
         self.devices.add(device);
     }
-    /// Counts the devices of many records.
+    /// Adds the device counts of many records.
     pub(crate) fn all_devices(&mut self, devices: &Tally) {
         self.devices.join(devices);
     }
-    /// The devices found.
+    /// Returns the devices in the trace.
     pub(crate) fn devices(&self) -> &Tally {
         &self.devices
     }
-    /// How often `what` was counted.
+    /// Returns how often `what` was counted.
     pub fn counted(&self, what: &str) -> u64 {
         self.counts.get(what).map_or(0, |c| c.0)
     }
-    /// All warnings, ready to print.
+    /// Returns all warnings as text.
     pub fn lines(&self) -> Vec<String> {
         let mut out = self.texts.clone();
         if self.texts_lost > 0 {

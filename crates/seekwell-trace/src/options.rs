@@ -1,19 +1,20 @@
-//! Options of reading and writing, with defaults for most uses.
+//! Options for reading and writing. The defaults suit most uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The event of a block trace that becomes a record.
+/// The kind of event in a block trace that becomes a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stream {
-    /// Q: bios as submitted, before merging. The right choice for replay through a scheduler. For a
-    /// trace without Q events, D is used with a warning.
+    /// Queue events (Q): bios as submitted, before merging. This is the right choice to replay a
+    /// trace through a scheduler. If the trace has no Q events, D events are used, with a warning.
     #[default]
     Queue,
-    /// D: requests as the recorded scheduler sent them to the driver, which is the device's view.
+    /// Issue events (D): requests as the recorded scheduler sent them to the driver. These are the
+    /// requests that the device received.
     Issue,
 }
 
-/// Unit of time stamps in formats that do not define it.
+/// Unit of time stamps, for formats that do not define the unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeUnit {
     /// Nanoseconds.
@@ -25,7 +26,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Nanoseconds per unit.
+    /// Returns the number of nanoseconds per unit.
     pub const fn ns(self) -> u64 {
         match self {
             TimeUnit::Ns => 1,
@@ -35,27 +36,30 @@ impl TimeUnit {
     }
 }
 
-/// Limits that protect the machine from broken or malicious files.
+/// Limits that protect the computer from broken or malicious files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Records per trace.
+    /// Maximum number of records per trace.
     pub records_max: u64,
-    /// Bytes of a line of text, or of the data attached to a binary record.
+    /// Maximum number of bytes in a line of text, or in the data attached to a binary record.
     pub line_bytes_max: usize,
-    /// Decompressed bytes per compressed byte, after `ratio_floor_bytes` of output.
+    /// Maximum number of decompressed bytes per compressed byte. It is checked after
+    /// `ratio_floor_bytes` of output.
     pub ratio_max: u64,
-    /// Decompressed bytes below which the ratio is not checked.
+    /// Number of decompressed bytes up to which the ratio is not checked.
     pub ratio_floor_bytes: u64,
-    /// Records that wait for completion at the same time; beyond this, the oldest is abandoned.
+    /// Maximum number of incomplete records at the same time. If there are more, the oldest is
+    /// returned without a completion.
     pub pending_max: usize,
-    /// Number of events of a block trace within which they are sorted by time. An event that is
-    /// farther out of order gets the time of its predecessor.
+    /// Number of events in the window in which the events of a block trace are sorted by time. An
+    /// event that is farther out of order gets the time of its predecessor.
     pub reorder_max: usize,
-    /// Trace time for which a record waits for its completion, in ns.
+    /// Maximum trace time between a record and its completion, in ns.
     pub pending_ns: u64,
-    /// File names in an iolog, process names in a block trace, volumes of a collection.
+    /// Maximum number of names: of files in an iolog, of processes in a block trace, or of volumes
+    /// in a collection.
     pub names_max: usize,
-    /// Bytes of a stream that are kept in a temporary file.
+    /// Maximum number of bytes of a stream that are stored in a temporary file.
     pub spool_bytes_max: u64,
 }
 
@@ -75,30 +79,33 @@ impl Default for Limits {
     }
 }
 
-/// Options of reading.
+/// Options for reading.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// The event that becomes a record (blktrace, blkparse, ftrace).
+    /// The kind of event that becomes a record (blktrace, blkparse, ftrace).
     pub stream: Stream,
-    /// Only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
+    /// Read only this device, `major << 20 | minor` (blktrace, blkparse, ftrace, csv).
     pub device: Option<u32>,
-    /// Only this volume, by its name in the trace (collections of many volumes).
+    /// Read only the volume with this name (collections of many volumes).
     pub volume: Option<String>,
-    /// Only records submitted at least this time after the first of the trace, in ns; their times
-    /// then count from here.
+    /// Read only records that were submitted at least this time after the first record of the
+    /// trace, in ns. Times of records then count from this time.
     pub from_ns: u64,
-    /// Only records submitted before this time after the first of the trace, in ns.
+    /// Read only records that were submitted earlier than this time after the first record of the
+    /// trace, in ns.
     pub until_ns: Option<u64>,
-    /// Only records of these processes; empty: all.
+    /// Read only records of these processes. If empty, read the records of all processes.
     pub pids: BTreeSet<u32>,
-    /// A trace that is cut off (recorder killed) ends with a warning instead of an error.
+    /// If true, an incomplete end of the trace (for example because the recorder was killed) gives
+    /// a warning instead of an error.
     pub allow_truncated: bool,
     /// Unit of the time stamps of fio iolog version 3. fio writes microseconds.
     pub iolog_unit: TimeUnit,
-    /// Address range of each file of an iolog from a pipe, which cannot be read twice, in sectors.
+    /// Size of the address range of each file in an iolog from a pipe, in sectors. A pipe cannot be
+    /// read twice, so the sizes of the files are not known.
     pub iolog_span_sectors: u64,
-    /// Unit of the response time of vscsi version 2. No public text defines it, so completions are
-    /// used only if you set the unit.
+    /// Unit of the response time of vscsi version 2. No public document defines it, so completions
+    /// are read only if this option is set.
     pub vscsi_response: Option<TimeUnit>,
     /// Keep the events of block traces for [`crate::Reader::take_events`].
     pub keep_events: bool,
@@ -125,16 +132,16 @@ impl Default for ReadOptions {
     }
 }
 
-/// Options of writing.
+/// Options for writing.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Name of the stream in error messages.
+    /// Name of the output in error messages.
     pub name: String,
-    /// Device number for records and events without one.
+    /// Device number for records and events that have none.
     pub device: u32,
-    /// File name in an iolog: at most 256 bytes, no blanks.
+    /// File name in an iolog: at most 256 bytes, without blanks.
     pub iolog_file: String,
-    /// Process names by pid.
+    /// Names of processes by process id.
     pub tasks: BTreeMap<u32, String>,
 }
 

@@ -1,9 +1,9 @@
-//! The reader of all traces: detects the format and keeps the guarantees of [`Record`].
+//! The common reader of traces. It detects the format, and ensures the guarantees of [`Record`].
 //!
-//! Out-of-order times: events of block traces are first sorted within a window (see
-//! [`crate::join`]). Remaining out-of-order records, and those of all other formats, keep the order
-//! of the file, and a time before its predecessor's is raised to it. A warning tells how often, and
-//! by how much.
+//! Events of block traces that are out of time order are first sorted within a window (see
+//! [`crate::join`]). All other records keep the order of the file, in all formats. If a record has
+//! an earlier time than the record before it, it gets the time of that record. A warning tells how
+//! often this happened, and the largest change.
 
 use crate::blk::BlkEvent;
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -20,45 +20,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The reader of one format. Times are in ns on the trace's own clock; [`Reader`] makes them
-/// relative.
+/// The reader of one format. It returns times in ns on the clock of the trace. [`Reader`] converts
+/// them to times since the first record.
 pub trait Source: Send {
-    /// The next record; `None` after the last. Not called again after `None` or an error.
+    /// Returns the next record, or `None` after the last record. It is not called again after
+    /// `None` or an error.
     fn next(&mut self, notes: &mut Notes) -> Result<Option<Record>, TraceError>;
-    /// File name and place of the last input of `next`, for messages.
+    /// Returns the file name and the position of the input that `next` read last, for messages.
     fn place(&self) -> (&str, Place);
-    /// Process names so far, by pid.
+    /// Returns the process names found so far, by process id.
     fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         None
     }
-    /// The detected version of the format, if it has versions.
+    /// Returns the detected version, if the format has versions.
     fn version(&self) -> Option<u32> {
         None
     }
-    /// Whether the format has events, from which records are made.
+    /// Returns true if the format contains events, from which records are made.
     fn tells_events(&self) -> bool {
         false
     }
-    /// Moves the events of the chosen device since the last call to `into`, if they are kept.
+    /// Moves the events of the selected device since the last call to `into`, if events are kept.
     fn take_events(&mut self, _into: &mut Vec<BlkEvent>) {}
-    /// The trace's name of a device.
+    /// Returns the name of a device in the trace.
     fn device_name(&self, device: u32) -> String {
         format!("{},{}", device >> 20, device & 0xf_ffff)
     }
 }
 
-/// Counted when a record's time is before its predecessor's.
-pub const NOTE_BACKWARDS: &str = "records with a time before their predecessor's, raised to it";
-/// A year of 365.25 days.
+/// Note that counts records with an earlier time than the record before them.
+pub const NOTE_BACKWARDS: &str =
+    "records with an earlier time than the record before them; they get its time";
+/// Nanoseconds in a year of 365.25 days.
 const NSEC_PER_YEAR: u64 = 31_557_600 * seekwell_core::NSEC_PER_SEC;
-/// Counted when a record moves no data.
+/// Note that counts records that transfer no data.
 pub const NOTE_NO_DATA: &str = "reads, writes or discards of length zero skipped";
-/// Counted when a place in bytes is not a multiple of a sector.
+/// Note that counts ranges in bytes that are not multiples of a sector.
 pub(crate) const NOTE_UNALIGNED: &str = "ranges not aligned to 512 bytes widened to whole sectors";
-/// Number of devices or processes listed in a message.
+/// Maximum number of devices or processes in a message.
 const LISTED: usize = 10;
 
-/// An iterator over the records of a trace. After an error or the end it returns `None`.
+/// An iterator over the records of a trace. After an error or the end, it returns `None`.
 pub struct Reader {
     format: Format,
     name: String,
@@ -69,22 +71,23 @@ pub struct Reader {
     last_ns: u64,
     back_max_ns: u64,
     records: u64,
-    /// The requested device or volume.
+    /// Name of the device or volume that the user selected.
     chosen: Option<String>,
     from_ns: u64,
     until_ns: u64,
     pids: BTreeSet<u32>,
-    /// Processes of the skipped records, if processes were requested.
+    /// Processes of the skipped records, if the user selected processes.
     other_pids: Tally,
     done: bool,
     /// For each file, the number of bytes read so far, and its size.
     far: Vec<(Arc<AtomicU64>, u64)>,
 }
 
-/// Opens a trace by its path; `None` detects the format from the first (decompressed) bytes.
+/// Opens the trace at a path. If the format is `None`, it is detected from the first (decompressed)
+/// bytes.
 ///
-/// A path to one part of a trace that consists of several files (`sdb.blktrace.0`), or their base
-/// name (`sdb`), opens all parts.
+/// A trace can consist of several files. If the path is the first of them (`sdb.blktrace.0`), or
+/// their base name (`sdb`), all files are opened.
 pub fn open(
     path: impl AsRef<Path>,
     format: Option<Format>,
@@ -105,7 +108,7 @@ pub fn open(
     Reader::detect(input, format, options)
 }
 
-/// Reads a trace from any stream; `name` is its name in messages.
+/// Reads a trace from any stream. `name` is its name in messages.
 pub fn from_reader(
     name: &str,
     reader: impl Read + Send + 'static,
@@ -153,7 +156,7 @@ impl Reader {
                 name,
                 Place::File,
                 "is empty",
-                "name a trace with at least one record",
+                "give a trace with at least one record",
             ));
         }
         let format = match format.or_else(|| formats().iter().find(|f| (f.detect)(head))) {
@@ -165,7 +168,7 @@ impl Reader {
                     name,
                     Place::File,
                     format!("no format recognises it; it begins with {}", shown(head)),
-                    format!("name its format with --format, one of {}", known.join(", ")),
+                    format!("give its format with --format, one of {}", known.join(", ")),
                 ));
             }
         };
@@ -204,7 +207,7 @@ impl Reader {
             return refuse(what, "omit --pid");
         }
         let mut notes = Notes::default();
-        // If the size of any file is unknown, the total progress is unknown.
+        // If the size of a file is unknown, the total progress is unknown.
         let far: Option<Vec<_>> = inputs.iter().map(Input::far).collect();
         let src = (format.open)(inputs, options, &mut notes)?;
         Ok(Reader {
@@ -227,59 +230,62 @@ impl Reader {
         })
     }
 
-    /// The format of the trace.
+    /// Returns the format of the trace.
     pub fn format(&self) -> Format {
         self.format
     }
-    /// The detected version of the format, if it has versions.
+    /// Returns the detected version, if the format has versions.
     pub fn version(&self) -> Option<u32> {
         self.src.version()
     }
-    /// The name of the trace.
+    /// Returns the name of the trace.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// The information that the format has.
+    /// Returns which information the format contains.
     pub fn carries(&self) -> Carries {
         self.format.carries
     }
-    /// Number of records returned so far.
+    /// Returns the number of records returned so far.
     pub fn records(&self) -> u64 {
         self.records
     }
-    /// Bytes read from the trace's files before decompression, and their size; `None` for a pipe.
-    /// The number is ahead of the returned records by a buffer.
+    /// Returns the number of bytes read from the files before decompression, and the size of the
+    /// files. Returns `None` for a pipe. The bytes read include data in buffers whose records have
+    /// not been returned yet.
     pub fn far(&self) -> Option<(u64, u64)> {
         let read = self.far.iter().map(|f| f.0.load(Ordering::Relaxed)).sum();
         let all = self.far.iter().map(|f| f.1).sum();
         (all > 0).then_some((read, all))
     }
-    /// Process names so far, by pid.
+    /// Returns the process names found so far, by process id.
     pub fn tasks(&self) -> Option<&BTreeMap<u32, String>> {
         self.src.tasks()
     }
-    /// Time of the first record on the trace's own clock, in ns; `None` before it is read.
+    /// Returns the time of the first record on the clock of the trace, in ns, or `None` before the
+    /// first record was read.
     pub fn base_ns(&self) -> Option<u64> {
         self.base_ns
     }
-    /// Whether the trace has events (blktrace, blkparse, ftrace), from which records are made.
+    /// Returns true if the trace contains events (blktrace, blkparse, ftrace), from which records
+    /// are made.
     pub fn tells_events(&self) -> bool {
         self.src.tells_events()
     }
-    /// Moves the events read since the last call to `into`, in order of time on the trace's own
-    /// clock; none unless [`ReadOptions::keep_events`] is set. They are kept until they are taken,
-    /// so call this after every record.
+    /// Moves the events read since the last call to `into`, in order of time on the clock of the
+    /// trace. There are no events unless [`ReadOptions::keep_events`] is set. Events are kept in
+    /// memory until they are moved, so call this method after every record.
     pub fn take_events(&mut self, into: &mut Vec<BlkEvent>) {
         self.src.take_events(into);
     }
-    /// The trace's name of a device.
+    /// Returns the name of a device in the trace.
     pub fn device_name(&self, device: u32) -> String {
         self.src.device_name(device)
     }
     pub(crate) fn devices(&self) -> &Tally {
         self.notes.devices()
     }
-    /// Warnings so far as text; complete after the end of the iterator.
+    /// Returns the warnings so far as text. They are complete after the end of the iterator.
     pub fn warnings(&self) -> Vec<String> {
         let mut out = self.notes.lines();
         let devices = self.notes.devices();
@@ -292,13 +298,13 @@ impl Reader {
         }
         if self.back_max_ns > 0 {
             out.push(format!(
-                "the largest step back in time was {} us: if that is much, sort the trace by time",
+                "the largest step back in time was {} us: if this is too much, sort the trace by time",
                 self.back_max_ns.div_ceil(1000)
             ));
         }
         out
     }
-    /// How often a warning was counted ([`NOTE_BACKWARDS`], [`NOTE_NO_DATA`], ...).
+    /// Returns how often a warning was counted ([`NOTE_BACKWARDS`], [`NOTE_NO_DATA`], ...).
     pub fn counted(&self, what: &str) -> u64 {
         self.notes.counted(what)
     }
@@ -319,7 +325,10 @@ impl Reader {
         {
             return Err(self.error(
                 ErrorKind::Range,
-                format!("sectors {} + {} are beyond any device", r.sector, r.sectors),
+                format!(
+                    "sectors {} + {} are beyond the end of any device",
+                    r.sector, r.sectors
+                ),
                 "sectors have 512 bytes; is this the right format?",
             ));
         }
@@ -365,7 +374,7 @@ impl Reader {
             return Err(self.error(
                 ErrorKind::Range,
                 format!(
-                    "record {} has a time {} years after the first one's",
+                    "record {} is {} years later than the first record",
                     self.records + 1,
                     floor / NSEC_PER_YEAR
                 ),
@@ -381,7 +390,8 @@ impl Reader {
         Ok(Some(r))
     }
 
-    /// At the end: an error if the requested device, volume or processes were not found.
+    /// Returns an error at the end of the trace, if the selected device, volume or processes were
+    /// not found.
     fn none_such(&self) -> Option<TraceError> {
         if self.records > 0 {
             return None;
@@ -419,7 +429,7 @@ impl Reader {
     }
 }
 
-/// The requested device or volume, as text.
+/// Returns the device or volume that the options select, as text.
 fn chosen(options: &ReadOptions) -> Option<String> {
     let number = options
         .device

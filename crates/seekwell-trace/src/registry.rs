@@ -1,6 +1,6 @@
-//! The list of formats, which the command line, the documentation and the tests use.
+//! The list of trace formats, for the command line, the documentation and the tests.
 //!
-//! To add a format, add a file under `formats/` and a line here.
+//! To add a format, add a file in `formats/` and an entry in this file.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::Input;
@@ -14,12 +14,12 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Whether a format has a kind of information.
+/// Whether a format contains some information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Has {
     /// Never.
     No,
-    /// If it was recorded.
+    /// Only if it was recorded.
     Maybe,
     /// Always.
     Yes,
@@ -35,10 +35,10 @@ impl fmt::Display for Has {
     }
 }
 
-/// The information that a format has in addition to operation and place.
+/// The information that a format contains in addition to operation and position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carries {
-    /// Submitting process.
+    /// Process that submitted the I/O.
     pub pids: Has,
     /// Completion times.
     pub completions: Has,
@@ -48,54 +48,59 @@ pub struct Carries {
     pub ioprio: Has,
     /// Flags (sync, metadata, FUA ...).
     pub flags: Has,
-    /// Resolution of its times, as text for users.
+    /// Resolution of times, as text for users.
     pub time: &'static str,
 }
 
-/// Whether a format has several devices, and how they are named.
+/// Whether a format has several devices, and how they are identified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Volumes {
-    /// One device.
+    /// The format has one device.
     One,
-    /// Several devices, by major and minor number.
+    /// The format has several devices with major and minor numbers.
     Numbered,
-    /// Several devices, by names or numbers of the collection.
+    /// The format has several volumes with names or numbers of the collection.
     Named,
 }
 
-/// Opens inputs of the format; several only if [`FormatInfo::parts`] returned several.
+/// Opens the inputs of a trace. There are several inputs only if [`FormatInfo::parts`] returned
+/// several files.
 pub type Open = fn(Vec<Input>, &ReadOptions, &mut Notes) -> Result<Box<dyn Source>, TraceError>;
-/// Starts writing a trace of the format.
+/// Starts writing a trace.
 pub type Create = fn(Box<dyn Write + Send>, &WriteOptions) -> Result<Box<dyn Writer>, TraceError>;
 
-/// The files of a trace, by a user-given path; `None` if it is a single file.
+/// Returns the files of a trace from a path that the user typed, or `None` if the trace is a single
+/// file.
 pub type Parts = fn(&Path) -> Option<Vec<PathBuf>>;
 
-/// The registry entry of a format.
+/// The entry of a format in the registry.
 pub struct FormatInfo {
     /// Name of the format.
     pub name: &'static str,
     /// One-line description.
     pub summary: &'static str,
-    /// Usual extensions of its file names (without compression).
+    /// Usual extensions of file names, without that of the compression.
     pub extensions: &'static [&'static str],
-    /// What it is, its origin and what is lost, in a few sentences.
+    /// Description for users in a few sentences: what the format is, where it comes from, and what
+    /// is lost.
     pub help: &'static str,
-    /// The information that it has.
+    /// Information that the format contains.
     pub carries: Carries,
-    /// The parts of a record that it keeps.
+    /// Parts of a record that the format can store.
     pub keeps: Keeps,
-    /// How its devices are named.
+    /// How devices are identified.
     pub volumes: Volumes,
-    /// Whether it consists of lines of text.
+    /// True if a trace consists of lines of text.
     pub text: bool,
-    /// Whether these first bytes look like it. Called with at most [`crate::input::SNIFF_BYTES`].
+    /// Returns true if the first bytes of a trace look like this format. It gets at most
+    /// [`crate::input::SNIFF_BYTES`] bytes.
     pub detect: fn(&[u8]) -> bool,
-    /// The files of the trace at this path, if a trace of this format can have several files.
+    /// Returns the files of the trace at a path. `None` if a trace of this format is always a
+    /// single file.
     pub parts: Option<Parts>,
-    /// Its reader.
+    /// Opens a reader.
     pub open: Open,
-    /// Its writer, if it has one.
+    /// Starts a writer. `None` if the format cannot be written.
     pub create: Option<Create>,
 }
 
@@ -108,7 +113,7 @@ impl fmt::Debug for FormatInfo {
     }
 }
 
-/// All formats, in the order of detection.
+/// Returns all formats, in the order in which they are tried for detection.
 pub fn formats() -> &'static [FormatInfo] {
     static ALL: &[FormatInfo] = &[
         crate::formats::blktrace::INFO,
@@ -145,7 +150,7 @@ const ALSO: &[(&str, &str)] = &[
     ("pq", "parquet"),
 ];
 
-/// The format of this name; the error suggests the nearest names, or lists all.
+/// Returns the format with this name. The error suggests similar names, or lists all names.
 pub fn find_format(name: &str) -> Result<Format, TraceError> {
     formats().iter().find(|f| f.name == name).ok_or_else(|| {
         let known: Vec<_> = formats().iter().map(|f| f.name).collect();
@@ -159,7 +164,7 @@ pub fn find_format(name: &str) -> Result<Format, TraceError> {
     })
 }
 
-/// The first format with this file extension (without compression).
+/// Returns the first format with the extension of this path (without that of the compression).
 pub fn format_of_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_str()?;
     let name = name

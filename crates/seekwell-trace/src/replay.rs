@@ -1,7 +1,7 @@
-//! Replay modes, and the dependencies of the closed loop.
+//! The modes of replay, and the dependencies between records for the closed loop.
 //!
-//! The simulator contains the driver that submits. This module provides its information: when a
-//! record is due, or what it waits for.
+//! The simulator submits the requests. This module determines when a record is due, or for which
+//! completion it waits.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::reader::Reader;
@@ -14,7 +14,8 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A positive rational factor on time: it stretches above 1 and compresses below 1.
+/// A positive rational factor for times. Values above 1 stretch time, and values below 1 compress
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Factor {
     num: NonZeroU32,
@@ -22,16 +23,17 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// `num / den`.
+    /// Makes the factor `num / den`.
     pub const fn new(num: NonZeroU32, den: NonZeroU32) -> Self {
         Factor { num, den }
     }
-    /// The scaled time `t_ns`, rounded down; saturates.
+    /// Returns `t_ns` multiplied by the factor, rounded down and limited to the maximum of the
+    /// type.
     pub fn apply(self, t_ns: u64) -> u64 {
         let scaled = u128::from(t_ns) * u128::from(self.num.get()) / u128::from(self.den.get());
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
-    /// Parses "2", "0.25" or "1/3".
+    /// Parses a factor: "2", "0.25" or "1/3".
     fn parse(s: &str) -> Option<Factor> {
         let (num, den) = if let Some((num, den)) = s.split_once('/') {
             (num.parse().ok()?, den.parse().ok()?)
@@ -67,9 +69,9 @@ pub enum ReplayMode {
     AsTimed,
     /// At the recorded times, multiplied by a factor.
     Scaled(Factor),
-    /// In recorded order, with a constant number in flight.
+    /// In recorded order, with a constant number of I/Os in flight.
     FixedDepth(NonZeroU32),
-    /// Each process waits for the completions that it waited for in the recording, then pauses for
+    /// Each process waits for the completions for which it waited in the recording, and then for
     /// its recorded think time.
     ClosedLoop,
 }
@@ -88,42 +90,45 @@ impl ReplayMode {
         ]
     };
 
-    /// A paragraph about what the mode does, can show and cannot show.
+    /// Returns a paragraph about what the mode does, what it can show, and what it cannot show.
     pub const fn explain(&self) -> &'static str {
         match self {
             ReplayMode::AsTimed => {
                 "Each I/O is submitted at its recorded time (open loop). It does not wait for \
-                 earlier ones. This shows how a device and scheduler handle exactly this \
-                 load. On a device slower than the recorded one the queue grows without bound, and \
-                 then the comparison measures queue length, not the scheduler; on a faster one the \
-                 pauses stay as long as they were."
+                 earlier I/Os. This mode shows how a device and a scheduler handle exactly this \
+                 load. If the device is slower than the recorded device, the queue grows without \
+                 bound. The comparison then measures the queue length and not the scheduler. If the \
+                 device is faster, the pauses between I/Os are as long as in the recording."
             }
             ReplayMode::Scaled(_) => {
-                "As timed, but every time is multiplied by a factor first: 1/2 replays in half the \
-                 time, 2 in twice the time. Use it to fit a load to a device of another speed, or \
-                 to find the load that saturates a scheduler. This is still an open loop: no \
-                 process waits, and beyond saturation only queue length is measured."
+                "Like the mode timed, but every time is first multiplied by a factor. The factor \
+                 1/2 replays in half the time, and 2 in twice the time. Use it to adapt a load to \
+                 a device of another speed, or to find the load that saturates a scheduler. This \
+                 is also an open loop: no process waits, and above saturation the comparison \
+                 measures only the queue length."
             }
             ReplayMode::FixedDepth(_) => {
-                "The order is kept, the times are dropped: a fixed number of I/Os is in flight, \
-                 and each completion submits the next. This measures throughput with this access \
-                 pattern and cannot overload anything. Bursts, idle times and the think time of \
-                 processes are gone, so schedulers that wait for a process (anticipatory, CFQ, \
-                 BFQ) see processes without think time; latency has little meaning."
+                "The order is kept and a fixed number of I/Os is in flight, without regard to the \
+                 recorded times. Each completion submits the next I/O. This mode measures the \
+                 throughput of this access pattern, and cannot overload the device. \
+                 It does not reproduce bursts, idle times and the think time of processes. So \
+                 schedulers that wait for a process (anticipatory, CFQ, BFQ) see processes without \
+                 think time, and latency has little meaning."
             }
             ReplayMode::ClosedLoop => {
-                "A process submits an I/O after the completion of its own I/O that had completed \
-                 last before in the trace, plus the recorded think time. A faster device makes the \
-                 processes faster and a slower one delays them, as in reality. This is the mode \
-                 for a fair comparison of schedulers. It needs a trace with pids and completions. \
-                 Other waits of processes (for locks, each other, or writeback by kernel threads) \
-                 are unknown and count as think time."
+                "Each process waits for its own completions as in the recording, and then for the \
+                 recorded think time. It submits an I/O after the I/O that was its last to complete \
+                 before this I/O in the recording. A faster device makes the processes faster, and \
+                 a slower device delays them, as in reality. Use this mode for a fair comparison \
+                 of schedulers. It needs a trace with pids and completions. Other waits of \
+                 processes (for locks, for each other, or for writeback by kernel threads) are \
+                 unknown and count as think time."
             }
         }
     }
 
-    /// Whether a trace of this format can be replayed in this mode. The error names what is
-    /// missing.
+    /// Returns an error if a trace of this format cannot be replayed in this mode. The error names
+    /// the missing information.
     pub fn check(&self, format: Format, name: &str) -> Result<(), TraceError> {
         if *self != ReplayMode::ClosedLoop {
             return Ok(());
@@ -141,7 +146,8 @@ impl ReplayMode {
         ))
     }
 
-    /// When a record is due, in ns since the start of the replay, in modes that depend on time.
+    /// Returns the time at which a record is due, in ns since the start of the replay. Returns
+    /// `None` for modes that do not use recorded times.
     pub fn due_ns(&self, record: &Record) -> Option<u64> {
         match self {
             ReplayMode::AsTimed => Some(record.t_ns),
@@ -196,40 +202,43 @@ impl FromStr for ReplayMode {
     }
 }
 
-/// One record of a closed loop.
+/// A record of a closed loop, with its dependency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Number of the record in the trace, from 0.
+    /// Number of the record in the trace; the first is 0.
     pub index: u64,
     /// The record.
     pub record: Record,
-    /// Its process.
+    /// Process of the record.
     pub task: TaskId,
-    /// The record of the same process whose completion it waited for: the last one to complete
-    /// before this submission. Always smaller than `index`. `None` if no I/O of the process had
-    /// completed yet.
+    /// Number of the record for whose completion the process waited. It is the record of the same
+    /// process that completed last before this submission, and is always less than `index`. `None`
+    /// if no I/O of the process had completed yet.
     pub after: Option<u64>,
-    /// How many I/Os of the process had completed before. On a device that completes in another
-    /// order, a driver may instead wait for this number of completions of any of them.
+    /// Number of I/Os of the process that had completed before this submission. On a device that
+    /// completes I/Os in another order, a driver can wait for this number of completions instead,
+    /// in any order.
     pub completed_before: u64,
-    /// Time from that completion to this submission, in ns; if `after` is `None`, from the start of
-    /// the trace.
+    /// Time from that completion to this submission, in ns. If `after` is `None`, it counts from
+    /// the start of the trace.
     pub think_ns: u64,
 }
 
-/// Number of records searched for one with pid and completion.
+/// Number of records that are searched for a record with process id and completion.
 const PROBE_MAX: usize = 4096;
-/// Number of processes remembered. Beyond it, the half of the idle processes that has been idle
-/// longest is forgotten, and counts as new if it returns.
+/// Maximum number of processes that are remembered. When there are more, about half of the idle
+/// processes are forgotten: those that have been idle longest. A forgotten process counts as new if
+/// it returns.
 const TASKS_MAX: usize = 1 << 16;
-/// Number of I/Os in flight remembered; completions of more are treated as unknown.
+/// Maximum number of I/Os in flight that are remembered. Completions of further I/Os are treated as
+/// unknown.
 const IN_FLIGHT_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 struct Task {
-    /// (completion, index) of the I/Os in flight.
+    /// (completion time, index) of the I/Os in flight.
     in_flight: BinaryHeap<Reverse<(u64, u64)>>,
-    /// Completion and index of the last completed I/O.
+    /// Completion time and index of the I/O that completed last.
     last: Option<(u64, u64)>,
     completed: u64,
     active_ns: u64,
@@ -250,23 +259,26 @@ impl Task {
     }
 }
 
-/// Determines what each record waited for. Memory is bounded by processes and I/Os in flight.
+/// Determines for which completion each record waited. The memory depends on the numbers of
+/// processes and I/Os in flight, and both are limited.
 pub struct ClosedLoop<I> {
     records: I,
     name: String,
     ahead: VecDeque<Record>,
-    /// An error found while reading ahead, which is returned after the records before it.
+    /// An error that was found while reading ahead. It is returned after the records that precede
+    /// it.
     failed: Option<TraceError>,
     tasks: BTreeMap<TaskId, Task>,
     in_flight: usize,
-    /// Number of processes at which idle ones are forgotten.
+    /// Number of processes at which idle processes are forgotten.
     forget_at: usize,
     index: u64,
     done: bool,
 }
 
 impl ClosedLoop<Reader> {
-    /// Makes the closed loop of a trace, if its format and its first records allow it.
+    /// Makes the closed loop of a trace. Returns an error if the format or the first records lack
+    /// the required information.
     pub fn of(reader: Reader) -> Result<Self, TraceError> {
         let name = reader.name().to_string();
         ReplayMode::ClosedLoop.check(reader.format(), &name)?;
@@ -276,8 +288,8 @@ impl ClosedLoop<Reader> {
 
 impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
     /// Makes the closed loop of any stream of records in order of time. Searches up to 4,096
-    /// records for one with a pid and a completion. If there is none, the error says what is
-    /// missing.
+    /// records for a record with process id and completion. If there is none, returns an error that
+    /// names the missing information.
     pub fn new(mut records: I, name: String) -> Result<Self, TraceError> {
         let mut ahead = VecDeque::new();
         let mut failed = None;
@@ -317,7 +329,7 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         })
     }
 
-    /// The underlying stream of records, for warnings and process names.
+    /// Returns the underlying stream of records, for warnings and process names.
     pub fn inner(&self) -> &I {
         &self.records
     }
@@ -371,11 +383,12 @@ impl<I: Iterator<Item = Result<Record, TraceError>>> ClosedLoop<I> {
         let idlers = self.tasks.values().filter(|t| idle(t));
         let mut times: Vec<u64> = idlers.map(|t| t.active_ns).collect();
         times.sort_unstable();
-        // At least half of them: those up to the upper median.
+        // Forget at least half of the idle processes: those whose last activity is not later than
+        // the upper median.
         if let Some(&until_ns) = times.get(times.len() / 2) {
             self.tasks.retain(|_, t| !idle(t) || t.active_ns > until_ns);
         }
-        // If all have I/O in flight, check again when their number has doubled.
+        // If all processes have I/O in flight, try again when their number has doubled.
         self.forget_at = TASKS_MAX.max(self.tasks.len() * 2);
     }
 }

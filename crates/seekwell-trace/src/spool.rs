@@ -1,7 +1,7 @@
-//! Makes a stream that can be read only once (standard input, a pipe) readable repeatedly. Its data
-//! so far are kept in a temporary file without a name.
+//! Stores the data of a stream that can be read only once (standard input or a pipe), so that the
+//! stream can be read repeatedly. The data are stored in a temporary file without a name.
 //!
-//! Data are taken from the stream only when a reader needs them, so a replay of the first thousand
+//! Data are read from the stream only when a reader needs them. So a replay of the first thousand
 //! records of an endless stream ends.
 
 use crate::error::{ErrorKind, Place, TraceError};
@@ -11,10 +11,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of bytes taken from the stream at a time.
+/// Number of bytes that are read from the stream at a time.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A stream and the data read from it.
+/// A stream and the data that were read from it.
 pub struct Spool {
     name: String,
     file: File,
@@ -24,14 +24,14 @@ pub struct Spool {
 
 struct State {
     src: Box<dyn Read + Send>,
-    /// Number of bytes in the file.
+    /// Number of bytes in the temporary file.
     len: u64,
     ended: bool,
 }
 
 impl Spool {
-    /// Makes the temporary file in TMPDIR or /tmp. `name` is the stream's name in messages;
-    /// `bytes_max` is the largest size of the file.
+    /// Makes the temporary file in TMPDIR or /tmp. `name` is the stream's name in messages.
+    /// `bytes_max` is the maximum size of the file.
     pub fn new(
         name: &str,
         src: Box<dyn Read + Send>,
@@ -43,8 +43,8 @@ impl Spool {
                 ErrorKind::Io,
                 name,
                 Place::File,
-                format!("no temporary file can be made in {}: {e}", place.display()),
-                "set TMPDIR to a directory that can be written, or save the trace to a file",
+                format!("cannot make a temporary file in {}: {e}", place.display()),
+                "set TMPDIR to a writable directory, or save the trace to a file",
             )
         })?;
         Ok(Arc::new(Spool {
@@ -59,12 +59,12 @@ impl Spool {
         }))
     }
 
-    /// Name in messages.
+    /// Returns the name for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A reader from the beginning.
+    /// Makes a reader that starts at the beginning of the stream.
     pub fn reader(self: &Arc<Self>) -> SpoolReader {
         SpoolReader {
             spool: self.clone(),
@@ -83,7 +83,7 @@ impl Spool {
         self.file.read_at(&mut buf[..n], at)
     }
 
-    /// Appends another piece of the stream to the file.
+    /// Appends the next piece of the stream to the file.
     fn take(&self, s: &mut State) -> io::Result<()> {
         let mut piece = vec![0; PIECE_BYTES];
         let n = loop {

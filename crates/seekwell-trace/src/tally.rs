@@ -1,15 +1,15 @@
-//! Counts of many keys, such as devices and processes, with a limit on their number.
+//! Counts per key, for keys such as devices and processes. The number of different keys is limited.
 
 use std::collections::BTreeMap;
 
-/// Largest number of different keys.
+/// Maximum number of different keys.
 const KEYS_MAX: usize = 1 << 16;
 
-/// Counts by key.
+/// Counts per key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<u32, u64>,
-    /// Count of all keys beyond [`KEYS_MAX`].
+    /// Sum of the counts of all keys beyond [`KEYS_MAX`].
     others: u64,
 }
 
@@ -38,14 +38,15 @@ impl Tally {
         }
         self.others += other.others;
     }
-    /// Number of different keys; a lower bound beyond the limit.
+    /// Returns the number of different keys. Beyond the limit, it is a lower bound.
     pub fn kinds(&self) -> usize {
         self.counts.len()
     }
-    /// "8,0 (120), 8,16 (7), 3 more": the `n` most frequent keys, with names from `name`.
+    /// Returns the `n` most frequent keys as text, for example "8,0 (120), 8,16 (7), 3 more".
+    /// `name` returns the name of a key.
     pub fn busiest(&self, n: usize, name: impl Fn(u32) -> String) -> String {
         let mut all: Vec<(u64, u32)> = self.counts.iter().map(|(k, n)| (*n, *k)).collect();
-        // At equal counts the lowest number comes first.
+        // At equal counts, the lowest key comes first.
         all.sort_by_key(|&(count, key)| (std::cmp::Reverse(count), key));
         let shown = all.iter().take(n);
         let mut words: Vec<String> = shown.map(|(n, k)| format!("{} ({n})", name(*k))).collect();

@@ -1,6 +1,7 @@
 //! Parses words and numbers from a line of bytes.
 
-/// The next word (no blanks or tabs in it) of `line` from `*at` on; empty at the end.
+/// Returns the next word of `line` from `*at` on, and moves `*at` behind the word. Words are
+/// separated by blanks or tabs. The result is empty at the end.
 #[inline]
 pub fn word<'a>(line: &'a [u8], at: &mut usize) -> &'a [u8] {
     let mut i = *at;
@@ -15,7 +16,8 @@ pub fn word<'a>(line: &'a [u8], at: &mut usize) -> &'a [u8] {
     &line[from..i]
 }
 
-/// A decimal number of digits only that fits into 64 bits.
+/// Parses a decimal number that consists of digits only. Returns `None` if the number does not fit
+/// into 64 bits.
 #[inline]
 pub fn number(word: &[u8]) -> Option<u64> {
     if word.is_empty() || word.len() > 20 {
@@ -32,7 +34,7 @@ pub fn number(word: &[u8]) -> Option<u64> {
     Some(n)
 }
 
-/// `SECONDS.FRACTION` in nanoseconds; one to nine digits of fraction.
+/// Parses `SECONDS.FRACTION` and returns nanoseconds. The fraction must have one to nine digits.
 #[inline]
 pub fn seconds_ns(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|&c| c == b'.')?;
@@ -49,8 +51,9 @@ pub fn seconds_ns(word: &[u8]) -> Option<u64> {
         .checked_add(ns)
 }
 
-/// A decimal number of units of `unit_ns`, with or without a fraction, in nanoseconds, rounded
-/// down. No sign, no exponent; at most 18 digits of fraction.
+/// Parses a decimal number whose unit is `unit_ns`, with or without a fraction. Returns
+/// nanoseconds, rounded down. Returns `None` for a sign, an exponent, or more than 18 digits of
+/// fraction.
 #[inline]
 pub fn decimal_ns(word: &[u8], unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = match memchr::memchr(b'.', word) {
@@ -69,7 +72,8 @@ pub fn decimal_ns(word: &[u8], unit_ns: u64) -> Option<u64> {
     ns.checked_add(u64::try_from(part).ok()?)
 }
 
-/// Appends a decimal number, padded on the left with `fill` to `width`.
+/// Appends a decimal number. If it has fewer than `width` characters, it is padded on the left with
+/// `fill`.
 pub fn push_number(out: &mut Vec<u8>, mut n: u64, width: usize, fill: u8) {
     let mut digits = [0u8; 20];
     let mut i = digits.len();
@@ -87,7 +91,7 @@ pub fn push_number(out: &mut Vec<u8>, mut n: u64, width: usize, fill: u8) {
     out.extend_from_slice(&digits[i..]);
 }
 
-/// Appends a word, padded on the left with blanks to `width`.
+/// Appends a word. If it has fewer than `width` characters, it is padded on the left with blanks.
 pub fn push_right(out: &mut Vec<u8>, word: &[u8], width: usize) {
     for _ in word.len()..width {
         out.push(b' ');

@@ -1,4 +1,4 @@
-//! Writers of traces: the trait, buffered output, and the conversion of records to events in order
+//! Writers of traces: the traits, buffered output, and the conversion of records to events in order
 //! of time.
 
 use crate::blk::BlkEvent;
@@ -13,24 +13,25 @@ use std::collections::BinaryHeap;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes records, which must be in order of time. Without [`Writer::finish`] the end may be
-/// missing.
+/// Writes records, which must be in order of time. The end of the trace can be missing if
+/// [`Writer::finish`] is not called.
 pub trait Writer: Send {
-    /// Adds a record.
+    /// Writes a record.
     fn write(&mut self, r: &Record) -> Result<(), TraceError>;
-    /// Sets the name of a process before its first record; formats without names ignore it.
+    /// Sets the name of a process. It must precede the first record of the process. Formats without
+    /// names ignore it.
     fn name(&mut self, _pid: u32, _name: &str) {}
-    /// Writes the remaining data and flushes. Nothing may be written afterwards.
+    /// Writes the remaining data and flushes the output. No other method may be called after it.
     fn finish(&mut self) -> Result<(), TraceError>;
 }
 
-/// Writes the event stream of a block layer.
+/// Writes the events of a block layer.
 pub trait EventWriter {
-    /// Writes an event; times must not decrease.
+    /// Writes an event. Times must not decrease.
     fn event(&mut self, e: &Event) -> Result<(), TraceError>;
 }
 
-/// Creates a trace file of the format. The file extensions `.zst` and `.gz` select compression.
+/// Creates a trace file in a format. The file extensions `.zst` and `.gz` select compression.
 pub fn create(
     path: impl AsRef<Path>,
     format: Format,
@@ -41,13 +42,13 @@ pub fn create(
         name: path.display().to_string(),
         ..options.clone()
     };
-    // Check the options before creating the file.
+    // Check the options before the file is created.
     starter(format, &options)?;
     write_to(create_file(path)?, format, &options)
 }
 
-/// Starts a trace of the format on a byte sink, for output that must appear as it is written, such
-/// as a log. Its name in messages is in the options.
+/// Starts to write a trace in a format to `out`. Use it for output that must appear as it is
+/// written, for example a log. The options contain the name of the output for messages.
 pub fn write_to(
     out: Box<dyn Write + Send>,
     format: Format,
@@ -68,8 +69,9 @@ fn starter(format: Format, options: &WriteOptions) -> Result<Create, TraceError>
     })
 }
 
-/// Creates a file for writing, compressed according to its name. The file appears as a whole at the
-/// first `flush`, which ends it. An existing file keeps its owner and mode.
+/// Creates a file for writing. The extension of its name selects the compression. The first call of
+/// `flush` ends the file, and only then the complete file appears under its name. An existing file
+/// keeps its owner and mode.
 pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
     let fail = |e: std::io::Error| {
         TraceError::new(
@@ -95,7 +97,7 @@ pub fn create_file(path: &Path) -> Result<Box<dyn Write + Send>, TraceError> {
     })
 }
 
-/// Compression of a written trace.
+/// The compression of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packed {
     /// No compression.
@@ -107,7 +109,7 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// The compression for a file name: `.zst`, `.gz`.
+    /// Returns the compression for a file name, from its extension (`.zst` or `.gz`).
     pub fn of_name(path: &Path) -> Packed {
         match path.extension().and_then(|e| e.to_str()) {
             Some("zst") => Packed::Zstd,
@@ -115,7 +117,7 @@ impl Packed {
             _ => Packed::No,
         }
     }
-    /// Wraps `out` in a compressor, whose `flush` ends the stream.
+    /// Wraps `out` in a compressor. The `flush` of the result ends the stream.
     pub fn wrap(self, out: impl Write + Send + 'static) -> std::io::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Packed::No => Box::new(out),
@@ -132,8 +134,8 @@ impl Packed {
     }
 }
 
-/// A file whose `flush` ends its compressed stream and renames the file into place, so that
-/// [`Output::finish`] sees every error.
+/// A file whose `flush` ends the compressed stream and renames the file to its final name.
+/// [`Output::finish`] therefore returns every error.
 struct EndOnFlush<T> {
     open: Option<T>,
     end: fn(T) -> std::io::Result<()>,
@@ -177,11 +179,11 @@ impl Output {
             records: 0,
         }
     }
-    /// The buffer for the next record.
+    /// Returns the buffer for the next record.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buf
     }
-    /// Ends a record in the buffer.
+    /// Ends a record in the buffer. Writes the buffer if it is full.
     pub fn done_one(&mut self) -> Result<(), TraceError> {
         self.records += 1;
         if self.buf.len() >= BUFFER_BYTES {
@@ -197,7 +199,7 @@ impl Output {
         self.buf.clear();
         result.map_err(|e| self.failed(&e))
     }
-    /// Writes the rest and closes, which also ends a compressed stream.
+    /// Writes the rest of the buffer and ends the stream, with compression too.
     pub fn finish(&mut self) -> Result<(), TraceError> {
         self.drain()?;
         let flushed = self.out.as_mut().map_or(Ok(()), |o| o.flush());
@@ -227,11 +229,11 @@ impl Output {
     }
 }
 
-/// Number of records whose later events can be pending.
+/// Maximum number of pending events.
 const HELD_MAX: usize = 1 << 20;
 
-/// Converts records to events in order of time: a record's completion comes after the submissions
-/// that precede it.
+/// Converts records to events in order of time. The completion of a record comes after all
+/// submissions that are earlier than the completion.
 #[derive(Default)]
 pub(crate) struct Expand {
     held: BinaryHeap<Reverse<Held>>,
@@ -261,7 +263,7 @@ impl Ord for Held {
 }
 
 impl Expand {
-    /// Passes a record's submission to `put`, after all earlier events.
+    /// Passes the submission of a record to `put`, after all earlier events.
     pub fn record<E>(
         &mut self,
         r: &Record,
@@ -299,7 +301,7 @@ impl Expand {
                     t_ns: t_ns.max(r.t_ns),
                     action,
                     error: if done { r.error } else { 0 },
-                    // A completion comes from an interrupt, not from the submitter.
+                    // A completion comes from an interrupt and not from the submitter.
                     task: if done { 0 } else { queue.task },
                     ..queue
                 },
@@ -316,7 +318,7 @@ impl Expand {
             None => Ok(()),
         }
     }
-    /// Passes all pending events up to and including `t_ns`.
+    /// Passes all pending events up to `t_ns` (inclusive) to `put`.
     pub fn until<E>(
         &mut self,
         t_ns: u64,
@@ -329,8 +331,7 @@ impl Expand {
     }
 }
 
-/// Converts an event of our own stream to one of a block trace; `None` if block traces have no such
-/// event.
+/// Converts an event of the simulator to an event of a block trace.
 pub(crate) fn blk_event(e: &Event, device: u32) -> BlkEvent {
     BlkEvent {
         t_ns: e.at.since_start(),

@@ -38,8 +38,8 @@ fn what_is_packed_otherwise_is_told_what_is_read() {
     let e = error_of(BROTLI, None, &ReadOptions::default());
     assert_eq!(e.kind(), ErrorKind::Broken);
     let said = e.to_string();
-    assert!(said.contains("packed with Brotli"), "{said}");
-    let remedy = "write it with Snappy, gzip, LZ4, zstd or none";
+    assert!(said.contains("compressed with Brotli"), "{said}");
+    let remedy = "compress it with Snappy, gzip, LZ4 or zstd, or not at all";
     assert!(said.contains(remedy) && !said.contains("cut off"), "{said}");
 }
 

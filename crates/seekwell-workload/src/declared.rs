@@ -1,46 +1,47 @@
-//! The metrics and kinds of operations of the built-in workloads, known before a run. An experiment
-//! that asks for a wrong name is rejected at once, not after an hour.
+//! The metrics and kinds of operations of the built-in workloads. They are known before a run, so
+//! an experiment that contains a wrong name is rejected immediately and not after an hour.
 //!
-//! A test runs every workload and compares its results with this list. The results of workloads
-//! from other crates and of fio job files are not known before a run.
+//! A test runs every workload and compares its results with this list. The results of fio job files
+//! and of workloads from other crates are not known before a run.
 
 /// A metric of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Given {
-    /// Name.
+    /// Name of the metric.
     pub name: &'static str,
-    /// Unit.
+    /// Unit of the metric.
     pub unit: &'static str,
-    /// Larger is better.
+    /// True if a larger value is better.
     pub higher_is_better: bool,
-    /// The metric is a multiple of this value, because the original prints it so.
+    /// The value is a multiple of this number, because the original program prints it rounded so.
     pub step: Option<f64>,
 }
 
-/// The results of a workload.
+/// The results that a workload reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
-    /// Its name.
+    /// Name of the workload.
     pub workload: &'static str,
-    /// Metrics in order. Parameters can determine which of them a run has.
+    /// Metrics in order. The parameters can determine which of them a run reports.
     pub metrics: &'static [Given],
-    /// A parameter whose value is the name of the first metric. The value `all`, or no such
-    /// parameter, means the first of the list.
+    /// Parameter whose value is the name of the first metric of a run. If there is no such
+    /// parameter, or if its value is `all`, the first metric is the first of the list.
     pub named_by: Option<&'static str>,
-    /// Kinds of operations. Parameters can determine which of them a run has.
+    /// Kinds of operations. The parameters can determine which of them a run has.
     pub operations: &'static [&'static str],
-    /// How the run is timed. `None`: it does a given amount of work, or it reproduces a program
-    /// that includes the start in its figure (hdparm, seeker, Blogbench).
+    /// How the run is timed. `None` if the workload does a fixed amount of work. Also `None` if it
+    /// reproduces a program whose result includes the start of the run (hdparm, seeker, Blogbench).
     pub timed: Option<Timed>,
 }
 
-/// A workload with a given duration, whose start can be excluded from its figures.
+/// The timing of a workload with a fixed duration. The start of such a run can be excluded from the
+/// results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
     /// The parameter that sets the duration.
     pub time: &'static str,
-    /// Metrics that are rates or mean latencies of operations, with the kinds of these operations.
-    /// A run has some of them.
+    /// Metrics that are rates or mean latencies, each with the kinds of operations that it counts.
+    /// A run reports some of them.
     pub metrics: &'static [(&'static str, &'static [&'static str])],
 }
 
@@ -85,7 +86,7 @@ const fn of(
     }
 }
 
-/// Declares that the workload runs for its parameter `seconds`.
+/// Declares that the parameter `seconds` sets the duration of the workload.
 const fn timed(
     mut d: Declared,
     metrics: &'static [(&'static str, &'static [&'static str])],
@@ -97,7 +98,7 @@ const fn timed(
     d
 }
 
-/// Declares that the value of a parameter names the first metric.
+/// Declares that the value of parameter `param` is the name of the first metric.
 const fn by(mut d: Declared, param: &'static str) -> Declared {
     d.named_by = Some(param);
     d
@@ -302,9 +303,9 @@ const ALL: &[Declared] = &[
     ),
 ];
 
-/// Figures that decide in addition to the first metric, by workload: other operations that the
-/// users wait for, and tail latencies. Names are those of an experiment's `metric`. All other
-/// workloads are decided by their first metric alone.
+/// Metrics that decide a comparison in addition to the first metric, by workload. They are tail
+/// latencies, and other operations for which users wait. The names are those of the `metric` key of
+/// an experiment. For all other workloads, only the first metric decides.
 const ALSO_DECIDE: &[(&str, &[&str])] = &[
     ("blogbench", &["final score for reads"]),
     (
@@ -326,13 +327,13 @@ const ALSO_DECIDE: &[(&str, &[&str])] = &[
     ("fsync-latency", &["99th percentile", "bulk write"]),
 ];
 
-/// The figures that decide in addition to the first metric of a workload.
+/// Returns the metrics that decide a comparison in addition to the first metric of a workload.
 pub fn also_decide(workload: &str) -> &'static [&'static str] {
     let found = ALSO_DECIDE.iter().find(|d| d.0 == workload);
     found.map_or(&[], |d| d.1)
 }
 
-/// The results of a workload by name; `None`: not known before a run.
+/// Returns the results of a workload by its name, or `None` if they are not known before a run.
 pub fn declared(workload: &str) -> Option<&'static Declared> {
     ALL.iter().find(|d| d.workload == workload)
 }

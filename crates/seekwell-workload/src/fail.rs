@@ -1,21 +1,21 @@
-//! Errors of scripts.
+//! The error type of workload scripts.
 
 use seekwell_core::Errno;
 use std::fmt;
 
-/// A call failed and the script cannot continue.
+/// The error of a call after which the script cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fail {
-    /// The failed action, with the file and, if known, the offset: "write 16384 bytes at 1048576 of
-    /// w0/f17".
+    /// The action that failed, with the file and, if known, the offset: "write 16384 bytes at
+    /// 1048576 of w0/f17".
     pub what: String,
-    /// The error from the machine.
+    /// The error number of the call.
     pub errno: Errno,
 }
 
 impl Fail {
-    /// Whether the run was stopped from outside (signal, time limit, failure of another task), so
-    /// that this task is not the cause.
+    /// Returns true if the run was stopped by a signal, by a time limit or by the failure of
+    /// another task. Then this task is not the cause.
     pub fn stopped(&self) -> bool {
         self.errno == Errno::ECANCELED
     }
@@ -32,9 +32,9 @@ impl std::error::Error for Fail {}
 /// The result of a task.
 pub type Outcome<T = ()> = Result<T, Fail>;
 
-/// Adds the action to the error of a failed call.
+/// Adds a description of the action to the error of a failed call.
 pub trait Context<T> {
-    /// Adds the text of `what`, which is called only on failure.
+    /// Adds the text that `what` returns. `what` is called only if the call failed.
     fn doing<S: Into<String>>(self, what: impl FnOnce() -> S) -> Outcome<T>;
 }
 

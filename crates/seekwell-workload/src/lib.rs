@@ -1,10 +1,10 @@
-//! Workload scripts: programs written once as async functions over [`Machine`], and run unchanged
-//! in two worlds. The simulated world has a virtual clock, and the real one uses files of the host.
+//! Workload scripts. A script is an async function that uses the interface [`Machine`]. The same
+//! script runs on a simulated machine with a virtual clock, and on a host with real files.
 //!
-//! A script sees lengths, never bytes, and knows neither clock nor world: time, random numbers,
-//! tasks, locks and files come from its machine. The measures of a run are collected from the
-//! [`Note`]s of its scripts, in [`Measures`]. [`workloads`] lists the scripts. A [`Plan`] is a
-//! script with checked parameters, ready to run on any machine.
+//! A script passes lengths to its machine, never contents. It obtains time, random numbers, tasks,
+//! locks and files only from its machine, so it cannot depend on the kind of machine. Scripts send
+//! [`Note`]s, and [`Measures`] collects them as the results of the run. [`workloads`] lists the
+//! scripts. A [`Plan`] is a script with checked parameters, ready to run on any machine.
 
 pub mod declared;
 pub mod fail;

@@ -1,27 +1,31 @@
-//! The machine that a script runs on: files, tasks, time, random numbers.
+//! The interface of workload scripts to the machine that they run on: files, tasks, time, random
+//! numbers.
 //!
-//! Two worlds implement it. In the *virtual* world, one single-threaded executor drives all tasks
-//! of a run over the modelled page cache, file system, block layer and device. A call that waits
-//! suspends the future, and only the executor wakes it (a no-op waker suffices). In the *real*
-//! world, each task is a thread that drives its own future over real files. Every call has finished
-//! when its future is first polled.
+//! There are two kinds of machine. On the *simulated* machine, one single-threaded executor runs
+//! all tasks of a run on the modelled page cache, file system, block layer and device. A call that
+//! waits suspends the future of its task. Only the executor resumes it, so a no-op waker is enough.
+//! On the *real* machine (the host), each task is a thread that runs its own future and uses real
+//! files. Every call has already completed when its future is first polled.
 //!
-//! Rules for both:
-//! - A task makes one blocking call at a time. The types ensure this: methods take `&mut self`, and
-//!   a machine is neither cloned nor shared. Each task has its own machine, made by
-//!   [`Machine::spawn`].
-//! - Handles ([`Fd`], [`Lock`], ...) are plain numbers, valid in every task of the run: tasks are
-//!   threads of one program and share the table of open files. So they also share an open file's
-//!   read-ahead state and its position for [`Machine::append`].
-//! - Paths are relative to the directory of the run, with '/' between components. An empty or
-//!   absolute path, or one with `..`, is EINVAL, so a script cannot leave its directory.
-//! - Calls take and return lengths only. The world chooses the contents.
-//! - The world accounts for the cost of calls and copies; [`Machine::compute`] is additional work.
-//! - When a run is stopped (a signal, a time limit, another task that failed), every later call
-//!   that waits or moves data returns `Errno::ECANCELED`. The methods `now`, `close`, `unlink`,
-//!   `rmdir`, `readdir`, `stat`, `unmap`, `aio_close`, `join` and the notes still work, so that a
-//!   script can remove its files. A task that returns an error stops the run. The world reports
-//!   that error, whatever the first task returns.
+//! Rules for both kinds of machine:
+//! - A task makes one blocking call at a time. The types ensure this rule: methods take `&mut
+//!   self`, and a machine object is neither cloned nor shared. Each task has its own machine
+//!   object, made by [`Machine::spawn`].
+//! - Handles ([`Fd`], [`Lock`] and so on) are plain numbers, and are valid in every task of the
+//!   run. Tasks are like threads of one program and share its table of open files. Tasks that use
+//!   the same file handle therefore share the read-ahead state and the position for
+//!   [`Machine::append`].
+//! - Paths are relative to the directory of the run, with '/' between components. An empty path, an
+//!   absolute path or a path with `..` returns EINVAL, so a script cannot leave its directory.
+//! - Calls take and return lengths only. The machine determines the contents.
+//! - The machine accounts for the CPU cost of calls and copies. [`Machine::compute`] is additional
+//!   work.
+//! - A signal, a time limit or a failed task stops the run. After that, every call that waits or
+//!   transfers data returns `Errno::ECANCELED`. The methods `now`, `close`, `unlink`, `rmdir`,
+//!   `readdir`, `stat`, `unmap`, `aio_close`, `join` and `note` still work, so that a script can
+//!   remove its files.
+//! - A task that returns an error stops the run. The run reports this error, even if the main task
+//!   returns success.
 
 use crate::fail::Outcome;
 use crate::note::{Mark, Note, Running};
@@ -36,16 +40,16 @@ use std::future::Future;
 /// An open file, directory or raw device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fd(pub u32);
-/// A mapped range of a file.
+/// A memory mapping of a range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Map(pub u32);
 /// A queue of asynchronous operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Aio(pub u32);
-/// A started task.
+/// A task that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Join(pub u32);
-/// A lock that one task holds.
+/// A lock. At most one task holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lock(pub u32);
 /// A barrier for a fixed number of tasks.
@@ -55,16 +59,16 @@ pub struct Barrier(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel(pub u32);
 
-/// A name in a directory.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Name without the directory.
     pub name: String,
-    /// Whether it is a directory.
+    /// True if the entry is a directory.
     pub dir: bool,
 }
 
-/// An asynchronous operation's kind.
+/// The kind of an asynchronous operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AioOp {
     /// Read.
@@ -80,15 +84,15 @@ pub enum AioOp {
 /// An asynchronous operation to submit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AioRequest {
-    /// File or device.
+    /// File or raw device.
     pub fd: Fd,
-    /// Operation.
+    /// Kind of operation.
     pub op: AioOp,
     /// Offset in bytes.
     pub off: u64,
     /// Length in bytes.
     pub len: u32,
-    /// Returned with the completion.
+    /// Number that the completion returns.
     pub tag: u64,
 }
 
@@ -97,39 +101,39 @@ pub struct AioRequest {
 pub struct AioDone {
     /// Tag of the request.
     pub tag: u64,
-    /// Number of bytes moved, or the error.
+    /// Number of bytes transferred, or the error.
     pub result: Result<u32, Errno>,
 }
 
 /// The io context of a new task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoContextOf {
-    /// A new one (a process, or a thread without CLONE_IO: the usual case).
+    /// A new io context. This is the usual case (a process, or a thread without CLONE_IO).
     #[default]
     New,
-    /// The starter's (CLONE_IO). A world without this possibility (a host's threads) gives it a new
-    /// one and records a warning.
+    /// The io context of the task that starts it (CLONE_IO). The real machine cannot do this, so
+    /// the new task gets a new io context, and the run records a warning.
     Share,
 }
 
-/// How to start a task.
+/// The properties of a new task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct How {
-    /// Name of the task, which is part of its path and determines its random stream. Unique among
-    /// the tasks of one starter.
+    /// Name of the task. It is a part of the task's path and determines the task's random numbers.
+    /// It must be unique among the tasks that one task starts.
     pub name: String,
-    /// ioprio_set(2); class None leaves it unset.
+    /// I/O priority, as set by ioprio_set(2). Class None means that it is not set.
     pub ioprio: IoPrio,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// The cgroup, from [`Machine::cgroup`].
+    /// Cgroup of the task, made by [`Machine::cgroup`].
     pub cgroup: CgroupId,
-    /// The io context.
+    /// The io context of the task.
     pub io_context: IoContextOf,
 }
 
 impl How {
-    /// A task with this name and defaults for everything else.
+    /// Makes the properties of a task with this name, and with the default values otherwise.
     pub fn named(name: impl Into<String>) -> Self {
         How {
             name: name.into(),
@@ -138,33 +142,36 @@ impl How {
     }
 }
 
-/// Facts about a machine, for scripts whose original reads them (jobs = 2 x CPUs).
+/// Properties of a machine. Some original programs read them, for example to run 2 jobs per CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Logical CPUs.
+    /// Number of logical CPUs.
     pub cpus: u32,
-    /// Upper bound of the page cache in bytes.
+    /// Upper bound of the size of the page cache, in bytes.
     pub cache_bytes: u64,
 }
 
-/// The interface for workload scripts. The module describes the rules for all methods.
+/// The interface for workload scripts. The description of the module has the rules for all methods.
 #[expect(
     async_fn_in_trait,
-    reason = "no Send wanted: the virtual world is one thread, the real one drives each future on its own"
+    reason = "no Send bound is needed: a simulation has one thread, on a host each thread runs its own future"
 )]
 pub trait Machine: Sized + 'static {
     // ---- time and random numbers
 
-    /// The present time. Virtual: the time of the current event. Real: the monotonic clock, shifted
-    /// so that the run begins at [`Instant::START`].
+    /// Returns the current time. On the simulated machine, it is the time of the current event. On
+    /// the real machine, it is the monotonic clock, shifted so that the run begins at
+    /// [`Instant::START`].
     fn now(&self) -> Instant;
-    /// This task's random stream. The run's seed and the task's path ("main/worker3") determine it,
-    /// so it gives the same numbers in both worlds, however tasks interleave.
+    /// Returns this task's random number generator. The seed of the run and the path of the task
+    /// ("main/worker3") determine its numbers. So both kinds of machine give the same numbers,
+    /// however tasks interleave.
     fn rng(&mut self) -> &mut Pcg64Mcg;
-    /// Facts about the machine; constant during a run.
+    /// Returns properties of the machine, which are constant during a run.
     fn facts(&self) -> Facts;
-    /// CPU work in addition to system calls. Virtual: occupies a core for `d` of CPU time, and
-    /// shares cores with the other tasks. Real: spins until the thread has used `d` of CPU time.
+    /// Does CPU work in addition to the cost of calls. On the simulated machine, the task uses `d`
+    /// of CPU time, and shares the cores with the other tasks. On the real machine, it spins until
+    /// the thread has used `d` of CPU time.
     async fn compute(&mut self, d: Nanos) -> Result<(), Errno>;
     /// Uses the CPU time of system calls that a simulated machine does not model. A real machine
     /// does nothing, because its calls take their own time.
@@ -172,69 +179,75 @@ pub trait Machine: Sized + 'static {
         self.compute(d).await
     }
     /// Waits without using the CPU.
+    /// Waits for `d` without using the CPU.
     async fn sleep(&mut self, d: Nanos) -> Result<(), Errno>;
 
     // ---- files
 
-    /// Opens a file, or with DIRECTORY a directory. Errors as open(2). With DIRECT, offsets and
-    /// lengths that are not aligned to the device's logical block are EINVAL; a script should use
-    /// multiples of 4096. With APPEND, `write` at an offset is EINVAL.
+    /// Opens a file, or a directory with the flag DIRECTORY. Returns the errors of open(2). With
+    /// DIRECT, offsets and lengths must be multiples of the device's logical block size, otherwise
+    /// calls return EINVAL. A script should use multiples of 4096. With APPEND, `write` at an
+    /// offset returns EINVAL.
     async fn open(&mut self, path: &str, how: OpenFlags) -> Result<Fd, Errno>;
-    /// Closes the file in all tasks. Dirty data stay in the cache.
+    /// Closes the file in all tasks. Dirty data stay in the page cache.
     async fn close(&mut self, fd: Fd) -> Result<(), Errno>;
-    /// pread(2): `len` bytes at `off`; fewer at the end of the file, 0 after it.
+    /// Reads `len` bytes at `off` (pread(2)). Returns the number of bytes: less than `len` at the
+    /// end of the file, and 0 after the end.
     async fn read(&mut self, fd: Fd, off: u64, len: u32) -> Result<u32, Errno>;
-    /// Reads a whole file like a program that does not know its length: opens it, reads from the
-    /// start in calls of `chunk` until a call returns nothing, and closes it. Calls that returned
-    /// data are operations "read". False: the file does not exist. The virtual world makes the same
-    /// calls at the same times, with less work for the simulator.
+    /// Reads a whole file in the way of a program that does not know its length. The method opens
+    /// the file, reads it from the start in calls of `chunk` bytes until a call returns 0, and
+    /// closes it. Each call that returned data is recorded as an operation "read". Returns false if
+    /// the file does not exist. The simulated machine makes the same calls at the same times, with
+    /// less work for the simulator.
     async fn read_whole(&mut self, path: &str, chunk: u32) -> Outcome<bool> {
         read_whole(self, path, chunk).await
     }
-    /// pwrite(2), which can extend the file. Both worlds write everything or fail.
+    /// Writes `len` bytes at `off` (pwrite(2)). A write can extend the file. The call either writes
+    /// all bytes or returns an error.
     async fn write(&mut self, fd: Fd, off: u64, len: u32) -> Result<u32, Errno>;
-    /// write(2) at the end of the file, which other tasks may also move.
+    /// Writes at the end of the file (write(2) with O_APPEND). Other tasks can also move this end.
     async fn append(&mut self, fd: Fd, len: u32) -> Result<u32, Errno>;
-    /// fsync(2): data and metadata, and a flush of the device's cache. For a directory: its
-    /// entries.
+    /// Writes data and metadata of a file to the device and flushes the device's cache (fsync(2)).
+    /// For a directory, it writes the entries.
     async fn fsync(&mut self, fd: Fd) -> Result<(), Errno>;
-    /// fdatasync(2): data, and the metadata that are needed to read them.
+    /// Writes the data of a file and the metadata that are needed to read the data (fdatasync(2)).
     async fn fdatasync(&mut self, fd: Fd) -> Result<(), Errno>;
-    /// sync_file_range(2).
+    /// Starts or waits for writeback of a range of a file (sync_file_range(2)).
     async fn sync_range(&mut self, fd: Fd, off: u64, len: u64, how: SyncRange)
     -> Result<(), Errno>;
-    /// sync(2), limited to the file system of the run's directory (syncfs(2)).
+    /// Writes all data of the file system that contains the directory of the run (syncfs(2)).
     async fn syncfs(&mut self) -> Result<(), Errno>;
-    /// ftruncate(2): longer or shorter.
+    /// Sets the length of a file (ftruncate(2)).
     async fn truncate(&mut self, fd: Fd, len: u64) -> Result<(), Errno>;
-    /// fallocate(2), mode 0: allocates unwritten blocks, and extends the file to at least the end
-    /// of the range.
+    /// Allocates unwritten blocks for a range, and extends the file to at least the end of the
+    /// range (fallocate(2), mode 0).
     async fn fallocate(&mut self, fd: Fd, off: u64, len: u64) -> Result<(), Errno>;
-    /// posix_fadvise(2) on a range; length 0 means to the end.
+    /// Gives advice about a range (posix_fadvise(2)). Length 0 means up to the end of the file.
     async fn fadvise(&mut self, fd: Fd, off: u64, len: u64, advice: Advice) -> Result<(), Errno>;
-    /// rename(2); replaces an existing file of the new name.
+    /// Renames a file, and replaces an existing file with the new name (rename(2)).
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), Errno>;
-    /// unlink(2).
+    /// Removes a file (unlink(2)).
     async fn unlink(&mut self, path: &str) -> Result<(), Errno>;
-    /// mkdir(2).
+    /// Makes a directory (mkdir(2)).
     async fn mkdir(&mut self, path: &str) -> Result<(), Errno>;
-    /// rmdir(2).
+    /// Removes an empty directory (rmdir(2)).
     async fn rmdir(&mut self, path: &str) -> Result<(), Errno>;
-    /// All names in a directory except `.` and `..`, in the order of the file system.
+    /// Returns all names in a directory except `.` and `..`, in the order of the file system.
     async fn readdir(&mut self, path: &str) -> Result<Vec<Entry>, Errno>;
-    /// stat(2).
+    /// Returns the properties of a path (stat(2)).
     async fn stat(&mut self, path: &str) -> Result<Stat, Errno>;
-    /// fstat(2), for files and raw devices.
+    /// Returns the properties of an open file or raw device (fstat(2)).
     async fn fstat(&mut self, fd: Fd) -> Result<Stat, Errno>;
-    /// Drops the clean pages of the run's own files, without writing or waiting, like
-    /// /proc/sys/vm/drop_caches. A script calls `syncfs` first. Virtual: drops all clean pages and
-    /// metadata. Real: POSIX_FADV_DONTNEED on every file of the run, except open files that were
-    /// written after their last sync. The rest of the host's cache stays.
+    /// Drops clean pages without writing and without waiting, like /proc/sys/vm/drop_caches. A
+    /// script should call `syncfs` first. The simulated machine drops all clean pages and metadata.
+    /// The real machine calls POSIX_FADV_DONTNEED for every file of the run, except for open files
+    /// that were written after their last sync. It does not change the rest of the host's page
+    /// cache.
     async fn drop_caches(&mut self) -> Result<(), Errno>;
-    /// Reserves memory for the program until the run ends, like a database for its buffers, in
-    /// bytes. The page cache becomes smaller by this amount. Virtual: taken from the machine's
-    /// memory; ENOMEM if less than a sixteenth of it would be left. Real: takes no memory, because
-    /// scripts only track which pages are in their buffers; the host's cache is not changed.
+    /// Reserves `bytes` of memory until the run ends, as a database does for its buffers. On the
+    /// simulated machine, the page cache becomes smaller by this amount. The call returns ENOMEM if
+    /// less than a sixteenth of the memory would be left. The real machine reserves no memory and
+    /// does not change the page cache, because scripts only track which pages are in their buffers.
     async fn hold_memory(&mut self, bytes: u64) -> Result<(), Errno> {
         let _ = bytes;
         Ok(())
@@ -242,96 +255,104 @@ pub trait Machine: Sized + 'static {
 
     // ---- mapped files
 
-    /// mmap(2), shared, of a range of an open file.
+    /// Maps a range of an open file as shared memory (mmap(2)).
     async fn map(&mut self, fd: Fd, off: u64, len: u64) -> Result<Map, Errno>;
-    /// Touches each page of a range of the mapping once, in order; offsets are within the mapping.
-    /// Virtual: a fault is a read of the page with mapped read-around. Real: a load or store.
+    /// Accesses each page of a range of the mapping once, in ascending order. `off` counts from the
+    /// start of the mapping. On the simulated machine, a page fault reads the page with the
+    /// read-around of memory mappings. The real machine executes a load or store instruction per
+    /// page.
     async fn touch(&mut self, map: Map, off: u64, len: u64, how: Access) -> Result<(), Errno>;
-    /// msync(2) with MS_SYNC.
+    /// Writes the changed pages of a range and waits (msync(2) with MS_SYNC).
     async fn msync(&mut self, map: Map, off: u64, len: u64) -> Result<(), Errno>;
-    /// munmap(2).
+    /// Removes a mapping (munmap(2)).
     async fn unmap(&mut self, map: Map) -> Result<(), Errno>;
 
     // ---- many operations at a time
 
-    /// Makes a queue for at most `depth` operations (1..=4096). Real: an io_uring.
+    /// Makes a queue for at most `depth` operations (1..=4096). The real machine uses io_uring.
     async fn aio(&mut self, depth: u32) -> Result<Aio, Errno>;
-    /// Submits in order, in one call and under one plug. EAGAIN if they do not all fit, and then
-    /// none is submitted. May wait for free requests of the block layer, like io_submit.
+    /// Submits operations in order, in one call and under one plug. If not all of them fit, the
+    /// call returns EAGAIN and submits none of them. The call can wait for free requests of the
+    /// block layer, like io_submit.
     async fn aio_submit(&mut self, aio: Aio, what: &[AioRequest]) -> Result<(), Errno>;
-    /// Waits until at least `min` operations have completed, or none is outstanding. Appends all
-    /// completions in order.
+    /// Waits until at least `min` operations have completed, or until no operation is in flight.
+    /// Appends all completions to `out` in order.
     async fn aio_reap(&mut self, aio: Aio, min: usize, out: &mut Vec<AioDone>)
     -> Result<(), Errno>;
-    /// Waits for outstanding operations and closes the queue.
+    /// Waits for the operations in flight and closes the queue.
     async fn aio_close(&mut self, aio: Aio) -> Result<(), Errno>;
 
     // ---- the raw device
 
-    /// Opens the raw device (of the flags, RDONLY and DIRECT have an effect). `read`, `write`,
-    /// `fsync` (with a flush), `fadvise`, `fstat` and `aio` work on it. Without DIRECT it has its
-    /// own page cache. ENODEV if there is none. Virtual: the modelled device. Real: the device or
-    /// file that the user named for this purpose, never another one.
+    /// Opens the raw device. Of the flags, only RDONLY and DIRECT have an effect. The calls `read`,
+    /// `write`, `fsync` (which sends a flush), `fadvise`, `fstat` and `aio` work on the raw device.
+    /// Without DIRECT, it has its own page cache. Returns ENODEV if there is no raw device. On the
+    /// simulated machine, it is the modelled device. On the real machine, it is the device or file
+    /// that the user named for this purpose, and never any other.
     async fn open_device(&mut self, how: OpenFlags) -> Result<Fd, Errno>;
     /// Discards a range of the raw device.
     async fn discard(&mut self, fd: Fd, off: u64, len: u64) -> Result<(), Errno>;
 
     // ---- tasks and synchronisation
 
-    /// Makes a cgroup with an I/O weight (1..=1000) under a parent. EOPNOTSUPP in a world without
-    /// cgroups (real: writes to the cgroup tree would change the host).
+    /// Makes a cgroup with an I/O weight (1..=1000) under a parent. Returns EOPNOTSUPP on the real
+    /// machine, because a new cgroup would change the host.
     async fn cgroup(&mut self, parent: CgroupId, weight: u32) -> Result<CgroupId, Errno>;
-    /// Starts a task. `script` makes its future from its own machine; it runs at once, in parallel
-    /// with the starter. When the future returns, the task and its io context end. Virtual: another
-    /// future of the executor. Real: a thread, which calls `script` (so `script` is Send, while the
-    /// future is not).
+    /// Starts a task that runs in parallel with the calling task. `script` makes the future of the
+    /// task from the task's own machine object. When the future returns, the task and its io
+    /// context end. On the simulated machine, the task is another future of the executor. On the
+    /// real machine, it is a thread that calls `script`, so `script` must be Send but the future
+    /// need not be.
     async fn spawn<F, Fut>(&mut self, how: How, script: F) -> Result<Join, Errno>
     where
         F: FnOnce(Self) -> Fut + Send + 'static,
         Fut: Future<Output = Outcome> + 'static;
-    /// Waits for the end of a task and returns its outcome, once.
+    /// Waits for the end of a task and returns its outcome. Call it at most once per task.
     async fn join(&mut self, task: Join) -> Outcome;
 
-    /// A new, free lock.
+    /// Makes a lock that is free.
     fn lock(&mut self) -> Lock;
-    /// Waits until the lock is free and takes it. Virtual: in order of the calls.
+    /// Waits until the lock is free and takes it. On the simulated machine, tasks get the lock in
+    /// the order of their calls.
     async fn acquire(&mut self, lock: Lock) -> Result<(), Errno>;
     /// Frees a lock that this task holds.
     fn release(&mut self, lock: Lock);
-    /// A new barrier for `tasks` tasks (at least 1), which can be used repeatedly.
+    /// Makes a barrier for `tasks` tasks (at least 1). It can be used repeatedly.
     fn barrier(&mut self, tasks: u32) -> Barrier;
     /// Waits until all tasks of the barrier have arrived.
     async fn arrive(&mut self, barrier: Barrier) -> Result<(), Errno>;
-    /// A new channel with room for `room` numbers (at least 1).
+    /// Makes a channel with space for `room` numbers (at least 1).
     fn channel(&mut self, room: u32) -> Channel;
-    /// Waits for room, then sends a number. EBADF if the channel has ended.
+    /// Waits until the channel has space, then sends a number. Returns EBADF if the channel has
+    /// ended.
     async fn send(&mut self, channel: Channel, value: u64) -> Result<(), Errno>;
-    /// Waits for a number and takes it; `None` when the channel has ended and is empty.
+    /// Waits for a number and takes it. Returns `None` if the channel has ended and is empty.
     async fn recv(&mut self, channel: Channel) -> Result<Option<u64>, Errno>;
-    /// Ends a channel: receivers get the remaining numbers, then `None`.
+    /// Ends a channel. Receivers still get the remaining numbers, and then `None`.
     fn end_channel(&mut self, channel: Channel);
 
     // ---- measures
 
-    /// Records a note for this task in the run's measures.
+    /// Records a note of this task in the measures of the run.
     fn note(&mut self, note: Note);
-    /// The file system disappears with the run, so the script need not remove its files.
+    /// Returns true if the file system is deleted after the run. Then the script need not remove
+    /// its files.
     fn disposable(&self) -> bool {
         false
     }
-    /// Records a mark at the present time.
+    /// Records a mark at the current time.
     fn mark(&mut self, mark: Mark) {
         let now = self.now();
         self.note(Note::Mark(now, mark));
     }
-    /// Begins an operation.
+    /// Begins an operation and returns its start.
     fn op_begin(&self, kind: &'static str) -> Running {
         Running {
             kind,
             since: self.now(),
         }
     }
-    /// Ends an operation that moved `bytes`, and records its latency.
+    /// Ends an operation that transferred `bytes`, and records its latency.
     fn op_end(&mut self, op: Running, bytes: u64) {
         let end = self.now();
         self.note(Note::Op {
@@ -341,7 +362,7 @@ pub trait Machine: Sized + 'static {
             bytes,
         });
     }
-    /// Records a metric. The first of a run is the original's metric.
+    /// Records a metric. The first metric of a run is that of the original program.
     fn metric(&mut self, name: &'static str, unit: &'static str, value: f64, higher: bool) {
         self.metric_of(Cow::Borrowed(name), unit, value, higher);
     }
@@ -349,7 +370,8 @@ pub trait Machine: Sized + 'static {
     fn counts(&mut self, kind: &'static str) {
         self.note(Note::Counts(kind));
     }
-    /// Records a metric whose name is made during the run, such as one of a job file's section.
+    /// Records a metric whose name is made during the run, for example the metric of a section of a
+    /// job file.
     fn metric_of(&mut self, name: Cow<'static, str>, unit: &'static str, value: f64, higher: bool) {
         self.note(Note::Metric {
             name,

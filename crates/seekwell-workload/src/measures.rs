@@ -1,18 +1,19 @@
-//! The measures of a run. Both worlds fill them from the notes of their scripts, and the result
-//! record contains them.
+//! The measures of a run. Both kinds of machine fill them from the notes of their scripts. The
+//! record of the run contains them.
 //!
-//! They contain latencies by kind of operation, operations per second of the run, marks on the time
-//! axis, the metrics of the script, and the part of each task.
+//! The measures are the latencies per kind of operation, the operations per second over time, the
+//! marks on the time axis, the metrics of the script, and totals per task.
 //!
-//! The metric covers the time between the start and the stop of the script's clock. Operations and
-//! calls that ended before or after are only in the series. Notes may arrive late and out of order,
-//! so their times determine what they belong to.
+//! A script can start and stop a clock. The latencies and metrics cover only operations that end
+//! while this clock runs. Other operations and calls are only in the time series. Notes can arrive
+//! late and out of order, so their times determine whether they count.
 
 use crate::note::{Mark, Note};
 use seekwell_core::result::{Latency, MarkAt, Metric, OpSecond, Operation, Record, TaskPart};
 use seekwell_core::{Instant, NSEC_PER_SEC};
 
-/// Greatest length of each series in seconds; a run of over a day continues without series.
+/// Maximum length of each time series in seconds. A run longer than a day continues without time
+/// series.
 const LONGEST_S: u64 = 86_400;
 
 /// Collects the measures of a run.
@@ -32,7 +33,7 @@ pub struct Measures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Clock {
-    /// The clock has not started. A script without a clock is measured as a whole.
+    /// The clock has not started. All operations of a script without a clock are measured.
     #[default]
     Before,
     /// The clock is running.
@@ -41,7 +42,7 @@ pub enum Clock {
     Stopped,
 }
 
-/// Counts the calls of a task between the start and the stop of the clock.
+/// Counts the calls of a task while the clock runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     moved: Moved,
@@ -65,20 +66,20 @@ impl Tally {
             self.moved.written_bytes += bytes;
         }
     }
-    /// Adds counted calls.
+    /// Adds calls that were counted elsewhere.
     pub fn add(&mut self, clock: Clock, moved: Moved) {
         if self.counts(clock) {
             self.moved += moved;
         }
     }
-    /// The counted calls.
+    /// Returns the counted calls.
     pub fn moved(mut self, clock: Clock) -> Moved {
         self.counts(clock);
         self.moved
     }
     fn counts(&mut self, clock: Clock) -> bool {
         if self.clock == Clock::Before && clock != Clock::Before {
-            // Everything so far happened before the clock started.
+            // The calls so far happened before the clock started, so they do not count.
             self.moved = Moved::default();
         }
         self.clock = clock;
@@ -96,16 +97,16 @@ struct Op {
     ended_ns: u64,
 }
 
-/// Calls of a task that moved data, counted separately from its operations.
+/// Calls of a task that transferred data. They are counted separately from its operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Calls that read.
+    /// Number of calls that read.
     pub reads: u64,
-    /// Bytes read by them.
+    /// Number of bytes read.
     pub read_bytes: u64,
-    /// Calls that wrote.
+    /// Number of calls that wrote.
     pub writes: u64,
-    /// Bytes written by them.
+    /// Number of bytes written.
     pub written_bytes: u64,
 }
 
@@ -119,7 +120,7 @@ impl std::ops::AddAssign for Moved {
 }
 
 impl Measures {
-    /// Begins a task. The returned number identifies it in the other calls.
+    /// Records the start of a task. Returns the number that identifies the task in other methods.
     pub fn begin(&mut self, path: &str, at: Instant) -> usize {
         self.tasks.push(TaskPart {
             path: path.to_owned(),
@@ -129,11 +130,11 @@ impl Measures {
         });
         self.tasks.len() - 1
     }
-    /// Sets the description of a task's I/O priority and cgroup; empty if neither was set.
+    /// Sets the description of a task's I/O priority and cgroup. It is empty if neither was set.
     pub fn set_priority(&mut self, task: usize, priority: String) {
         self.tasks[task].priority = priority;
     }
-    /// Ends a task, with its counted calls.
+    /// Records the end of a task, with its counted calls.
     pub fn end(&mut self, task: usize, at: Instant, moved: Moved) {
         let t = &mut self.tasks[task];
         t.ended_ns = at.since_start();
@@ -183,7 +184,7 @@ impl Measures {
             }),
         }
     }
-    /// Starts the clock. Earlier operations belong to no measure.
+    /// Starts the clock. Earlier operations no longer count.
     fn start(&mut self, at: Instant) {
         (self.started, self.stopped) = (Some(at), None);
         for o in &mut self.ops {
@@ -194,15 +195,15 @@ impl Measures {
             t.ops = 0;
         }
     }
-    /// Starts the clock of an external program, which determines the measures.
+    /// Starts the clock, for an external program that determines the measured time.
     pub fn start_at(&mut self, at: Instant) {
         self.start(at);
     }
-    /// Stops the clock of an external program.
+    /// Stops the clock, for an external program that determines the measured time.
     pub fn stop_at(&mut self, at: Instant) {
         self.stopped = Some(at);
     }
-    /// The state of the script's clock.
+    /// Returns the state of the script's clock.
     pub fn clock(&self) -> Clock {
         match (self.started, self.stopped) {
             (None, _) => Clock::Before,
@@ -210,17 +211,17 @@ impl Measures {
             _ => Clock::Stopped,
         }
     }
-    /// Whether an operation that ended at this time belongs to the measures.
+    /// Returns true if an operation that ended at `end` counts.
     fn covers(&self, end: Instant) -> bool {
         let Some(start) = self.started else {
             return true;
         };
         start <= end && self.stopped.is_none_or(|stop| end <= stop)
     }
-    /// Counts an operation. Returns true if the clock was running when it ended.
+    /// Records an operation. Returns true if the clock was running when the operation ended.
     fn op(&mut self, kind: &'static str, start: Instant, end: Instant, bytes: u64) -> bool {
         let covered = self.covers(end);
-        // There are few kinds, usually with the same string of the same script.
+        // There are few kinds, and the same script usually passes the same string.
         let same = |o: &Op| std::ptr::eq(o.kind, kind);
         let at = self.ops.iter().position(same);
         let at = at.or_else(|| self.ops.iter().position(|o| o.kind == kind));
@@ -252,24 +253,24 @@ impl Measures {
         }
         covered
     }
-    /// The first metric of the script, which is the principal one.
+    /// Returns the first metric of the script, which is the principal metric.
     pub fn metric(&self) -> Option<&Metric> {
         self.metrics.first()
     }
-    /// All metrics, the principal one first.
+    /// Returns all metrics; the principal metric is first.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
-    /// Marks, in order of arrival.
+    /// Returns the marks in order of arrival.
     pub fn marks(&self) -> &[MarkAt] {
         &self.marks
     }
-    /// Number of operations of a kind that ended while the clock ran.
+    /// Returns the number of operations of a kind that ended while the clock ran.
     pub fn count(&self, kind: &str) -> u64 {
         let of = self.ops.iter().find(|o| o.kind == kind);
         of.map_or(0, |o| o.latency.count())
     }
-    /// Number of all operations so far, for a progress line.
+    /// Returns the number of all operations so far, for a progress line.
     pub fn operations(&self) -> u64 {
         self.tasks.iter().map(|t| t.ops).sum()
     }
@@ -281,7 +282,8 @@ impl Measures {
         let n: u64 = self.counted.iter().map(|k| self.count(k)).sum();
         let mut kinds = std::mem::take(&mut self.counted);
         kinds.retain(|k| n == 0 || self.count(k) > 0);
-        // The principal metric, and percentiles of the same operations.
+        // The principal metric, and percentiles of the same operations, get the number of
+        // operations.
         let percentile =
             |m: &Metric| m.name.ends_with("99th percentile") || m.name.ends_with("p99");
         for (i, m) in self.metrics.iter_mut().enumerate() {
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!((f.began_ns, f.ended_ns), (0, 1_010_000_000));
         assert!((f.rate(2.0) - 2.0 / 1.01).abs() < 1e-12);
         assert_eq!(f.deviation(), None, "one whole second");
-        // Three seconds; the only write is in the last one.
+        // The series has three seconds, and the only write is in the last second.
         let (mean, sd) = r
             .operation("write")
             .map(|o| o.per_second(3))
@@ -381,8 +383,8 @@ mod tests {
     fn rates_and_deviations_are_of_the_span_in_which_an_operation_was_done() {
         let mut m = Measures::default();
         let main = m.begin("main", Instant::START);
-        // The clock starts at 2.5 s: 3 operations in seconds 3 and 5, 6 in second 4, one more at
-        // 6.25 s.
+        // The clock starts at 2.5 s. There are 3 operations in seconds 3 and 5, 6 operations in
+        // second 4, and one more at 6.25 s.
         for at_ms in [
             2500, 3100, 3400, 3700, 4100, 4200, 4300, 4400, 4500, 4600, 5100, 5400, 5700, 6250,
         ] {
@@ -392,7 +394,7 @@ mod tests {
         m.fill(&mut r);
         let o = r.operation("seek").expect("noted");
         assert!((o.rate(14.0) - 14.0 / 3.75).abs() < 1e-12);
-        // 3, 6 and 3: mean 4, squares 1 + 4 + 1 over 2.
+        // The values 3, 6 and 3 have the mean 4. The sum of squares is 1 + 4 + 1, divided by 2.
         assert_eq!(o.deviation(), Some(3.0f64.sqrt()));
         assert_eq!(Operation::default().rate(5.0), 0.0);
     }

@@ -1,42 +1,43 @@
-//! Notes of scripts for the measures: operations with their times, marks, metrics.
+//! Notes of scripts for the measures of a run: operations with their times, marks and metrics.
 
 use seekwell_core::Instant;
 use std::borrow::Cow;
 
-/// A running operation; pass it to [`crate::Machine::op_end`].
+/// An operation that has begun. Pass it to [`crate::Machine::op_end`].
 #[must_use = "an operation that is never ended is not counted"]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Its kind ("fsync", "transaction"), which has its own histogram.
+    /// Kind of the operation, for example "fsync" or "transaction". Each kind has its own
+    /// histogram.
     pub kind: &'static str,
-    /// When it began.
+    /// Time at which the operation began.
     pub since: Instant,
 }
 
-/// An event for the time axis.
+/// An event on the time axis of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mark {
-    /// A phase of the script begins ("create", "random write").
+    /// A phase of the script begins, for example "create" or "random write".
     Phase(&'static str),
     /// A database checkpoint begins.
     CheckpointStart,
-    /// A database checkpoint has ended: all its files are on disk.
+    /// A database checkpoint has ended, so all its files are on disk.
     CheckpointEnd,
-    /// The script requested that everything be written (sync).
+    /// The script has requested that all dirty data be written (sync).
     Flush,
-    /// A task was throttled because too much memory is dirty. Recorded by the world, not by
-    /// scripts.
+    /// A task was throttled because too much memory is dirty. The machine records this mark, not
+    /// the script.
     Throttled,
-    /// The measured time begins: the clock of the original starts.
+    /// The measured time begins, because the original program starts its clock here.
     ClockStart,
-    /// The measured time has ended. Later work (removal of files) belongs to no measure.
+    /// The measured time ends. Later work, for example the removal of files, does not count.
     ClockStop,
-    /// Anything else.
+    /// Any other event.
     Other(&'static str),
 }
 
 impl Mark {
-    /// The text on the time axis.
+    /// Returns the text for the time axis.
     pub fn name(self) -> &'static str {
         match self {
             Mark::Phase(name) | Mark::Other(name) => name,
@@ -50,33 +51,35 @@ impl Mark {
     }
 }
 
-/// A message from a script to the measures.
+/// A message from a script to the measures of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
-    /// An operation ended.
+    /// An operation that has ended.
     Op {
-        /// Its kind.
+        /// Kind of the operation.
         kind: &'static str,
-        /// When it began.
+        /// Time at which the operation began.
         start: Instant,
-        /// When it ended.
+        /// Time at which the operation ended.
         end: Instant,
-        /// Bytes that it moved, or 0.
+        /// Number of bytes that it transferred, or 0.
         bytes: u64,
     },
-    /// A mark at an instant.
+    /// A mark at a time.
     Mark(Instant, Mark),
-    /// The principal metric counts operations of this kind, or is their mean. One note per kind.
+    /// The principal metric counts operations of this kind, or is their mean. There is one note per
+    /// kind.
     Counts(&'static str),
-    /// A metric. The first of a run is the principal one, which the original prints.
+    /// A metric. The first metric of a run is the principal metric, which the original program
+    /// prints.
     Metric {
-        /// Name ("files/s").
+        /// Name, for example "files/s".
         name: Cow<'static, str>,
-        /// Unit, as the original prints it.
+        /// Unit that the original program prints.
         unit: &'static str,
-        /// Value, rounded like the original's.
+        /// Value, rounded as in the original program.
         value: f64,
-        /// Larger is better.
+        /// True if a larger value is better.
         higher_is_better: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Parameters of workloads: names, units, ranges, defaults, and error messages.
+//! Parameters of workloads: names, units, ranges, defaults and error messages.
 
 use seekwell_core::{Nanos, suggest};
 use std::collections::BTreeMap;
@@ -8,15 +8,16 @@ use thiserror::Error;
 /// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A whole number in a range; the suffixes k, m, g multiply by 1000, 10^6, 10^9.
+    /// A whole number in a range. The suffixes k, m and g multiply it by 1000, 10^6 and 10^9.
     Count(u64, u64),
-    /// A number of bytes in a range; k, m, g, t (also KiB, MiB, ...) multiply by powers of 1024.
+    /// A number of bytes in a range. The suffixes k, m, g and t (also KiB, MiB and so on) multiply
+    /// it by powers of 1024.
     Bytes(u64, u64),
-    /// A time with its unit (ns, us, ms, s, min, h); the range is in nanoseconds.
+    /// A time with a unit (ns, us, ms, s, min, h). The range is in nanoseconds.
     Time(u64, u64),
     /// A number with a fraction.
     Ratio(f64, f64),
-    /// yes or no.
+    /// Yes or no.
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -25,17 +26,17 @@ pub enum Kind {
 /// One parameter of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
     /// Type and range.
     pub kind: Kind,
-    /// The original's default, as a user would type it.
+    /// The default of the original program, as a user would type it.
     pub default: &'static str,
-    /// Its effect.
+    /// Effect of the parameter.
     pub summary: &'static str,
 }
 
-/// A row of a table of parameters.
+/// Makes an entry of a parameter table.
 pub(crate) const fn param(
     name: &'static str,
     kind: Kind,
@@ -50,7 +51,7 @@ pub(crate) const fn param(
     }
 }
 
-/// A row of a table of profiles.
+/// Makes an entry of a profile table.
 pub(crate) const fn profile(
     name: &'static str,
     summary: &'static str,
@@ -59,18 +60,18 @@ pub(crate) const fn profile(
     Profile { name, summary, set }
 }
 
-/// A named set of parameter values, for example of a published benchmark.
+/// A named set of parameter values, for example those of a published benchmark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
-    /// Name, used as `profile=NAME`.
+    /// Name, which is used as `profile=NAME`.
     pub name: &'static str,
     /// Source and description.
     pub summary: &'static str,
-    /// The values that it sets; the other parameters keep their defaults.
+    /// Values that the profile sets. The other parameters keep their defaults.
     pub set: &'static [(&'static str, &'static str)],
 }
 
-/// A checked value.
+/// A checked value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Value {
     Int(u64),
@@ -78,7 +79,7 @@ enum Value {
     Word(&'static str),
 }
 
-/// Why parameters were rejected.
+/// The reason why parameters were rejected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
     /// No workload has this name.
@@ -96,22 +97,22 @@ pub enum ParamError {
         workload: String,
         /// The name that the user typed.
         name: String,
-        /// All names, similar ones first.
+        /// All names; similar names are first.
         remedy: String,
     },
-    /// An invalid value.
+    /// A value is invalid.
     #[error("parameter {name}={value} of {workload}: expected {expected}")]
     Bad {
         /// The workload.
         workload: String,
-        /// Parameter.
+        /// Name of the parameter.
         name: String,
         /// The value that the user typed.
         value: String,
-        /// Valid values, with the range.
+        /// Description of the valid values, with the range.
         expected: String,
     },
-    /// Values that are valid separately, but not together.
+    /// Two values are valid separately but not together.
     #[error("parameters of {workload}: {why}")]
     Clash {
         /// The workload.
@@ -130,7 +131,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Starts with the defaults, applies the profile if `given` contains `profile=NAME`, and then
+    /// Takes the defaults, applies the profile if `given` contains `profile=NAME`, and then applies
     /// the values in `given`.
     pub fn new(
         workload: &str,
@@ -170,7 +171,7 @@ impl Params {
         Ok(params)
     }
 
-    /// The parameters of a workload without any.
+    /// Returns an empty set of parameters, for a workload without parameters.
     pub fn none() -> Params {
         Params {
             table: &[],
@@ -204,11 +205,12 @@ impl Params {
 
     fn get(&self, name: &str) -> Value {
         let i = self.table.iter().position(|p| p.name == name);
-        // A script reads only its own parameters; tests run every script.
+        // A script reads only its own parameters. A test runs every script, so a wrong name is
+        // found.
         self.values
             [i.unwrap_or_else(|| panic!("a script asks for '{name}', which it does not declare"))]
     }
-    /// The value of a count or of bytes.
+    /// Returns the value of a count or of a number of bytes.
     pub fn int(&self, name: &str) -> u64 {
         match self.get(name) {
             Value::Int(n) => n,
@@ -216,15 +218,15 @@ impl Params {
             Value::Word(_) => 0,
         }
     }
-    /// The value of a count whose range fits into 32 bits.
+    /// Returns the value of a count whose range fits into 32 bits.
     pub fn small(&self, name: &str) -> u32 {
         u32::try_from(self.int(name)).unwrap_or(u32::MAX)
     }
-    /// The value of a time.
+    /// Returns the value of a time.
     pub fn time(&self, name: &str) -> Nanos {
         Nanos(self.int(name))
     }
-    /// The value of a ratio.
+    /// Returns the value of a ratio.
     pub fn ratio(&self, name: &str) -> f64 {
         match self.get(name) {
             Value::Int(n) => n as f64,
@@ -232,18 +234,18 @@ impl Params {
             Value::Word(_) => 0.0,
         }
     }
-    /// The value of a flag.
+    /// Returns the value of a flag.
     pub fn flag(&self, name: &str) -> bool {
         self.int(name) != 0
     }
-    /// The value of a choice.
+    /// Returns the value of a choice.
     pub fn word(&self, name: &str) -> &'static str {
         match self.get(name) {
             Value::Word(w) => w,
             _ => "",
         }
     }
-    /// All parameters as text, by name, for the record.
+    /// Returns all parameters as text, by name, for the record of the run.
     pub fn texts(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
         for (p, v) in self.table.iter().zip(&self.values) {
@@ -298,11 +300,11 @@ fn bad(workload: &str, p: &Param, text: &str) -> ParamError {
     }
 }
 
-/// A valid value for messages: usually the default.
+/// Returns a valid value for messages; usually the default.
 fn example(p: &Param) -> String {
     let typical = match p.kind {
         Kind::Flag | Kind::Choice(_) => return String::new(),
-        // 0 needs no unit, so it would be a bad example.
+        // 0 needs no unit, so it would not be a helpful example.
         Kind::Time(lo, hi) if p.default == "0" => time_text(30_000_000_000.clamp(lo, hi)),
         _ => p.default.to_owned(),
     };
@@ -310,7 +312,7 @@ fn example(p: &Param) -> String {
 }
 
 impl fmt::Display for Kind {
-    /// "a number of 1..1000", "bytes of 4KiB..1GiB".
+    /// Writes for example "a number of 1..1000" or "bytes of 4KiB..1GiB".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Kind::Count(lo, hi) => write!(f, "a number of {lo}..{hi}"),
@@ -356,8 +358,8 @@ const TIMES: &[(&str, u64)] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// Parses digits with an optional fraction, then one of the suffixes in any case; `None` for
-/// anything else.
+/// Parses a number with an optional fraction and one of the suffixes in any case. Returns `None`
+/// for any other text.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
@@ -367,7 +369,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
         None => number.parse::<u64>().ok()?.checked_mul(factor),
         Some((whole, part)) => {
             let whole: u64 = whole.parse().ok()?;
-            // Nine digits are sufficient for every unit here.
+            // Nine digits of the fraction are enough for every unit.
             let part = part.get(..part.len().min(9))?;
             let digits: u64 = part.parse().ok()?;
             let scale = 10u64.checked_pow(u32::try_from(part.len()).ok()?)?;
@@ -379,12 +381,13 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     }
 }
 
-/// Parses bytes: "64k", "1.5MiB", "4096", with powers of 1024.
+/// Parses a number of bytes, for example "64k", "1.5MiB" or "4096". Suffixes are powers of 1024.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     scaled(text, BYTES)
 }
 
-/// Parses a time to nanoseconds: "30s", "1.5ms", "2min". Every number except 0 needs its unit.
+/// Parses a time, for example "30s", "1.5ms" or "2min", and returns nanoseconds. Every number
+/// except 0 needs a unit.
 pub fn parse_time(text: &str) -> Option<u64> {
     if text == "0" {
         Some(0)
@@ -393,7 +396,7 @@ pub fn parse_time(text: &str) -> Option<u64> {
     }
 }
 
-/// Bytes in the largest unit that divides the number.
+/// Formats a number of bytes in the largest unit that divides it.
 pub fn bytes_text(n: u64) -> String {
     for (unit, f) in [
         ("TiB", 1u64 << 40),
@@ -408,7 +411,7 @@ pub fn bytes_text(n: u64) -> String {
     n.to_string()
 }
 
-/// A time in the largest unit that divides it.
+/// Formats a time in the largest unit that divides it.
 pub fn time_text(ns: u64) -> String {
     for (unit, f) in [
         ("h", 3_600_000_000_000u64),

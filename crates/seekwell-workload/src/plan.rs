@@ -11,7 +11,8 @@ use seekwell_core::{Errno, Nanos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A workload for a world. Plain data: it can be sent to another thread and run repeatedly.
+/// A workload with its parameters. It is plain data, so it can be sent to another thread and run
+/// repeatedly.
 #[derive(Clone, Debug)]
 pub struct Plan(Kind);
 
@@ -19,14 +20,14 @@ pub struct Plan(Kind);
 enum Kind {
     /// A workload of the registry.
     Script(&'static Workload, Params),
-    /// A fio job file, its text for the record, and no parameters.
+    /// A fio job file, its text for the record of the run, and an empty set of parameters.
     Fio(Arc<JobFile>, String, Params),
 }
 
 impl Plan {
-    /// A workload of the registry with given parameters; the others have the original's values. The
-    /// name may also contain parameters, each at most once: `fs-mark:profile=4-threads,files=100`.
-    /// In `given` a later value replaces an earlier one.
+    /// Makes a plan of a workload of the registry. Parameters that are not given have the values of
+    /// the original program. The name can also contain parameters, each at most once, for example
+    /// `fs-mark:profile=4-threads,files=100`. In `given`, a later value replaces an earlier value.
     pub fn new(name: &str, given: &[(String, String)]) -> Result<Plan, ParamError> {
         let (name, inline) = name.split_once(':').unwrap_or((name, ""));
         let workload = registry::workload(name).ok_or_else(|| ParamError::NoWorkload {
@@ -58,7 +59,7 @@ impl Plan {
         Ok(Plan(Kind::Script(workload, params)))
     }
 
-    /// A fio job file. `outside` resolves variables and included files.
+    /// Makes a plan of a fio job file. `outside` supplies variables and included files.
     pub fn fio(name: &str, text: &str, outside: &dyn Outside) -> Result<Plan, FioError> {
         let file = fio::parse(name, text, outside)?;
         Ok(Plan(Kind::Fio(
@@ -68,14 +69,14 @@ impl Plan {
         )))
     }
 
-    /// Name of the workload; "fio" for a fio job file.
+    /// Returns the name of the workload, or "fio" for a fio job file.
     pub fn name(&self) -> &str {
         match &self.0 {
             Kind::Script(w, _) => w.name,
             Kind::Fio(..) => "fio",
         }
     }
-    /// All parameters as text, for the record.
+    /// Returns all parameters as text, for the record of the run.
     pub fn params(&self) -> BTreeMap<String, String> {
         match &self.0 {
             Kind::Script(_, p) => p.texts(),
@@ -85,25 +86,26 @@ impl Plan {
             ]),
         }
     }
-    /// The values of the parameters; a job file has none.
+    /// Returns the values of the parameters. A job file has no parameters.
     pub fn values(&self) -> &Params {
         match &self.0 {
             Kind::Script(_, p) | Kind::Fio(_, _, p) => p,
         }
     }
-    /// Name in tables: the workload's, or the job file's without directories and suffix.
+    /// Returns the name for tables: the name of the workload, or the file name of the job file
+    /// without directories and suffix.
     pub fn label(&self) -> &str {
         self.job_file().map_or(self.name(), |file| &file.name)
     }
-    /// The job file, if it is one.
+    /// Returns the job file, if the plan is of a job file.
     pub fn job_file(&self) -> Option<&JobFile> {
         match &self.0 {
             Kind::Fio(file, ..) => Some(file),
             Kind::Script(..) => None,
         }
     }
-    /// The duration of the measurement from the start of its clock, if it is given: by the
-    /// parameter `seconds`, or by `time_based` and `runtime` of every job.
+    /// Returns the duration of the measurement from the start of the clock, if it is fixed. The
+    /// parameter `seconds` sets it, or the options `time_based` and `runtime` of every job.
     pub fn span(&self) -> Option<Nanos> {
         let ns = match &self.0 {
             Kind::Script(w, p) if w.params.iter().any(|q| q.name == "seconds") => p.time("seconds"),
@@ -116,28 +118,30 @@ impl Plan {
         };
         (ns.0 > 0).then_some(ns)
     }
-    /// Warnings, for example about options of a job file that have no effect here.
+    /// Returns warnings, for example about options of a job file that have no effect.
     pub fn warnings(&self) -> &[String] {
         match &self.0 {
             Kind::Script(..) => &[],
             Kind::Fio(file, ..) => &file.warnings,
         }
     }
-    /// Name, summary, and the parameters that differ from the original's.
+    /// Returns the name, the summary, and the parameters that differ from those of the original
+    /// program.
     pub fn title(&self) -> String {
         match &self.0 {
             Kind::Script(w, _) => format!("{}: {}{}", w.name, w.summary, self.changed()),
             Kind::Fio(file, ..) => format!("fio job file {}", file.name),
         }
     }
-    /// Name, and the parameters that differ from the original's.
+    /// Returns the name, and the parameters that differ from those of the original program.
     pub fn short(&self) -> String {
         match &self.0 {
             Kind::Script(w, _) => format!("{}{}", w.name, self.changed()),
             Kind::Fio(file, ..) => file.name.clone(),
         }
     }
-    /// " (size=4KiB)"; empty if all parameters are the original's.
+    /// Returns for example " (size=4KiB)". Empty if all parameters are those of the original
+    /// program.
     fn changed(&self) -> String {
         let Kind::Script(w, p) = &self.0 else {
             return String::new();
@@ -156,7 +160,7 @@ impl Plan {
             format!(" ({})", changed.join(", "))
         }
     }
-    /// What the workload runs on.
+    /// Returns whether the workload runs in a directory or on the raw device.
     pub fn needs(&self) -> Needs {
         match &self.0 {
             Kind::Script(w, _) => w.needs,
@@ -164,37 +168,39 @@ impl Plan {
             Kind::Fio(..) => Needs::Directory,
         }
     }
-    /// Whether it writes to the raw device or trims it, which destroys the contents.
+    /// Returns true if the workload writes to the raw device or discards its blocks, which destroys
+    /// the data on it.
     pub fn destroys(&self) -> bool {
         let changes = |j: &fio::Job| j.raw && (j.pattern.writes || j.pattern.trims);
         match &self.0 {
-            // The scripts for a raw device only read it.
+            // The built-in scripts that use the raw device only read it.
             Kind::Script(..) => false,
             Kind::Fio(file, ..) => file.jobs.iter().any(changes),
         }
     }
-    /// Approximate upper bound of the bytes in its files.
+    /// Returns an approximate upper bound of the size of the workload's files, in bytes.
     pub fn space(&self) -> u64 {
         match &self.0 {
             Kind::Script(w, p) => (w.space)(p),
             Kind::Fio(file, ..) => file.space(),
         }
     }
-    /// The directory that it makes and removes inside the run's directory.
+    /// Returns the name of the directory that the workload makes in the directory of the run, and
+    /// removes at the end.
     pub fn directory(&self) -> String {
         format!("seekwell-{}", self.name())
     }
 
-    /// Runs it as the first task of a run. Removes its files at the end, even if it fails or is
-    /// stopped, unless the file system disappears with the run.
+    /// Runs the workload as the main task of a run. Removes its files at the end, even if it fails
+    /// or is stopped, unless the file system is deleted after the run.
     pub async fn run<M: Machine>(self, m: M) -> Outcome {
         let dir = self.directory();
         let keep = m.disposable();
         self.run_in(m, dir, keep).await
     }
 
-    /// The same as [`Plan::run`] in a directory of this name, which is made first. It is removed at
-    /// the end unless `keep` is set.
+    /// Does the same as [`Plan::run`] in a directory with the name `dir`. The directory is made
+    /// first, and removed at the end unless `keep` is true.
     pub async fn run_in<M: Machine>(self, mut m: M, dir: String, keep: bool) -> Outcome {
         let files = self.needs() == Needs::Directory;
         if files {
@@ -215,8 +221,8 @@ impl Plan {
     }
 }
 
-/// Removes a directory with its contents. Stopped tasks may still be finishing; files that appear
-/// during the removal are removed in another pass.
+/// Removes a directory with its contents. Stopped tasks can still make files during the removal;
+/// another pass removes them.
 async fn remove<M: Machine>(m: &mut M, dir: &str) -> Outcome {
     let mut last = Ok(());
     for _ in 0..3 {
@@ -233,7 +239,7 @@ async fn remove_once<M: Machine>(m: &mut M, dir: &str) -> Outcome {
         Err(Errno::ENOENT) => Ok(()),
         r => r,
     };
-    // Directories found so far, each after its parent, so they are removed in reverse order.
+    // Directories found so far. Each follows its parent, so they are removed in reverse order.
     let mut dirs = vec![dir.to_owned()];
     let mut next = 0;
     while next < dirs.len() {

@@ -1,8 +1,8 @@
-//! The list of workloads, for the documentation of `seekwell workloads` and for `seekwell run`.
+//! The list of workloads. `seekwell workloads` prints it, and `seekwell run` uses it.
 //!
-//! A script from another crate joins it while the program runs ([`register`]). Like the built-in
-//! scripts, it is written once for any machine. It must be registered for each kind of machine that
-//! it will run on, because it cannot be instantiated later for a type that is unknown here.
+//! Another crate can add a workload while the program runs ([`register`]). Like the built-in
+//! scripts, such a script is generic over the machine. It must be registered for each type of
+//! machine on which it will run, because Rust cannot instantiate a generic function at run time.
 
 use crate::fail::{Fail, Outcome};
 use crate::machine::Machine;
@@ -14,37 +14,38 @@ use std::future::Future;
 use std::pin::Pin;
 use thiserror::Error;
 
-/// What a workload runs on.
+/// Where a workload runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// A directory of a file system, in which it makes and later removes its own directory.
+    /// In a directory of a file system. The workload makes its own directory there, and removes it
+    /// later.
     Directory,
-    /// The raw device, which it only reads.
+    /// On the raw device, which it only reads.
     Device,
 }
 
-/// A workload and its parameters.
+/// A workload: its description, its parameters and its checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Its name.
+    /// Name of the workload.
     pub name: &'static str,
     /// One-line description.
     pub summary: &'static str,
-    /// The original's metric, with unit and direction.
+    /// Metric of the original program, with its unit and whether more or less is better.
     pub metric: &'static str,
-    /// The part of the machine that it stresses, and how.
+    /// Part of the machine that the workload stresses.
     pub stresses: &'static str,
-    /// The original: program, version, published profile.
+    /// The original program with its version, and the published profile.
     pub source: &'static str,
-    /// All parameters, with the original's defaults.
+    /// All parameters, with the defaults of the original program.
     pub params: &'static [Param],
     /// Published sets of parameters.
     pub profiles: &'static [Profile],
-    /// What it runs on.
+    /// Where the workload runs.
     pub needs: Needs,
-    /// Approximate upper bound of the bytes in its files.
+    /// Returns an approximate upper bound of the size of its files, in bytes.
     pub space: fn(&Params) -> u64,
-    /// Checks combinations of values; the error has the reason and the remedy.
+    /// Checks combinations of parameter values. The error contains the reason and the remedy.
     pub check: fn(&Params) -> Result<(), String>,
 }
 
@@ -57,14 +58,15 @@ macro_rules! registry {
     ($($module:ident)*) => {
         const BUILT_IN: &[&Workload] = &[$(&scripts::$module::WORKLOAD),*];
 
-        /// Runs the script of a workload in its directory.
+        /// Runs the script of a workload in the directory `dir`.
         pub(crate) async fn run<M: Machine>(
             w: &Workload,
             m: &mut M,
             p: &Params,
             dir: &str,
         ) -> Outcome {
-            // Boxed; otherwise the future would always contain the state of the largest script.
+            // Boxed, because otherwise the future would always be as large as the state of the
+            // largest script.
             $(if w.name == scripts::$module::WORKLOAD.name {
                 return Box::pin(scripts::$module::run(m, p, dir)).await;
             })*
@@ -87,31 +89,33 @@ registry! {
 static ALL: OpenList<&Workload> = OpenList::new(BUILT_IN);
 static OUTSIDE: OpenList<&Script> = OpenList::new(&[]);
 
-/// All workloads in the order of the documentation: the built-in ones, then the registered ones.
+/// Returns all workloads in the order of the documentation: the built-in workloads, then the
+/// registered workloads.
 pub fn workloads() -> &'static [&'static Workload] {
     ALL.all()
 }
 
-/// A script for one kind of machine.
+/// The script function for one type of machine.
 pub type ScriptFn<M> =
     for<'a> fn(&'a mut M, &'a Params, &'a str) -> Pin<Box<dyn Future<Output = Outcome> + 'a>>;
 
-/// A workload from another crate, with its script for each kind of machine.
+/// A workload from another crate, with its script function for each type of machine.
 pub struct Script {
     workload: &'static Workload,
-    /// For each machine type, its [`ScriptFn`].
+    /// Type of the machine, and the [`ScriptFn`] for this type.
     machines: Vec<(TypeId, Box<dyn Any + Send + Sync>)>,
 }
 
 impl Script {
-    /// A script of a workload, for no machine yet.
+    /// Makes a script of a workload, without any type of machine.
     pub fn new(workload: &'static Workload) -> Self {
         Script {
             workload,
             machines: Vec::new(),
         }
     }
-    /// Adds a kind of machine: `.on::<SimMachine>(|m, p, dir| Box::pin(run(m, p, dir)))`.
+    /// Adds a type of machine, for example `.on::<SimMachine>(|m, p, dir| Box::pin(run(m, p,
+    /// dir)))`.
     #[must_use]
     pub fn on<M: Machine>(mut self, script: ScriptFn<M>) -> Self {
         self.machines.push((TypeId::of::<M>(), Box::new(script)));
@@ -126,30 +130,31 @@ fn outside<M: Machine>(w: &Workload) -> Option<ScriptFn<M>> {
     own.1.downcast_ref::<ScriptFn<M>>().copied()
 }
 
-/// Why a workload was not registered.
+/// The reason why a workload was not registered.
 #[derive(Error, Debug, Clone, PartialEq, Eq)]
 pub enum RegisterError {
-    /// A name that cannot be parsed on the command line.
+    /// The name cannot be parsed on the command line.
     #[error(
         "workload `{0}`: a name consists of lower-case letters, digits, `-` and `_`, and must not \
          be `fio`"
     )]
     Name(String),
-    /// The name is taken.
+    /// The name is already in use.
     #[error("workload `{0}` is registered already: choose another name")]
     Taken(String),
-    /// A default or a profile that is out of range.
+    /// A default or a profile value is out of its range.
     #[error("workload `{0}`: {1}")]
     Params(String, ParamError),
-    /// The script has no machine.
+    /// The script has no type of machine.
     #[error("workload `{0}` has no machine: add one with `on`")]
     Nowhere(String),
 }
 
-/// Adds a workload from another crate, for the rest of the process.
+/// Registers a workload from another crate, for the rest of the process.
 ///
 /// # Errors
-/// The name is taken or cannot be typed, a default is out of its range, or there is no machine.
+/// Returns an error if the name is already in use or cannot be typed, if a default is out of its
+/// range, or if the script has no type of machine.
 pub fn register(script: Script) -> Result<(), RegisterError> {
     let w = script.workload;
     let name = || w.name.to_owned();
@@ -165,7 +170,7 @@ pub fn register(script: Script) -> Result<(), RegisterError> {
         Params::new(w.name, w.params, w.profiles, &given)
             .map_err(|e| RegisterError::Params(name(), e))?;
     }
-    // Add the script first, so that every listed workload has one.
+    // Add the script first, so that every listed workload has a script.
     let mut script = Some(script);
     ALL.add(w, |all| {
         if all.iter().any(|o| o.name == w.name) {
@@ -178,12 +183,12 @@ pub fn register(script: Script) -> Result<(), RegisterError> {
     })
 }
 
-/// The workload of a name.
+/// Returns the workload with this name.
 pub fn workload(name: &str) -> Option<&'static Workload> {
     workloads().iter().find(|w| w.name == name).copied()
 }
 
-/// Other names of the programs.
+/// Other names that users type for the workloads.
 const ALSO: &[(&str, &str)] = &[
     ("androbench2", "androbench-io"),
     ("sqlite3", "sqlite"),
@@ -205,7 +210,7 @@ const ALSO: &[(&str, &str)] = &[
     ("browser", "web"),
 ];
 
-/// The end of the message "no workload is called NAME; ": similar names, or all.
+/// Returns the end of the message "no workload is called NAME; ", with similar names or all names.
 pub fn unknown_workload(name: &str) -> String {
     let known: Vec<_> = workloads().iter().map(|w| w.name).collect();
     suggest::remedy(name, &known, ALSO, "`seekwell workloads`")

@@ -1,28 +1,28 @@
-//! Maps a range of the array to commands for its disks, with copies and parity.
+//! Splits an access to a range of the array into commands for the disks, with copies and parity.
 
 use super::Controller;
 use crate::raid::Level;
 use seekwell_core::{Command, Op, Sector, Sectors};
 
-/// The purpose of an operation.
+/// The cause of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// A command of the host.
+    /// The host's command in this slot.
     Host(u32),
-    /// Writing back the cache, and the number of sectors.
+    /// Write-back from the cache; the value is the first sector of its extents.
     Destage(u64),
-    /// Reading a strip ahead.
+    /// Read-ahead of the strip with this number.
     Ahead(u64),
 }
 
-/// A set of related disk commands; its writes follow its reads.
+/// A group of disk commands. The writes start after all reads of the group have completed.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub owner: Owner,
     pub left: u32,
     pub error: bool,
     pub lazy: bool,
-    /// (disk, sector, sectors) to write after the reads have completed.
+    /// Writes that follow the reads: (disk, first sector, number of sectors).
     pub then: Vec<(usize, u64, u32)>,
 }
 
@@ -35,7 +35,8 @@ pub(super) struct Part {
     pub sectors: u32,
 }
 
-/// A piece of a row of parity RAID: index of the data chunk, start and end of the range in it.
+/// A piece of a stripe of parity RAID: index of the data chunk, and start and end of the range in
+/// that chunk, in sectors.
 type Piece = (usize, u64, u64);
 
 impl Controller {
@@ -61,7 +62,7 @@ impl Controller {
             }
         }
     }
-    /// Queues a command for a disk.
+    /// Queues a command of `operation` for a disk.
     pub(super) fn part(&mut self, operation: u32, disk: usize, op: Op, sector: u64, sectors: u32) {
         self.operations[operation as usize].left += 1;
         let part = Part {
@@ -89,7 +90,7 @@ impl Controller {
             false => d.urgent.push_back(id),
         }
     }
-    /// The disk command of a part.
+    /// Returns the disk command with this id.
     pub(super) fn command(&self, id: u32) -> Command {
         let p = self.parts[id as usize];
         Command {
@@ -101,7 +102,7 @@ impl Controller {
         }
     }
 
-    /// Reads `at..end`.
+    /// Queues the disk reads for the sectors `at..end`.
     pub(super) fn read(&mut self, owner: Owner, mut at: u64, end: u64, lazy: bool) {
         let o = self.operation(owner, lazy);
         while at < end {
@@ -114,8 +115,8 @@ impl Controller {
         }
         self.close(o, false);
     }
-    /// The copy whose disk has the fewest pending commands; on a tie, the one with the nearest
-    /// head.
+    /// Returns the disk and sector of the copy to read. The copy is on the disk with the fewest
+    /// pending commands; on a tie, on the disk whose head is nearest.
     fn copy_to_read(&self, at: u64) -> Option<(usize, u64)> {
         let all = (0..self.layout.copies()).map(|k| self.layout.copy(at, k));
         let alive = all.filter(|s| !self.disks[s.member].failed);
@@ -125,8 +126,8 @@ impl Controller {
         });
         best.map(|s| (s.member, s.sector))
     }
-    /// Reconstructs a lost piece from all other data of its row and as many parity chunks as are
-    /// lost.
+    /// Queues the reads that reconstruct a piece of a failed disk. They read all other data of the
+    /// stripe, and as many parity chunks as there are failed data chunks.
     fn read_around(&mut self, o: u32, at: u64, n: u64) {
         let spot = self.layout.copy(at, 0);
         let row = self.layout.row(spot.sector);
@@ -148,7 +149,8 @@ impl Controller {
         }
     }
 
-    /// Writes extents, which are ascending and disjoint. `owner` is informed of each operation.
+    /// Queues the disk writes for extents, which must be ascending and disjoint. The owner is
+    /// informed when each operation completes. Returns the number of operations.
     pub(super) fn write(&mut self, owner: Owner, extents: &[(u64, u64)], lazy: bool) -> u32 {
         if matches!(self.layout.level(), Level::Raid5 | Level::Raid6) {
             return self.write_rows(owner, extents, lazy);
@@ -197,8 +199,10 @@ impl Controller {
         self.pieces = pieces;
         made
     }
-    /// Writes one row. A whole row needs no reads. Otherwise it uses the method with fewer reads,
-    /// and read-modify-write on a tie. A lost disk may leave only one method.
+    /// Writes a part of one stripe, or all of it. A full stripe needs no reads. For a part, the
+    /// function uses read-modify-write or reconstruct-write, whichever needs fewer reads
+    /// (read-modify-write on a tie). If a disk has failed, perhaps only one of the two methods is
+    /// possible.
     fn write_row(&mut self, owner: Owner, row: u64, pieces: &[Piece], lazy: bool) {
         let o = self.operation(owner, lazy);
         let base = row * self.layout.chunk();
@@ -220,7 +224,7 @@ impl Controller {
         let all: Vec<Piece> = pieces.to_vec();
         let mut reads: Vec<(usize, u64, u64)> = Vec::new();
         if parity.is_empty() {
-            // No parity disk is left: write only the data.
+            // All parity disks of this stripe have failed, so write only the data.
         } else if lost_written && lost_kept {
             let others = (0..width).map(member).chain(parity.iter().copied());
             reads.extend(
@@ -253,8 +257,8 @@ impl Controller {
         self.close(o, false);
     }
 
-    /// One command of an operation is done, or its list is complete. After the reads it starts the
-    /// writes, and after the writes it informs the owner.
+    /// Counts one completed command of an operation, or the end of its list of commands. Starts the
+    /// writes after the last read, and informs the owner after the last write.
     pub(super) fn close(&mut self, o: u32, error: bool) {
         let op = &mut self.operations[o as usize];
         op.left -= 1;

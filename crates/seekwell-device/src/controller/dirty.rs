@@ -1,8 +1,8 @@
-//! The contents of a write-back cache: extents of the array, merged where they touch.
+//! The contents of a write-back cache: a set of extents of the array. Adjacent extents are merged.
 
 use std::collections::BTreeMap;
 
-/// A set of sectors as disjoint extents.
+/// A set of sectors, stored as disjoint extents.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
     map: BTreeMap<u64, u64>,
@@ -16,7 +16,7 @@ impl Extents {
     pub fn count(&self) -> usize {
         self.map.len()
     }
-    /// Adds `from..to`.
+    /// Adds the sectors `from..to`.
     pub fn insert(&mut self, mut from: u64, mut to: u64) {
         if let Some((s, e)) = self.map.range(..from).next_back()
             && *e >= from
@@ -31,12 +31,13 @@ impl Extents {
         self.map.insert(from, to);
         self.sectors += to - from;
     }
-    /// Whether the set contains all of `from..to`.
+    /// Returns true if the set contains all sectors of `from..to`.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let last = self.map.range(..=from).next_back();
         last.is_some_and(|(_, e)| *e >= to)
     }
-    /// The first sector at or after `cursor`; if there is none, the first of all.
+    /// Returns the first sector of the set at or after `cursor`. If there is none, returns the
+    /// first sector of the set.
     pub fn next(&self, cursor: u64) -> Option<u64> {
         if let Some((_, e)) = self.map.range(..=cursor).next_back()
             && *e > cursor
@@ -46,7 +47,8 @@ impl Extents {
         let after = self.map.range(cursor..).next();
         after.or_else(|| self.map.iter().next()).map(|(s, _)| *s)
     }
-    /// Removes the part in `from..to`, in ascending order.
+    /// Removes the sectors of the set that are in `from..to`, and appends them to `out` in
+    /// ascending order.
     pub fn take(&mut self, from: u64, to: u64, out: &mut Vec<(u64, u64)>) {
         let first = self.map.range(..from).next_back().map(|(s, e)| (*s, *e));
         if let Some((s, e)) = first.filter(|x| x.1 > from) {
@@ -74,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Comparison with a plain set of sectors.
+        /// The extents hold the same sectors as a plain set after any operations.
         #[test]
         fn like_a_set(ops in proptest::collection::vec((any::<bool>(), 0u64..80, 1u64..30), 1..60)) {
             let (mut fast, mut slow) = (Extents::default(), vec![false; 128]);

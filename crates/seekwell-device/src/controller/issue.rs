@@ -1,11 +1,11 @@
-//! The controller's side of its disks: which command each disk gets next, and the events and
-//! snapshots of the disks.
+//! The part of the controller that manages its disks: it decides which command each disk gets next,
+//! and collects the events and snapshots of the disks.
 
 use super::Controller;
 use seekwell_core::{Accept, Action, Event, Instant, MemberKind, Snapshot, Tap};
 
 impl Controller {
-    /// Hands commands to the disks.
+    /// Sends queued commands to the disks.
     pub(super) fn issue(&mut self) {
         let full = self.dirty_sectors() >= self.p.hi_sectors() || !self.waiting.is_empty();
         for d in 0..self.disks.len() {
@@ -40,7 +40,7 @@ impl Controller {
             }
         }
     }
-    /// The controller and its disks log their events to `tap`.
+    /// Sends the events of the controller and of its disks to `tap`.
     pub(super) fn join(&mut self, tap: Option<&Tap>) {
         self.log.join(tap.cloned());
         for (i, d) in self.disks.iter_mut().enumerate() {
@@ -52,8 +52,7 @@ impl Controller {
             d.device.listen(own.as_ref());
         }
     }
-    /// Snapshots of the disks. They are taken here because the disks are visible only to the
-    /// controller.
+    /// Appends the snapshots of the disks to `out`. Only the controller can access the disks.
     pub(super) fn disks_inside(&self, now: Instant, out: &mut Vec<Snapshot>) {
         for d in &self.disks {
             let mut own = Snapshot {

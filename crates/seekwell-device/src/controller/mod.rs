@@ -1,18 +1,22 @@
-//! A hardware RAID controller: a device over bare devices, without a host scheduler below it.
+//! A hardware RAID controller. Its disks are devices without a host scheduler.
 //!
 //! ```text
 //! host queue -> firmware (serial engines) -> cache (read, write) -> queue of each disk -> disk
 //! ```
 //!
-//! The host sees one virtual drive of a certain depth. A scheduler of the host has no influence on
-//! the commands inside the drive. Writes are cached (and done) or written through. The cache is
-//! written back when a timer expires or when a share of it is dirty. Write-back moves in one
-//! direction over the array, and writes each row of parity RAID in one piece. Reads precede
-//! write-back until the cache is full; then they alternate.
+//! The host sees one virtual drive with a limited queue depth. A scheduler of the host does not
+//! influence the order of commands inside this drive. With write-back, a write completes when it is
+//! in the cache. With write-through, a write completes when it is on the disks.
 //!
-//! No maker publishes firmware order, write-back policy or times. The parameters are estimates, so
-//! check conclusions with other values. Left out: locks between writes to the same row, patrol
-//! reads, rebuilding, cache protection times.
+//! Write-back of the cache starts when a timer expires, or when the dirty fraction of the cache
+//! reaches a limit. It proceeds in one direction over the array, and writes all dirty sectors of a
+//! stripe together. Reads take precedence over write-back until the cache is full. Then reads and
+//! write-back alternate.
+//!
+//! No manufacturer publishes the order of commands in the firmware, the write-back policy or the
+//! firmware times. These parameters are estimates, so check a conclusion with other values. The
+//! model leaves out locks between writes to the same stripe, patrol reads, rebuilds, and the time
+//! that a battery protects the cache.
 
 mod array;
 mod dirty;
@@ -38,23 +42,23 @@ use strips::{Held, Strips};
 
 type Member = Box<dyn Device + Send>;
 
-/// A disk and its queues.
+/// A disk with its queues.
 struct Disk {
     device: Member,
     failed: bool,
     urgent: VecDeque<u32>,
     lazy: VecDeque<u32>,
     in_flight: u32,
-    /// Queued or in flight.
+    /// Number of commands that are queued or in flight.
     pending: u32,
-    /// End of the last queued command.
+    /// Sector after the last queued command.
     head: u64,
-    /// Whether write-back had the last turn.
+    /// True if the previous command was part of write-back.
     turn: bool,
     log: EventLog,
 }
 
-/// A command of the host.
+/// A command of the host inside the controller.
 #[derive(Debug, Clone, Copy)]
 struct Inside {
     command: Command,
@@ -64,13 +68,13 @@ struct Inside {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// The firmware has processed a command.
+    /// The firmware has processed the command in this slot.
     Looked(u32),
-    /// A command is done.
+    /// The command in this slot is complete.
     Done(u32),
 }
 
-/// The controller; see the module.
+/// A hardware RAID controller; see the module.
 pub struct Controller {
     facts: DeviceFacts,
     p: ControllerParams,
@@ -85,18 +89,19 @@ pub struct Controller {
     sequence: u64,
     now: Instant,
     dirty: Extents,
-    /// Extents on their way to the disks: (from, to), sectors.
+    /// Extents that are being written to the disks: (first sector, end sector).
     flying: Vec<(u64, u64)>,
     flying_sectors: u64,
     flying_units: u32,
     cursor: u64,
-    /// Addresses of writes, oldest first, for write-back in order of age.
+    /// Addresses of cached writes, oldest first, for write-back in order of age.
     ages: VecDeque<u64>,
     forced: bool,
     draining: bool,
     timer: Option<Instant>,
-    /// Writes that wait for room; then flushes that wait for the cache to empty.
+    /// Slots of writes that wait for space in the cache.
     waiting: VecDeque<u32>,
+    /// Slots of flushes that wait until the cache is empty.
     flushes: VecDeque<u32>,
     strips: Strips,
     operations: Vec<Operation>,
@@ -113,7 +118,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller over members of equal size.
+    /// Makes a controller with disks of equal size.
     pub fn new(p: ControllerParams, members: Vec<Member>) -> Result<Self, ParamError> {
         let sizes = members.iter().map(|m| m.facts().capacity);
         let size = sizes.min().unwrap_or_default();
@@ -202,11 +207,12 @@ impl Controller {
             p,
         })
     }
-    /// Sectors in the write cache, including those on their way to the disks.
+    /// Returns the number of sectors in the write cache, including sectors that are being written
+    /// to the disks.
     pub fn dirty_sectors(&self) -> u64 {
         self.dirty.sectors() + self.flying_sectors
     }
-    /// The mapping of the array.
+    /// Returns the mapping of array sectors to disk sectors.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -215,7 +221,7 @@ impl Controller {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
-    /// Completes a command when its data have crossed the link.
+    /// Completes a command after its data have crossed the link to the host.
     fn transfer(&mut self, id: u32) {
         let c = self.inside[id as usize].command;
         let mut at = self.now;
@@ -303,7 +309,7 @@ impl Controller {
             }
         }
     }
-    /// One part of a command of the host is done.
+    /// Counts one completed disk command of a host command.
     fn host_part(&mut self, id: u32, error: bool) {
         let i = &mut self.inside[id as usize];
         i.left -= 1;
@@ -313,7 +319,7 @@ impl Controller {
         }
     }
 
-    /// Moves waiting writes into the cache while it has room.
+    /// Moves waiting writes into the cache while it has space.
     fn admit(&mut self) {
         while let Some(id) = self.waiting.front().copied() {
             let c = self.inside[id as usize].command;
@@ -334,7 +340,7 @@ impl Controller {
             self.transfer(id);
         }
     }
-    /// Completes flushes when the data that they cover can no longer be lost.
+    /// Completes the flushes whose data can no longer be lost in a power failure.
     fn flush_if_empty(&mut self) {
         let drain = self.p.write_back() && !self.p.battery;
         if drain && self.dirty_sectors() > 0 {
@@ -355,7 +361,7 @@ impl Controller {
             self.close(o, false);
         }
     }
-    /// The first sector to write back.
+    /// Returns the first sector to write back.
     fn next_dirty(&mut self) -> Option<u64> {
         if self.p.in_order {
             return self.dirty.next(self.cursor);
@@ -367,7 +373,7 @@ impl Controller {
         }
         self.dirty.next(0)
     }
-    /// Picks the next extents to write back, in one direction over the array.
+    /// Starts the write-back of the next extents, up to the limit of operations in flight.
     fn write_back(&mut self) {
         let drain = !self.flushes.is_empty() && !self.p.battery;
         let most = self.disks.len() as u32 * self.p.disk_depth;
@@ -394,9 +400,9 @@ impl Controller {
             self.forced &= self.dirty.sectors() > self.p.lo_sectors();
         }
     }
-    /// Removes the extents written back from `start` on from the cache.
+    /// Removes the extents whose write-back began at `start` from the cache.
     fn destaged(&mut self, start: u64) {
-        // A unit never crosses the end of its chunk or row.
+        // A write-back operation never crosses the end of its chunk or stripe.
         let row = self.layout.chunk() * self.layout.width();
         let end = match self.p.level.parities() {
             0 => start + self.layout.rest(start),
@@ -418,7 +424,7 @@ impl Controller {
         self.flush_if_empty();
     }
 
-    /// Processes completions, and everything that follows from them at the same instant.
+    /// Processes all completions, and all actions that follow from them at the same time.
     fn settle(&mut self) {
         loop {
             while let Some((owner, error)) = self.closed.pop() {
@@ -570,7 +576,7 @@ impl Device for Controller {
     }
 }
 
-/// Converts bytes to sectors, for parameters.
+/// Converts bytes to sectors; used for parameters.
 fn sectors(bytes: f64) -> Sectors {
     Sectors((bytes / 512.0) as u32)
 }

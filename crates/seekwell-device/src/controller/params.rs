@@ -14,7 +14,7 @@ pub static DEFS: &[Def] = &[
     Def::new("level", Dim::Word(&["raid0", "raid1", "raid10", "raid5", "raid6"]), Some("raid0"),
         (0.0, 0.0), "RAID level of the disks"),
     Def::new("members", Dim::Count("devices"), None, (1.0, 64.0),
-        "disks; absent: as many as `of` names, or 4"),
+        "number of disks; absent: as many as `of` names, or 4"),
     Def::new("of", Dim::Text("device, or several joined by +"), Some("hdd:hitachi-7k500"),
         (0.0, 0.0), "the disks; no device below a controller has a scheduler"),
     Def::new("failed", Dim::Text("numbers from 0, joined by +"), Some(""), (0.0, 0.0),
@@ -22,118 +22,120 @@ pub static DEFS: &[Def] = &[
     Def::new("strip", Dim::Bytes, Some("64KiB"), (4096.0, 16e6),
         "chunk size"),
     Def::new("depth", Dim::Count("commands"), Some("256"), (1.0, 4096.0),
-        "commands that the virtual drive accepts"),
+        "maximum number of commands that the virtual drive accepts at a time"),
     Def::new("firmware", Dim::Time, Some("40us"), (0.0, 1000.0),
         "firmware time per command of the host"),
     Def::new("engines", Dim::Count("engines"), Some("1"), (1.0, 16.0),
-        "commands that the firmware processes at a time"),
+        "number of commands that the firmware processes in parallel"),
     Def::new("link", Dim::Rate, Some("1500"), (1.0, 1e6),
         "data rate between host and controller"),
     Def::new("write_policy", Dim::Word(&["write-through", "write-back", "always-write-back"]),
-        Some("write-back"), (0.0, 0.0), "write-back needs a good battery, always-write-back does not"),
+        Some("write-back"), (0.0, 0.0), "when writes complete; write-back needs a working battery"),
     Def::new("battery", Dim::Flag, Some("yes"), (0.0, 0.0),
-        "the cache survives a loss of power: flushes are answered at once"),
+        "the cache survives a loss of power, so flushes complete immediately"),
     Def::new("read_policy", Dim::Word(&["none", "ahead", "adaptive"]), Some("none"), (0.0, 0.0),
-        "read-ahead: never, always, after sequential reads"),
+        "when to read ahead: never, always, or only after sequential reads"),
     Def::new("read_ahead", Dim::Count("strips"), Some("2"), (1.0, 64.0),
-        "strips read ahead"),
+        "length of the read-ahead"),
     Def::new("cache", Dim::Bytes, Some("512MiB"), (0.0, 1e12),
-        "memory"),
+        "size of the cache memory"),
     Def::new("read_share", Dim::Real("ratio"), Some("0.25"), RATIO,
-        "share of the cache for reads"),
+        "fraction of the cache that is used for reads"),
     Def::new("hi", Dim::Real("ratio"), Some("0.8"), RATIO,
-        "dirty share at which writes wait"),
+        "dirty fraction of the write cache at which writes wait"),
     Def::new("lo", Dim::Real("ratio"), Some("0.7"), RATIO,
-        "dirty share at which forced write-back ends"),
+        "dirty fraction of the write cache at which forced write-back ends"),
     Def::new("timer", Dim::Time, Some("4s"), (1.0, 1e6),
         "age of dirty data at which write-back starts"),
     Def::new("destage", Dim::Word(&["clook", "fifo"]), Some("clook"), (0.0, 0.0),
         "order of write-back: in one direction, or the oldest first"),
     Def::new("arbitration", Dim::Word(&["reads-first", "turns"]), Some("reads-first"), (0.0, 0.0),
-        "reads precede write-back until the cache is full, or always alternate with it"),
+        "reads take precedence over write-back until the cache is full, or always alternate with it"),
     Def::new("disk_depth", Dim::Count("commands"), Some("16"), (1.0, 256.0),
-        "commands outstanding at each disk"),
+        "maximum number of commands in flight at each disk"),
     Def::new("disk_cache", Dim::Flag, Some("no"), (0.0, 0.0),
-        "the disks' own write caches are on"),
+        "turns on the write caches of the disks"),
     Def::new("max_transfer", Dim::Bytes, Some("1MiB"), (4096.0, 64e6),
-        "largest command"),
+        "largest command that the controller sends to a disk"),
     Def::new("reports", Dim::Word(&["members", "rotating", "flash"]), Some("members"), (0.0, 0.0),
-        "rotation reported by the virtual drive"),
+        "whether the virtual drive reports a rotating medium"),
     Def::new("rpm_spread", Dim::Real("ppm"), Some("300"), (0.0, 10_000.0),
-        "largest deviation of a spindle speed, if the disk's preset sets none"),
+        "largest deviation of a disk's spindle speed, if its preset sets none"),
 ];
 
-/// When to read ahead.
+/// Read-ahead policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ahead {
-    /// Never.
+    /// Never reads ahead.
     None,
-    /// Always.
+    /// Reads ahead after every read.
     Always,
-    /// After sequential reads only.
+    /// Reads ahead after sequential reads only.
     Adaptive,
 }
 
-/// The parameters of a controller, in typed form.
+/// The parameters of a RAID controller, converted to typed values.
 #[derive(Debug, Clone)]
 pub struct ControllerParams {
     /// Preset name.
     pub name: String,
     /// RAID level.
     pub level: Level,
-    /// Specifications of the disks.
+    /// Specification of each disk.
     pub members: Vec<String>,
     /// Indices of the failed disks.
     pub failed: Vec<usize>,
-    /// Chunk size.
+    /// Chunk size (strip size) per disk.
     pub strip: Sectors,
-    /// Number of commands that the controller accepts.
+    /// Maximum number of commands that the controller accepts at a time.
     pub depth: u32,
     /// Firmware time per command.
     pub firmware: Nanos,
-    /// Commands that the firmware processes at the same time.
+    /// Number of commands that the firmware processes in parallel.
     pub engines: u32,
-    /// Time of a sector on the link, in picoseconds.
+    /// Transfer time of a sector on the link to the host, in picoseconds.
     pub sector_ps: u64,
-    /// The write policy is write-back, with or without a condition.
+    /// True if the write policy is write-back, with or without the condition of a working battery.
     pub wants_write_back: bool,
-    /// Write-back even without a battery.
+    /// True if write-back stays on without a working battery.
     pub always: bool,
-    /// The battery works.
+    /// True if the battery works.
     pub battery: bool,
     /// Read-ahead policy.
     pub ahead: Ahead,
-    /// Read-ahead length in strips.
+    /// Length of the read-ahead, in strips.
     pub ahead_strips: u32,
-    /// Cache memory in sectors.
+    /// Size of the cache memory, in sectors.
     pub cache: u64,
-    /// Share of the cache for reads.
+    /// Fraction of the cache that is used for reads, 0 to 1.
     pub read_share: f64,
-    /// Dirty shares at which write-back starts and stops (high, low).
+    /// Dirty fractions of the write cache: (high, low). Writes wait, and write-back is forced, from
+    /// the high fraction on. Forced write-back ends at the low fraction.
     pub marks: (f64, f64),
-    /// Time of the write-back timer.
+    /// Age of dirty data at which write-back starts.
     pub timer: Nanos,
-    /// Write-back in one direction; if false, the oldest first.
+    /// True: write-back proceeds in one direction over the array. False: it writes the oldest data
+    /// first.
     pub in_order: bool,
-    /// Reads precede write-back.
+    /// True if reads take precedence over write-back.
     pub reads_first: bool,
-    /// Commands outstanding at each disk.
+    /// Maximum number of commands in flight at each disk.
     pub disk_depth: u32,
-    /// The disks' own write caches are on.
+    /// True if the write caches of the disks are on.
     pub disk_cache: bool,
-    /// Largest command for a disk.
+    /// Maximum size of a command to a disk.
     pub max_transfer: Sectors,
-    /// Reported rotation; `None`: as the disks report.
+    /// Whether the controller reports a rotating medium. `None`: it reports what the disks report.
     pub rotational: Option<bool>,
 }
 
-/// Time from a parameter in ms.
+/// Converts milliseconds to nanoseconds.
 pub(crate) fn nanos(ms: f64) -> Nanos {
     Nanos(libm::round(ms * 1e6) as u64)
 }
 
 impl ControllerParams {
-    /// Converts a preset of kind `controller`.
+    /// Converts a preset of kind `controller`. Returns an error for an impossible value.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let (hi, lo) = (p.num("hi")?, p.num("lo")?);
         if lo > hi || hi <= 0.0 {
@@ -182,7 +184,7 @@ impl ControllerParams {
             },
         })
     }
-    /// Whether writes are cached.
+    /// Returns true if the controller caches writes.
     pub fn write_back(&self) -> bool {
         self.wants_write_back && (self.battery || self.always) && self.hi_sectors() > 0
     }

@@ -1,29 +1,29 @@
-//! The read cache, which keeps strips of the array and evicts the least recently used, and the
-//! detection of streams for read-ahead.
+//! The read cache of the controller, and the detection of sequential streams for read-ahead. The
+//! cache holds strips of the array, and evicts the least recently used strip.
 
 use std::collections::BTreeMap;
 
-/// Number of streams that are tracked.
+/// Maximum number of streams that are tracked.
 const STREAMS: usize = 32;
-/// Consecutive reads that make a stream.
+/// Number of consecutive reads after which a stream counts as sequential.
 const SEQUENTIAL: u32 = 2;
 
 #[derive(Debug)]
 struct Strip {
     used: u64,
-    /// The strip is being read.
+    /// True while the strip is being read from the disks.
     loading: bool,
     waiters: Vec<u32>,
 }
 
-/// What the cache holds of a range.
+/// Result of a lookup: how much of a range the cache holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Held {
-    /// All of the range.
+    /// The cache holds the whole range.
     All,
-    /// All of the range, after this number of strips has arrived.
+    /// The cache will hold the whole range after this number of strips has arrived.
     Soon(u32),
-    /// A part of the range is missing.
+    /// Some part of the range is missing.
     No,
 }
 
@@ -51,7 +51,7 @@ impl Strips {
             self.by_use.insert(self.clock, strip);
         }
     }
-    /// Looks up strips `from..=to`.
+    /// Looks up the strips `from..=to`.
     pub fn look(&mut self, from: u64, to: u64) -> Held {
         let mut soon = 0;
         for s in from..=to {
@@ -68,7 +68,7 @@ impl Strips {
             n => Held::Soon(n),
         }
     }
-    /// Makes `command` wait for those of the strips that are being read.
+    /// Makes `command` wait for the strips of the range that are being read.
     pub fn wait(&mut self, from: u64, to: u64, command: u32) {
         for s in from..=to {
             if let Some(s) = self.strips.get_mut(&s).filter(|s| s.loading) {
@@ -76,8 +76,8 @@ impl Strips {
             }
         }
     }
-    /// Adds an entry, with eviction if needed. Returns false if the strip is present, or there is
-    /// no room.
+    /// Adds an entry, and evicts another entry if needed. Returns false if the strip is already
+    /// present, or if there is no space.
     pub fn add(&mut self, strip: u64, loading: bool) -> bool {
         if self.strips.contains_key(&strip) || self.capacity == 0 {
             return false;
@@ -103,7 +103,7 @@ impl Strips {
         self.touch(strip);
         true
     }
-    /// Marks a strip as read, and returns the commands that waited for it.
+    /// Marks a strip as read. Returns the commands that waited for this strip.
     pub fn loaded(&mut self, strip: u64) -> Vec<u32> {
         match self.strips.get_mut(&strip) {
             Some(s) => {
@@ -113,7 +113,7 @@ impl Strips {
             None => Vec::new(),
         }
     }
-    /// Drops strips that a write has made stale.
+    /// Removes strips whose contents a write has made stale.
     pub fn forget(&mut self, from: u64, to: u64) {
         if self.strips.is_empty() {
             return;
@@ -126,7 +126,7 @@ impl Strips {
             }
         }
     }
-    /// Records a read. Returns true if it continues a run of sequential reads.
+    /// Records a read. Returns true if the read continues a sequential stream.
     pub fn sequential(&mut self, at: u64, end: u64) -> bool {
         if let Some(i) = self.streams.iter().position(|s| s.0 == at) {
             let (_, n) = self.streams.remove(i);

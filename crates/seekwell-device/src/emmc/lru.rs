@@ -1,6 +1,7 @@
-//! A small least-recently-used list: open segments, loaded parts of the map.
+//! A small least-recently-used list, used for open segments and for loaded parts of the map.
 
-/// Up to `limit` numbers, the most recent last. The list is short enough for a linear search.
+/// A list of up to `limit` numbers; the most recently used number is last. The list is short enough
+/// for a linear search.
 #[derive(Debug, Clone)]
 pub struct Lru {
     limit: usize,
@@ -8,16 +9,16 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty list.
+    /// Makes an empty list.
     pub fn new(limit: usize) -> Self {
         Lru {
             limit,
             held: Vec::with_capacity(limit),
         }
     }
-    /// Makes `x` the most recent. Returns false if the list did not contain it.
+    /// Makes `x` the most recently used number. Returns false if the list did not contain `x`.
     pub fn touch(&mut self, x: u64) -> bool {
-        // Most reuses follow soon after the previous use, so search from the end.
+        // Most numbers are used again after a short time, so the search starts at the end.
         if let Some(i) = self.held.iter().rposition(|h| *h == x) {
             self.held[i..].rotate_left(1);
             return true;

@@ -1,20 +1,24 @@
-//! eMMC of a phone, and SD cards. They execute one command at a time, and the cost of a write
-//! depends on its address.
+//! The eMMC storage of a phone, and SD cards. Such a card executes one command at a time. The time
+//! of a write depends on its address.
 //!
 //! The model covers:
-//! - reads at `base + per KiB`, plus a delay if the needed part of the map is not loaded;
-//! - writes likewise, plus a delay outside the few open segments, and garbage collections;
-//! - packed groups of writes;
-//! - a volatile cache that drains in the background;
-//! - reliable writes (FUA);
-//! - stopping a running write for an urgent read (HPI);
-//! - log-normal noise.
+//! - reads: a base time and a time per KiB, plus a delay if the needed part of the address map is
+//!   not loaded
+//! - writes: a base time and a time per KiB, plus a delay if the address is outside the open
+//!   segments, plus pauses for garbage collection
+//! - packed groups of writes
+//! - a volatile cache, which the card writes to the flash in the background
+//! - reliable writes (FUA)
+//! - the high-priority interrupt (HPI), which stops a running write for an urgent read
+//! - random (log-normal) variation of times
 //!
-//! The block layer models the host's driver (two slots, packing, reinsertion). The card only
-//! reports what it supports ([`seekwell_core::MmcHost`]).
+//! The block layer models the driver on the host: two requests in preparation, packing, and
+//! reinsertion of stopped writes. The card only reports which of these functions it supports
+//! ([`seekwell_core::MmcHost`]).
 //!
-//! Left out: pages and blocks of the flash (a collection is a pause drawn at random), command
-//! queueing of eMMC 5.1, and the merging of cached writes to the same place.
+//! The model leaves out the pages and blocks of the flash, so a garbage collection is a pause of
+//! random length. It also leaves out command queueing of eMMC 5.1, and merging of cached writes to
+//! the same address.
 
 mod lru;
 mod params;
@@ -32,19 +36,19 @@ use seekwell_core::{
 use seekwell_core::{Instant, Nanos, Op, Sector, Sectors};
 use std::collections::VecDeque;
 
-/// The running command, or packed group, of the host.
+/// The command or packed group that is running for the host.
 #[derive(Debug, Clone, Default)]
 struct Running {
     commands: Vec<Command>,
     start: Instant,
     end: Instant,
-    /// The write goes to the medium, so it can be stopped.
+    /// True if the write goes to the flash. Such a write can be stopped.
     medium: bool,
-    /// The command reaches past the end of the card.
+    /// True if the command reaches past the end of the card.
     error: bool,
 }
 
-/// The card; see the module.
+/// An eMMC or SD card; see the module.
 #[derive(Debug, Clone)]
 pub struct Emmc {
     p: EmmcParams,
@@ -52,20 +56,22 @@ pub struct Emmc {
     rng: Pcg64Mcg,
     open: Lru,
     map: Lru,
-    /// Its list of commands is empty while no command runs.
+    /// The running command. Its list of commands is empty if no command is running.
     running: Running,
-    /// When the card is next free. Later than `now` also while the card drains or stops.
+    /// Time at which the card is free next. It is also later than `now` while the card writes its
+    /// cache, or stops a write.
     free: Instant,
-    /// Latest time the card has seen.
+    /// Latest time that was passed to the card.
     now: Instant,
-    /// Sectors written since the last rest.
+    /// Sectors written since the last idle period.
     since_rest: u64,
     /// Cached writes (address, sectors), oldest first.
     cached: VecDeque<(u64, u32)>,
     cached_sectors: u64,
-    /// Writes drained since the last one that paid `write_base`.
+    /// Number of cached writes that were written since the last one that paid `write_base`.
     drained: u32,
-    /// Members of the most recently stopped group, and how much of each was written.
+    /// Commands of the group that was stopped last, and the number of sectors of each that were
+    /// written.
     stopped: Vec<(u32, Sectors)>,
     busy: u64,
     hits: u64,
@@ -75,7 +81,7 @@ pub struct Emmc {
 }
 
 impl Emmc {
-    /// A card with these parameters; the same seed gives the same card.
+    /// Makes a card. The same seed gives the same card.
     pub fn new(p: &EmmcParams, seed: u64) -> Self {
         let facts = DeviceFacts {
             write_cache: p.cache > 0,
@@ -107,7 +113,7 @@ impl Emmc {
             p: p.clone(),
         }
     }
-    /// Sectors in the cache that are not on the medium.
+    /// Returns the number of sectors that are in the cache and not yet in the flash.
     pub fn dirty_sectors(&self) -> u64 {
         self.cached_sectors
     }
@@ -115,7 +121,7 @@ impl Emmc {
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
-    /// A random factor with mean 1.
+    /// Returns a random factor with mean 1.
     fn noise(&mut self, sigma: f64) -> f64 {
         if sigma == 0.0 {
             return 1.0;
@@ -134,15 +140,16 @@ impl Emmc {
         }
         t * self.noise(self.p.noise.0)
     }
-    /// Draws the duration of a garbage collection.
+    /// Returns a random duration of a garbage collection, in ns.
     fn gc_ns(&mut self) -> f64 {
         let (lo, hi) = self.p.gc_ns;
         let t = lo + (hi - lo) * self.uniform();
         self.internal += self.p.segment * 512;
         t
     }
-    /// Placement costs of a write: the extra time besides base and length, and the time of the
-    /// collections that it causes.
+    /// Computes the costs of a write that depend on its address. Returns two times in ns: the extra
+    /// time (in addition to base time and time per KiB), and the time of the garbage collections
+    /// that the write causes.
     fn place(&mut self, lba: u64, n: u32) -> (f64, f64) {
         let (mut t, mut gc) = (0.0, 0.0);
         for s in parts(lba, n, self.p.segment) {
@@ -155,7 +162,7 @@ impl Emmc {
             }
         }
         for part in parts(lba, n, self.p.map_segment) {
-            // A write loads its part of the map; the base time includes this.
+            // A write also loads its part of the map. The base time of a write includes this.
             self.map.touch(part);
         }
         let page = self.p.page;
@@ -170,7 +177,7 @@ impl Emmc {
         self.media_ops += 1;
         (t, gc)
     }
-    /// Time of a write, or of a packed group, to the medium.
+    /// Returns the time of a write or of a packed group to the flash, in ns.
     fn write_ns(&mut self, commands: &[Command]) -> f64 {
         let (mut t, mut gc) = (self.p.write_base_ns, 0.0);
         if commands.len() > 1 {
@@ -183,7 +190,8 @@ impl Emmc {
         }
         t * self.noise(self.p.noise.1) + gc
     }
-    /// Writes the oldest cached entry. Adjacent writes share one base time, as in a packed group.
+    /// Writes the oldest entry of the cache, and returns the time in ns. Adjacent entries share one
+    /// base time, as in a packed group.
     fn drain_one(&mut self) -> f64 {
         let Some((lba, n)) = self.cached.pop_front() else {
             return 0.0;
@@ -204,10 +212,11 @@ impl Emmc {
         self.free = from + d;
         self.free
     }
-    /// Executes the card's own work up to `now`. It starts no work that would begin after `now`.
+    /// Executes the card's background work up to `now`. Work that would begin after `now` does not
+    /// start.
     fn catch_up(&mut self, now: Instant) {
         if self.running.commands.is_empty() {
-            // Every cached write arrived before `free`.
+            // Every cached write arrived before `free`, so it can start at `free`.
             while !self.cached.is_empty() && self.free < now {
                 let ns = self.drain_one();
                 self.take_time(self.free, ns);
@@ -283,7 +292,7 @@ impl Emmc {
     }
 }
 
-/// The indices of the units of `unit` sectors that a command touches.
+/// Returns the numbers of the units of `unit` sectors that a command touches.
 fn parts(lba: u64, n: u32, unit: u64) -> std::ops::RangeInclusive<u64> {
     let last = lba + u64::from(n.max(1)) - 1;
     lba / unit..=last / unit
@@ -301,7 +310,7 @@ impl Device for Emmc {
         self.begin(now, group)
     }
     fn next_event(&self) -> Option<Instant> {
-        // Draining completes no command, so it is computed at the next call.
+        // Background writes complete no command, so they are computed at the next call.
         (!self.running.commands.is_empty()).then_some(self.running.end)
     }
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
@@ -321,7 +330,7 @@ impl Device for Emmc {
         &self.facts
     }
     fn stats(&self) -> DeviceStats {
-        // Work after `now` does not count as busy time yet.
+        // Work after `now` does not count as busy time.
         let ahead = self.free.since(self.now).0;
         DeviceStats {
             busy: Nanos(self.busy.saturating_sub(ahead)),
@@ -339,7 +348,7 @@ impl Device for Emmc {
         if !self.p.hpi || !r.medium || now >= r.end || r.commands.iter().all(|c| c.id != id) {
             return None;
         }
-        // Progress is linear over the whole time and rounded down to whole pages.
+        // Progress is linear over the whole time. It is rounded down to whole pages.
         let all: u64 = r.commands.iter().map(|c| u64::from(c.sectors.0)).sum();
         let (gone, whole) = (now.since(r.start).0, r.end.since(r.start).0);
         let mut written = (u128::from(all) * u128::from(gone) / u128::from(whole.max(1))) as u64;
@@ -367,7 +376,7 @@ impl Device for Emmc {
         use std::fmt::Write;
         let _ = write!(
             out,
-            "{} commands in service, {} sectors in the cache, {} written since the last rest",
+            "{} commands in service, {} sectors in the cache, {} written since the last idle period",
             self.running.commands.len(),
             self.cached_sectors,
             self.since_rest

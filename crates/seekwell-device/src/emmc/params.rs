@@ -1,10 +1,10 @@
-//! Parameters of an eMMC or SD card: their declarations, and the model's form of them.
+//! The parameters of an eMMC or SD card: their declarations and their typed values.
 
 use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset};
 use seekwell_core::{MmcHost, Nanos, Packing};
 
-/// The parameters.
+/// Declarations of the parameters.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("capacity", Dim::Count("sectors"), None, (1024.0, 1e13), "sectors visible to the host"),
@@ -12,13 +12,13 @@ pub static DEFS: &[Def] = &[
     Def::new("read_base", Dim::Time, None, (0.0, 1e3), "time of a read, apart from its length"),
     Def::new("read_per_kib", Dim::Real("us/KiB"), None, (0.1, 1e4), "additional time per KiB"),
     Def::new("map_segment", Dim::Bytes, Some("4MiB"), (4096.0, 1e12), "address range of one part of the map"),
-    Def::new("map_entries", Dim::Count("parts"), Some("64"), (0.0, 65_536.0), "map parts cached in the controller"),
+    Def::new("map_entries", Dim::Count("parts"), Some("64"), (0.0, 65_536.0), "number of map parts cached in the controller"),
     Def::new("map_miss", Dim::Time, Some("0"), (0.0, 1e3), "time to load a part of the map"),
     // Writes
     Def::new("write_base", Dim::Time, None, (0.0, 1e3), "time of a write to the medium, apart from its length"),
     Def::new("write_per_kib", Dim::Real("us/KiB"), None, (0.1, 1e4), "additional time per KiB"),
-    Def::new("segment", Dim::Bytes, Some("4MiB"), (4096.0, 1e12), "erase-unit group that a write opens"),
-    Def::new("open_segments", Dim::Count("segments"), Some("4"), (0.0, 4096.0), "segments kept open (the most recently written)"),
+    Def::new("segment", Dim::Bytes, Some("4MiB"), (4096.0, 1e12), "size of a segment (group of erase units), which a write opens"),
+    Def::new("open_segments", Dim::Count("segments"), Some("4"), (0.0, 4096.0), "number of segments that stay open (the most recently written)"),
     Def::new("place_penalty", Dim::Time, Some("0"), (0.0, 1e4), "time to open a segment"),
     Def::new("page", Dim::Bytes, Some("8KiB"), (512.0, 1e9), "flash page"),
     Def::new("rmw", Dim::Time, Some("0"), (0.0, 1e3), "extra time of a write that covers a flash page only in part"),
@@ -27,31 +27,31 @@ pub static DEFS: &[Def] = &[
     Def::new("gc_chance", Dim::Real("probability"), Some("0"), (0.0, 1.0), "probability of a collection when a segment is opened"),
     Def::new("gc_min", Dim::Time, Some("20"), (0.0, 1e5), "shortest collection"),
     Def::new("gc_max", Dim::Time, Some("150"), (0.0, 1e5), "longest collection"),
-    Def::new("clean_pool", Dim::Bytes, Some("0"), (0.0, 1e13), "data written without a rest after which a collection is due; 0: never"),
-    Def::new("gc_idle", Dim::Time, Some("500"), (0.0, 1e6), "length of a rest that refills the pool"),
+    Def::new("clean_pool", Dim::Bytes, Some("0"), (0.0, 1e13), "amount of data, written without an idle period, after which a collection is due; 0: never"),
+    Def::new("gc_idle", Dim::Time, Some("500"), (0.0, 1e6), "length of an idle period that refills clean_pool"),
     // Cache
-    Def::new("cache", Dim::Bytes, Some("0"), (0.0, 1e10), "volatile write cache; 0: none or off"),
+    Def::new("cache", Dim::Bytes, Some("0"), (0.0, 1e10), "size of the volatile write cache; 0: none or off"),
     Def::new("cache_base", Dim::Time, Some("250us"), (0.0, 1e3), "time of a cached write, apart from its length"),
     Def::new("bus_per_kib", Dim::Real("us/KiB"), Some("9.8"), (0.1, 1e4), "additional time per KiB, on the bus"),
     Def::new("flush_base", Dim::Time, Some("2"), (0.0, 1e4), "time of a flush, without its writes"),
     // Commands
     Def::new("max_request", Dim::Bytes, Some("512KiB"), (4096.0, 33_553_920.0), "largest command"),
     Def::new("fua", Dim::Flag, Some("yes"), (0.0, 0.0), "supports reliable writes"),
-    Def::new("hpi", Dim::Flag, Some("yes"), (0.0, 0.0), "a running write can be stopped"),
+    Def::new("hpi", Dim::Flag, Some("yes"), (0.0, 0.0), "an urgent read can stop a running write"),
     Def::new("hpi_stop", Dim::Time, Some("300us"), (0.0, 1e3), "time to stop a write"),
-    Def::new("max_packed", Dim::Count("writes"), Some("63"), (0.0, 63.0), "most writes per packed group; 0: no packing"),
+    Def::new("max_packed", Dim::Count("writes"), Some("63"), (0.0, 63.0), "maximum number of writes per packed group; 0: no packing"),
     Def::new("pack_item", Dim::Time, Some("20us"), (0.0, 1e3), "time per write of a packed group, apart from its length"),
     // Host driver
-    Def::new("packing", Dim::Word(&["off", "always", "after"]), Some("off"), (0.0, 0.0), "the driver packs: never, always (Linux 3.9), after some writes in a row (Code Aurora)"),
-    Def::new("pack_after", Dim::Count("writes"), Some("17"), (0.0, 1e6), "writes in a row until packing begins, with packing=after"),
+    Def::new("packing", Dim::Word(&["off", "always", "after"]), Some("off"), (0.0, 0.0), "when the driver packs writes: never, always (Linux 3.9), or after consecutive writes (Code Aurora)"),
+    Def::new("pack_after", Dim::Count("writes"), Some("17"), (0.0, 1e6), "packing=after: number of consecutive writes after which packing begins"),
     Def::new("host_wakes", Dim::Flag, Some("yes"), (0.0, 0.0), "a new request wakes the driver while it waits for the card (Linux 3.8)"),
     Def::new("prepare", Dim::Time, Some("0"), (0.0, 1e3), "time to prepare a request on an idle queue"),
     // Noise
-    Def::new("noise_read", Dim::Real("sigma"), Some("0.05"), (0.0, 2.0), "spread of read times, log-normal, mean kept"),
-    Def::new("noise_write", Dim::Real("sigma"), Some("0.15"), (0.0, 2.0), "spread of write times, log-normal, mean kept"),
+    Def::new("noise_read", Dim::Real("sigma"), Some("0.05"), (0.0, 2.0), "log-normal spread of read times; the mean stays the same"),
+    Def::new("noise_write", Dim::Real("sigma"), Some("0.15"), (0.0, 2.0), "log-normal spread of write times; the mean stays the same"),
 ];
 
-/// A card's parameters in the model's units: times in ns, lengths in sectors.
+/// The parameters of a card in the units of the model: times in ns, lengths in sectors.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct EmmcParams {
@@ -88,11 +88,11 @@ pub struct EmmcParams {
 }
 
 impl EmmcParams {
-    /// Converts a preset. Rejects impossible values.
+    /// Converts a preset. Returns an error for an impossible value.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let ns = |key| p.num(key).map(|ms| ms * 1e6);
         let per_sector = |key| p.num(key).map(|us_kib| us_kib * 1e3 / 2.0);
-        // Lengths are whole sectors; `least` is the smallest useful value.
+        // Converts a length to sectors. `least` is the smallest permitted value.
         let sectors = |key: &'static str, least: u64| -> Result<u64, ParamError> {
             let bytes = p.num(key)?;
             let n = bytes / 512.0;

@@ -1,4 +1,4 @@
-//! The drive's choice among the waiting commands.
+//! The policies by which the drive selects one of its waiting commands.
 
 use super::Ticks;
 use super::laps::Laps;
@@ -6,13 +6,14 @@ use super::mech::{Mech, SLACK};
 use super::params::Choice;
 use super::queue::{INDEX_BITS, Queue, Queued};
 
-/// The chosen command, and whether it was chosen by position among several.
+/// The selected command. `by_position` is true if its position was compared with those of other
+/// commands.
 pub(super) struct Picked {
     pub index: usize,
     pub by_position: bool,
 }
 
-/// The properties of the drive that affect the choice.
+/// The properties of the drive that affect the selection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub choice: Choice,
@@ -23,7 +24,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Whether the oldest command has exceeded the age limit.
+    /// Returns true if the oldest command has exceeded the age limit.
     #[inline]
     pub fn overdue(&self, queue: &Queue, t: Ticks) -> bool {
         self.age_limit > 0
@@ -32,7 +33,7 @@ impl Rules {
                 .is_some_and(|q| t.saturating_sub(q.arrived) > self.age_limit)
     }
 
-    /// Chooses among the oldest commands. The queue must not be empty.
+    /// Selects one of the oldest commands. The queue must not be empty.
     pub fn pick(&self, queue: &Queue, mech: &Mech, t: Ticks) -> Picked {
         let by_age = |index| Picked {
             index,
@@ -56,7 +57,7 @@ impl Rules {
                 by_position: seen > 1,
             },
             Choice::Asptf => {
-                // The offset keeps the result positive for old commands.
+                // The constant keeps the result positive for old commands.
                 let index = self.nearest(queue, seen, mech, t, |q| {
                     let age = t.saturating_sub(q.arrived) as f64;
                     (1u64 << 62) - ((age * self.age_weight) as u64).min(1 << 61)
@@ -69,9 +70,9 @@ impl Rules {
         }
     }
 
-    /// Command `k` starts where the head is at `t`. Returns whether the policy takes it next.
-    /// Continuing needs no positioning. That is an advantage only in policies that consider
-    /// positions, and never over overdue commands.
+    /// Returns true if the policy selects command `k` next. Command `k` begins at the sector that
+    /// the head reaches at `t`, so it needs no positioning. This is an advantage only under a
+    /// policy that considers positions. Such a command never overtakes an overdue command.
     pub fn goes_on(&self, queue: &Queue, k: usize, mech: &Mech, t: Ticks) -> bool {
         if k == 0 {
             return true;
@@ -95,15 +96,17 @@ impl Rules {
         }
     }
 
-    /// Positioning time of a command when the platter phase is `psi`.
+    /// Returns the positioning time of a command if the platter phase is `psi`.
     #[inline]
     fn takes(&self, q: &Queued, mech: &Mech, psi: Ticks) -> Ticks {
         mech.estimate(psi, q.place.cyl, q.place.head, q.theta, q.write, self.guard)
     }
 
-    /// The command with the shortest positioning time among the oldest `seen`; ties go to the
-    /// older. Usually only one positioning time is computed: that of the command with the least
-    /// lower bound, which it then reaches.
+    /// Returns the index of the command with the shortest positioning time among the `seen` oldest
+    /// commands. On a tie, the older command wins. Computing a positioning time is slow, so the
+    /// function first finds the command with the smallest lower bound of its positioning time. If
+    /// the positioning time of this command equals the bound, no other command can be faster. This
+    /// is the usual case.
     #[inline]
     fn soonest(&self, queue: &Queue, seen: usize, mech: &Mech, t: Ticks) -> usize {
         if self.guard <= SLACK {
@@ -113,7 +116,7 @@ impl Rules {
         let first = first_possible(queue, seen, &mech.laps, psi, mech.at.cyl);
         let (bound, mut index) = (first >> INDEX_BITS, first as usize % (1 << INDEX_BITS));
         let mut best = self.takes(&queue[index], mech, psi);
-        // With a time of zero there may be an older command with the same time, so search all.
+        // If the time is zero, an older command may have the same time, so compare all commands.
         if best + SLACK == bound && best > 0 {
             return index;
         }
@@ -129,8 +132,9 @@ impl Rules {
         index
     }
 
-    /// The command with the least sum of positioning time and `from`, which falls with age, among
-    /// the oldest `seen`; ties go to the older.
+    /// Returns the index of the command with the smallest sum of positioning time and `from`, among
+    /// the `seen` oldest commands. `from` must decrease with the age of the command. On a tie, the
+    /// older command wins.
     #[inline]
     fn nearest(
         &self,
@@ -141,8 +145,9 @@ impl Rules {
         from: impl Fn(&Queued) -> Ticks,
     ) -> usize {
         let psi = mech.phase_at(t);
-        // The least cost of any command without the seek, and the greatest distance at which a
-        // command can be better.
+        // `least` is a lower bound of the cost of any command, without the seek. `reach` is the
+        // largest distance, in cylinders, at which a command can have a lower cost than the best
+        // one so far.
         let least = queue.first().map_or(0, &from) + self.guard;
         let (mut best, mut index, mut reach) = (Ticks::MAX, 0, u32::MAX);
         for (i, q) in queue.iter().take(seen).enumerate() {
@@ -159,16 +164,17 @@ impl Rules {
     }
 }
 
-/// The command among the oldest `seen` with the least lower bound, and that bound. A separate
-/// function, so that the loop has all registers.
+/// Finds the command with the smallest lower bound of its positioning time, among the `seen` oldest
+/// commands. Returns its index and the bound, packed as by [`Laps::first`]. This is a separate
+/// function, so that the loop can use all processor registers.
 #[inline(never)]
 fn first_possible(queue: &Queue, seen: usize, laps: &Laps, psi: Ticks, cyl: u32) -> u64 {
     laps.first(psi, cyl, queue.spots(seen))
 }
 
-/// Takes contiguous commands in order: returns the first command of the run that contains `index`.
-/// Otherwise, if two sequential writes meet an idle drive, it could start with the second. They
-/// would then stay out of order and lose a revolution each, for ever.
+/// Returns the first command of the contiguous run of commands that contains `index`. Without this
+/// rule, an idle drive that receives two sequential writes could start with the second. All later
+/// writes of the stream would then stay in the wrong order, and each would lose a revolution.
 fn first_of_run(queue: &Queue, seen: usize, mut index: usize) -> usize {
     while queue.may_end(queue[index].lba) {
         let q = queue[index];
@@ -216,9 +222,9 @@ mod tests {
     }
 
     proptest! {
-        /// The search with bounds finds the same command as computing every positioning time.
-        /// Checked for fast and slow spindles, seeks that cost more in one direction, and any
-        /// guard.
+        /// The search with bounds finds the same command as a search that computes every
+        /// positioning time. The test covers fast and slow spindles, seeks that are slower in one
+        /// direction, and any guard time.
         #[test]
         fn the_soonest_is_the_soonest(
             drive in 0usize..4,
@@ -226,8 +232,8 @@ mod tests {
             factor in prop_oneof![Just((1.0, 1.0)), (0.7..1.3, 0.7..1.3)],
             arm in 0.0..1.0,
             head in 0u32..2,
-            // Random addresses, or addresses near each other: these give ties, and seeks shorter
-            // than a head switch.
+            // Random addresses, or addresses near each other. Near addresses give ties, and seeks
+            // that are shorter than a head switch.
             commands in prop::collection::vec((0.0..1.0, any::<bool>(), any::<bool>()), 1..40),
             ns in 0u64..1 << 40,
             window in 1usize..40,
@@ -265,9 +271,9 @@ mod tests {
         }
     }
 
-    /// The guard does not apply on the track under the head, because nothing settles there. The
-    /// next command on it is taken at any distance, even if its sector passed within the rounding
-    /// error of the clock.
+    /// The guard time does not apply on the track under the head, because nothing settles there.
+    /// The drive selects the next command on this track at any distance, even if its sector passed
+    /// within the rounding error of the clock.
     #[test]
     fn on_the_track_under_the_head_there_is_no_guard() {
         let p = params("hitachi-7k200");

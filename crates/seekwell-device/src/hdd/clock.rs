@@ -1,29 +1,32 @@
-//! The disk's own clock: ticks of 1/1024 ns since an origin that moves.
+//! The clock of a disk. It counts ticks of 1/1024 ns since an origin that can move.
 //!
-//! 64 bits hold 208 days of ticks, or 584 years of nanoseconds. A trace replayed with Unix times
-//! starts 56 years after the epoch. So the origin moves in whole nanoseconds, and the platter's
-//! phase with it, which keeps every figure exact at any time. When the origin moves, times older
-//! than [`KEPT`] are set to that age.
+//! A 64-bit count of ticks overflows after 208 days, but a count of nanoseconds only after 584
+//! years. A replayed trace with Unix timestamps starts more than 50 years after time 0. Therefore
+//! the origin moves forward when time has advanced far enough. The origin moves by whole
+//! nanoseconds, and the phase of the platter is converted to the new origin, so no rounding error
+//! occurs. A stored time that would be before the new origin is set to the origin. Such a time is
+//! more than [`KEPT`] in the past.
 
 use super::{Hdd, Mech, NEVER, ReadAhead, Ticks};
 use seekwell_core::Instant;
 
 const TICK_BITS: u32 = 10;
-/// The origin moves when a time is this far from it, ns: 52 days. No command takes that long.
+/// The origin moves when a time is farther than this from the origin, in ns (52 days). No command
+/// takes that long.
 const REACH: u64 = 1 << 52;
-/// How much of the past remains representable after a move, ns.
+/// Length of the past that can still be represented after a move of the origin, in ns.
 const KEPT: u64 = 1 << 51;
-/// Times beyond the range of ticks are reduced to this, ns.
+/// Maximum time since the origin, in ns. Later times are reduced to this value.
 const LAST: u64 = (Ticks::MAX >> 1) >> TICK_BITS;
 
-/// The origin of the ticks.
+/// The origin of the ticks, in ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Clock {
     origin_ns: u64,
 }
 
 impl Clock {
-    /// Whether a time is too far from the origin.
+    /// Returns true if `t` is too far from the origin, so that the origin must move.
     #[inline]
     pub fn beyond(&self, t: Instant) -> bool {
         t.0.saturating_sub(self.origin_ns) > REACH
@@ -32,18 +35,20 @@ impl Clock {
     pub fn ticks(&self, t: Instant) -> Ticks {
         t.0.saturating_sub(self.origin_ns).min(LAST) << TICK_BITS
     }
-    /// Converts to nanoseconds, rounded up.
+    /// Converts ticks to nanoseconds, rounded up.
     #[inline]
     pub fn instant(&self, t: Ticks) -> Instant {
         Instant(self.origin_ns.saturating_add(t.div_ceil(1 << TICK_BITS)))
     }
-    /// The time up to which a disk works before its origin moves.
+    /// Returns the time, in ticks, up to which a disk executes its background work before its
+    /// origin moves.
     pub const fn reach() -> Ticks {
         REACH << TICK_BITS
     }
-    /// How far the origin should move for `now`, in ns. Either the disk does nothing by itself
-    /// (`quiet`), or it has worked up to [`Clock::reach`]. `untaken` is the time of the first
-    /// completion that the caller has not taken yet.
+    /// Returns the distance by which the origin should move before the disk handles `now`. `quiet`
+    /// is true if the disk has no background work. If `quiet` is false, the caller must first have
+    /// executed the background work up to [`Clock::reach`]. `untaken` is the time of the earliest
+    /// completion that the caller has not yet collected.
     pub fn step(&self, now: Instant, quiet: bool, untaken: Option<Ticks>) -> Shift {
         let past = now.0.saturating_sub(self.origin_ns);
         let whole = if quiet { past } else { REACH };
@@ -55,7 +60,7 @@ impl Clock {
     }
 }
 
-/// A move of the origin, ns.
+/// The distance of a move of the origin, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shift(u64);
 
@@ -63,14 +68,14 @@ impl Shift {
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
-    /// Converts a time to the new origin.
+    /// Converts a time in ticks to the new origin.
     pub fn time(self, t: &mut Ticks) {
         if *t != NEVER {
             let by = u128::from(self.0) << TICK_BITS;
             *t = t.saturating_sub(Ticks::try_from(by).unwrap_or(Ticks::MAX));
         }
     }
-    /// Converts the platter's phase at the origin.
+    /// Converts the phase of the platter at the old origin to the phase at the new origin.
     pub fn phase(self, phase: &mut Ticks, turn: Ticks) {
         let at = (u128::from(self.0) << TICK_BITS) + u128::from(*phase);
         *phase = (at % u128::from(turn)) as Ticks;
@@ -78,7 +83,8 @@ impl Shift {
 }
 
 impl Hdd {
-    /// Converts `now` to ticks. Before the origin moves, the disk executes its own work.
+    /// Converts `now` to ticks. Moves the origin if necessary; the disk then first executes its
+    /// background work.
     #[inline]
     pub(super) fn ticks(&mut self, now: Instant) -> Ticks {
         if self.clock.beyond(now) {

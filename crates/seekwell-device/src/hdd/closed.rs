@@ -1,5 +1,5 @@
-//! Closed forms of the mechanics. Tests compare the models with them, and the fast model is built
-//! from them.
+//! Closed formulas for the times of a hard disk. Tests compare the models with these formulas, and
+//! the fast model uses them.
 
 use super::geometry::Geometry;
 use super::params::{HddParams, Layout};
@@ -7,13 +7,14 @@ use super::seek::SeekCurve;
 use crate::error::ParamError;
 use libm::{ceil, pow};
 
-/// Exponent of throughput over queue depth: each doubling of the depth multiplies throughput by
-/// 2^this. Fitted to the queue gains of a 7200 rpm drive with a guard of 0.5 ms and 2 % misses.
+/// Exponent of throughput as a function of queue depth: each doubling of the depth multiplies
+/// throughput by 2^[`QUEUE_GAMMA`]. The value was fitted to the full model of a 7200 rpm drive,
+/// with a guard time of 0.5 ms and 2 % misses.
 pub const QUEUE_GAMMA: f64 = 0.2;
-/// The same for destaging, up to 256 extents.
+/// The same exponent for destaging, as a function of the number of extents (up to 256).
 pub const DESTAGE_GAMMA: f64 = 0.175;
 
-/// Formulas for the parameters of one drive; times in ms.
+/// Closed formulas with the parameters of one drive. Times are in ms.
 #[derive(Debug, Clone)]
 pub struct ClosedForms {
     p: HddParams,
@@ -22,7 +23,7 @@ pub struct ClosedForms {
 }
 
 impl ClosedForms {
-    /// The closed forms of a drive.
+    /// Makes the formulas of a drive.
     pub fn new(p: &HddParams) -> Result<Self, ParamError> {
         let geometry = Geometry::new(p)?;
         let curve = SeekCurve::new(&p.seek, geometry.cylinders())?;
@@ -32,15 +33,15 @@ impl ClosedForms {
             curve,
         })
     }
-    /// The mapping of the drive.
+    /// Returns the mapping of addresses to positions of this drive.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
     pub(super) fn curve(&self) -> &SeekCurve {
         &self.curve
     }
-    /// Sustained rate at an address, MB/s: the bytes of a cylinder over the time of the revolutions
-    /// that read it and of the switches between its tracks.
+    /// Returns the sustained rate at an address, in MB/s. The rate is the bytes of a cylinder,
+    /// divided by the time of its revolutions and of the switches between its tracks.
     pub fn sustained_mb(&self, lba: u64) -> f64 {
         let (t, h) = (self.p.revolution_ms(), f64::from(self.p.surfaces));
         let s = f64::from(self.geometry.track_sectors(lba));
@@ -59,14 +60,15 @@ impl ClosedForms {
         };
         512.0 * s * h / (h * t + steps * skew(step) + ends * skew(band)) / 1e3
     }
-    /// Mean sectors per track over all addresses.
+    /// Returns the mean number of sectors per track over all addresses.
     pub fn mean_track(&self) -> f64 {
         let n = 1000u64;
         let at = |i| u64::from(self.geometry.track_sectors(self.p.capacity / n * i));
         (0..n).map(at).sum::<u64>() as f64 / n as f64
     }
-    /// Mean random read of `n` sectors, one at a time. Uniform addresses favour the longer outer
-    /// tracks, so the seek time is 0.99 of the mean over cylinders.
+    /// Returns the mean time of a random read of `n` sectors at depth 1, in ms. Uniformly
+    /// distributed addresses are more often on the long outer tracks. Therefore the mean seek time
+    /// is 0.99 of the mean over cylinders.
     pub fn random_read_ms(&self, n: u32) -> f64 {
         let t = self.p.revolution_ms();
         let seek = 0.99 * self.curve.mean_ms(self.geometry.cylinders());
@@ -77,11 +79,12 @@ impl ClosedForms {
             + 512.0 / self.p.bus_mb / 1e3
             + self.p.status_ms
     }
-    /// Gain in throughput at depth `q` over depth 1, with shortest positioning first.
+    /// Returns the throughput at depth `q` divided by the throughput at depth 1, if the drive
+    /// selects the command with the shortest positioning time.
     pub fn queue_gain(&self, q: u32) -> f64 {
         pow(f64::from(q.min(self.p.window).max(1)), QUEUE_GAMMA)
     }
-    /// Time to destage `n` scattered 4 KiB extents.
+    /// Returns the time to destage `n` scattered extents of 4 KiB, in ms.
     pub fn flush_ms(&self, n: u32) -> f64 {
         let window = if self.p.destage_window == 0 {
             u32::MAX
@@ -91,7 +94,8 @@ impl ClosedForms {
         let one = self.random_read_ms(8) + self.p.write_settle_ms;
         f64::from(n) * one / pow(f64::from(n.min(window).max(1)), DESTAGE_GAMMA)
     }
-    /// Period of write, FLUSH and a pause of `think` ms on the same block: whole revolutions.
+    /// Returns the period of a loop that writes the same block, sends a FLUSH and pauses for
+    /// `think` ms. The period is a whole number of revolutions, in ms.
     pub fn commit_ms(&self, think: f64, n: u32, lba: u64) -> f64 {
         let t = self.p.revolution_ms();
         let s = f64::from(self.geometry.track_sectors(lba));

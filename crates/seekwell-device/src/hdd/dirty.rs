@@ -1,7 +1,7 @@
-//! The write cache: dirty extents in order of address, merged where they touch.
+//! The write cache of the disk: dirty extents in order of address. Adjacent extents are merged.
 //!
-//! Space is counted in sectors and in extents. Data on their way to the medium count until they
-//! arrive.
+//! The cache has a limit in sectors and a limit in extents. Data that are being written to the
+//! medium count until the write is complete.
 
 use super::Ticks;
 use super::mech::Mech;
@@ -11,19 +11,19 @@ use seekwell_core::{Links, List};
 struct Extent {
     start: u64,
     end: u64,
-    /// Rank by age.
+    /// Sequence number; a smaller number is older.
     stamp: u64,
     cyl: u32,
     head: u32,
     theta: Ticks,
 }
 
-/// A range on its way to the medium.
+/// A range that is being written to the medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flight {
     pub lba: u64,
     pub n: u32,
-    /// The range was a whole extent, whose entry becomes free when the range is written.
+    /// True if the range is a whole extent. Its entry becomes free when the write completes.
     pub entry: bool,
 }
 
@@ -31,22 +31,23 @@ pub(super) struct Flight {
 pub(super) struct Dirty {
     slab: Vec<Extent>,
     free: Vec<u32>,
-    /// (first sector, index), ascending.
+    /// (first sector, index in the slab), ascending.
     order: Vec<(u64, u32)>,
     age: List,
     links: Links,
     stamp: u64,
-    /// Sectors that are dirty or in flight; then entries in flight.
+    /// Number of sectors that are dirty or being written. `flying` is the number of entries being
+    /// written.
     sectors: u64,
     flying: u32,
     limit: u64,
     entries: u32,
-    /// Number of extents compared when destaging.
+    /// Maximum number of extents whose positioning times are compared when destaging.
     window: usize,
-    /// Greatest distance, in cylinders, by which the order of addresses and the order of places may
-    /// differ.
+    /// Maximum difference, in cylinders, between the order of addresses and the order of physical
+    /// positions.
     disorder: u32,
-    /// Sectors of 512 bytes per physical sector.
+    /// Number of 512-byte sectors per physical sector.
     physical: u64,
 }
 
@@ -76,21 +77,21 @@ impl Dirty {
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
-    /// Number of extents, without those in flight.
+    /// Returns the number of extents, without those that are being written.
     pub fn len(&self) -> usize {
         self.order.len()
     }
-    /// Fill level, 0 to 1: the larger of the levels of space and entries.
+    /// Returns the fill level, 0 to 1. It is the larger of the levels in sectors and in entries.
     pub fn fill(&self) -> f64 {
         let entries = (self.order.len() as u32 + self.flying) as f64 / f64::from(self.entries);
         (self.sectors as f64 / self.limit as f64).max(entries)
     }
-    /// Whether the cache is large enough for `n` sectors when empty.
+    /// Returns true if an empty cache has enough space for `n` sectors.
     pub fn can_hold(&self, n: u64) -> bool {
         n <= self.limit
     }
 
-    /// Index of the first extent that ends at or after `a`.
+    /// Returns the position, in `order`, of the first extent that ends at or after `a`.
     #[inline]
     fn first_touching(&self, a: u64) -> usize {
         let i = self.order.partition_point(|o| o.0 < a);
@@ -100,13 +101,13 @@ impl Dirty {
             i
         }
     }
-    /// Whether all of [a, b) is dirty.
+    /// Returns true if all sectors of [a, b) are dirty.
     pub fn covers(&self, a: u64, b: u64) -> bool {
         let i = self.order.partition_point(|o| o.0 <= a);
         i > 0 && self.slab[self.order[i - 1].1 as usize].end >= b
     }
-    /// Whether [a, b) fits. Sectors that are already dirty need no space, and an extent that
-    /// touches another needs no entry.
+    /// Returns true if [a, b) fits into the cache. Sectors that are already dirty need no space. A
+    /// range that is adjacent to an extent needs no entry.
     pub fn fits(&self, a: u64, b: u64) -> bool {
         let (mut need, mut touching) = (b - a, false);
         for &(start, x) in &self.order[self.first_touching(a)..] {
@@ -121,7 +122,7 @@ impl Dirty {
             && (touching || self.order.len() as u32 + self.flying < self.entries)
     }
 
-    /// Adds [a, b).
+    /// Adds the sectors [a, b).
     pub fn insert(&mut self, a: u64, b: u64, mech: &Mech) {
         let from = self.first_touching(a);
         let (mut start, mut end, mut to) = (a, b, from);
@@ -133,7 +134,7 @@ impl Dirty {
             let e = self.slab[x as usize];
             (start, end) = (start.min(e.start), end.max(e.end));
             had += e.end - e.start;
-            // The merged extent has the age of its oldest part.
+            // A merged extent has the age of its oldest part.
             let older = oldest.is_none_or(|o| e.stamp < self.slab[o as usize].stamp);
             let gone = if older { oldest.replace(x) } else { Some(x) };
             if let Some(g) = gone {
@@ -175,7 +176,7 @@ impl Dirty {
         (e.start, e.end) = (start, end);
     }
 
-    /// Drops [a, b), which is being written past the cache.
+    /// Removes [a, b) from the cache, because a write past the cache replaces these sectors.
     pub fn remove(&mut self, a: u64, b: u64, mech: &Mech) {
         let mut i = self.first_touching(a);
         while let Some(&(s, x)) = self.order.get(i) {
@@ -202,13 +203,13 @@ impl Dirty {
         }
     }
 
-    /// Whether an extent begins at `lba`.
+    /// Returns true if an extent begins at `lba`.
     pub fn begins(&self, lba: u64) -> bool {
         self.order.binary_search_by_key(&lba, |o| o.0).is_ok()
     }
 
-    /// Chooses the next extent to write at `t`: the one that begins at `stream`, otherwise the one
-    /// with the shortest positioning time among the oldest.
+    /// Selects the next extent to write at `t`. If an extent begins at `stream`, it is selected.
+    /// Otherwise the extent with the shortest positioning time among the oldest is selected.
     pub fn pick(&self, mech: &Mech, t: Ticks, guard: Ticks, stream: Option<u64>) -> Option<usize> {
         if let Some(lba) = stream
             && let Ok(i) = self.order.binary_search_by_key(&lba, |o| o.0)
@@ -232,8 +233,8 @@ impl Dirty {
             let i = self.order.partition_point(|o| o.0 < best.1);
             return Some(i);
         }
-        // Search outward from the arm, until the seek alone takes longer than the best positioning
-        // found.
+        // Search outward from the position of the arm. Stop when the seek time alone exceeds the
+        // best positioning time so far.
         let near = |x: u32| {
             let cyl = self.slab[x as usize].cyl;
             let toward = if cyl > mech.at.cyl {
@@ -270,9 +271,9 @@ impl Dirty {
         }
     }
 
-    /// Moves the extent at `i` towards the medium, at most to the end of its track. A physical
-    /// sector that begins on the track is included whole, so that the end of a track never cuts one
-    /// in two.
+    /// Removes the extent at position `i` from the cache to write it, at most up to the end of its
+    /// track. If a physical sector begins on this track, the range includes all of it. So the end
+    /// of a track never splits a physical sector.
     pub fn take(&mut self, i: usize, mech: &Mech) -> Flight {
         let (start, x) = self.order[i];
         let e = self.slab[x as usize];
@@ -296,7 +297,7 @@ impl Dirty {
             entry,
         }
     }
-    /// Records that a range is on the medium.
+    /// Records that the write of a range to the medium is complete.
     pub fn landed(&mut self, f: Flight) {
         self.sectors -= u64::from(f.n);
         self.flying -= u32::from(f.entry);

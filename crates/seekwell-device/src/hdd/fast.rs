@@ -1,10 +1,11 @@
-//! The fast variant: random service times, no angles, no zones, no read cache.
+//! The fast model of a hard disk. It has random service times; it has no angles, no zones and no
+//! read cache.
 //!
-//! Use it for sweeps of more than ten million requests. Mean throughput is close to the full
-//! model's. Tail latencies are wrong. Commit loops and flushes of few extents are also wrong: here
-//! they take random times instead of whole revolutions. Commands are served in order of arrival;
-//! the gain from reordering is a divisor of the positioning time. Mark results obtained with this
-//! variant.
+//! Use this model for parameter sweeps of more than ten million requests. Its mean throughput is
+//! close to that of the full model, but its tail latencies are wrong. The times of commit loops and
+//! of flushes of few extents are also wrong, because they are random here and not whole
+//! revolutions. The model serves commands in order of arrival, and divides the positioning time by
+//! a factor that stands for the gain from reordering. Mark all results of this model as such.
 
 use super::clock::Clock;
 use super::closed::{ClosedForms, DESTAGE_GAMMA};
@@ -19,7 +20,7 @@ use seekwell_core::rng::{self, Pcg64Mcg};
 use seekwell_core::{Accept, Command, Device, DeviceFacts, DeviceStats, Done};
 use seekwell_core::{Instant, Nanos, Op, Sector};
 
-/// The fast hard disk; see the module.
+/// A hard disk of the fast model; see the module.
 #[derive(Debug, Clone)]
 pub struct FastHdd {
     facts: DeviceFacts,
@@ -30,17 +31,18 @@ pub struct FastHdd {
     turn: Ticks,
     overhead: Ticks,
     hit: Ticks,
-    /// Link time per sector.
+    /// Transfer time of a sector on the link.
     link: Ticks,
-    /// Sectors per tick at the rim, and the linear and quadratic change with the address (share of
-    /// the capacity). Tracks shorten evenly from zone to zone, so the curve is nearly straight.
+    /// Coefficients of the transfer rate as a function of the address (as a fraction of the
+    /// capacity): constant, linear and quadratic, in sectors per tick. The tracks become shorter
+    /// evenly from zone to zone, so a quadratic function fits well.
     rate: [f64; 3],
-    /// 1024 over the divisor of the positioning time, by depth.
+    /// 1024 divided by the gain from reordering, by queue depth.
     gain: Vec<u64>,
-    /// Time to destage c scattered extents, for c = 0, 1, ...
+    /// Time to destage `c` scattered extents, for `c` = 0, 1, 2 and so on.
     destage: Vec<Ticks>,
     high: usize,
-    /// Number of extents to destage, and time of pending sequential writes.
+    /// Number of extents to destage. `stream` is the medium time of the cached sequential writes.
     dirty: usize,
     stream: Ticks,
     free: Ticks,
@@ -54,7 +56,7 @@ pub struct FastHdd {
 }
 
 impl FastHdd {
-    /// A fast drive with these parameters.
+    /// Makes a drive of the fast model.
     pub fn new(p: &HddParams, seed: u64) -> Result<Self, ParamError> {
         let closed = ClosedForms::new(p)?;
         let cylinders = closed.geometry().cylinders();
@@ -62,7 +64,8 @@ impl FastHdd {
             let lba = (share * (p.capacity - 1) as f64) as u64;
             closed.sustained_mb(lba) / (512.0 * 1024.0 * 1e3)
         };
-        // The quadratic curve through rim, middle and inner edge.
+        // The quadratic curve passes through the rates at the outer edge, the middle and the inner
+        // edge.
         let (a, m, z) = (per_tick(0.0), per_tick(0.5), per_tick(1.0));
         let rate = [a, 4.0 * m - 3.0 * a - z, 2.0 * (a + z) - 4.0 * m];
         let total = closed.random_read_ms(8);
@@ -92,8 +95,8 @@ impl FastHdd {
                 write_cache: p.write_cache,
                 flush_queueable: false,
                 physical_block_bytes: p.physical as u32 * 512,
-                // The name marks results, because tails and commit loops of this model are
-                // meaningless.
+                // The device name marks the results of this model, because its tail latencies and
+                // commit loops are not valid.
                 ..DeviceFacts::plain(
                     &format!("{} (fast model)", p.name),
                     Sector(p.capacity),
@@ -130,7 +133,7 @@ impl FastHdd {
         let [a, b, c] = self.rate;
         (f64::from(n) / (a + b * x + c * x * x)) as Ticks
     }
-    /// Seek and rotation to `lba`, with a random rotation.
+    /// Returns the time of the seek to `lba` and of a random rotation.
     fn position(&mut self, lba: u64) -> Ticks {
         let moved = u128::from(lba.abs_diff(self.at)) * u128::from(self.cylinders);
         let d = (moved / u128::from(self.facts.capacity.0)) as u32;
@@ -138,7 +141,7 @@ impl FastHdd {
         self.table.ticks(d) + (drawn >> 64) as Ticks
     }
 
-    /// Moves the clock's origin. The variant has no work of its own that is not computed later.
+    /// Moves the origin of the clock. The model computes all background work later, on demand.
     #[cold]
     fn follow(&mut self, now: Instant) {
         let untaken = self.finished.last().map(|f| f.at);
@@ -149,7 +152,7 @@ impl FastHdd {
         self.finished.iter_mut().for_each(|f| by.time(&mut f.at));
     }
 
-    /// Destages in the idle time of the mechanism.
+    /// Destages extents while the mechanism is idle.
     fn idle_until(&mut self, t: Ticks) {
         if self.free >= t {
             return;
@@ -171,7 +174,8 @@ impl FastHdd {
         self.busy += streamed;
         self.free = t;
     }
-    /// Writes one extent to the medium; the mechanism is free at `t`.
+    /// Writes one extent to the medium. Returns the time at which the mechanism is free; it is free
+    /// to start at `t`.
     fn one_extent(&mut self, t: Ticks) -> Ticks {
         let took = self.destage[self.dirty] - self.destage[self.dirty - 1];
         self.dirty -= 1;
@@ -194,11 +198,12 @@ impl FastHdd {
         self.media_ops += 1;
         self.busy += start + took - t.max(self.free);
         self.free = start + took;
-        // A sequential command still has its overhead, but the mechanism does not wait for it.
+        // A sequential command also has its overhead, but the mechanism does not wait for it.
         self.over_link(read, n).max(t + self.hit) + self.link
     }
-    /// When the transfer of the data read until now ends, but for one sector. A link slower than
-    /// the medium is occupied longer.
+    /// Returns the time at which the transfer of a read of `n` sectors ends, except for its last
+    /// sector. `read` is the time that the medium needed. A link that is slower than the medium is
+    /// occupied longer.
     fn over_link(&mut self, read: Ticks, n: u32) -> Ticks {
         let carry = u64::from(n.saturating_sub(1)) * self.link;
         if carry <= read {
@@ -214,7 +219,7 @@ impl FastHdd {
         let full = self.destage.len() - 1;
         if lba == self.write_end {
             self.stream += self.transfer(lba, n);
-            // Streamed writes wait when they are faster than the medium.
+            // A sequential stream of writes waits when it is faster than the medium.
             let room = self.destage[full.min(4)];
             if self.stream > room {
                 let start = t.max(self.free);

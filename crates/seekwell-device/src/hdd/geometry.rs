@@ -1,8 +1,9 @@
-//! Addresses on the platters: sector to cylinder, head and angle.
+//! The mapping of a sector address to cylinder, head and angle.
 //!
-//! An angle is a number of whole sectors of the track's zone ("slots"), then ticks since the index
-//! mark. This avoids rounding errors: each sector of a track starts exactly where the previous one
-//! ended. Left out: defects by slipping; the offset of a zone's first track is zero.
+//! An angle is a number of whole sectors ("slots") on a track. The geometry converts it to ticks
+//! after the index mark. This avoids rounding errors: each sector of a track starts exactly where
+//! the previous sector ended. The model leaves out defects that are skipped by slipping. The offset
+//! of the first track of each zone is zero.
 
 use super::params::{HddParams, Layout, Zones};
 use super::{Ticks, ticks_ms};
@@ -10,46 +11,48 @@ use crate::divide::Divisor;
 use crate::error::ParamError;
 use libm::ceil;
 
-/// Fraction bits of the sector time in ticks.
+/// Number of fraction bits of the time per sector, in ticks.
 const FRACTION: u32 = 20;
 
-/// The place of a sector.
+/// The physical position of a sector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Cylinder, from the rim.
+    /// Cylinder number; 0 is at the outer edge.
     pub cyl: u32,
-    /// Head.
+    /// Head number.
     pub head: u32,
-    /// Zone.
+    /// Zone number.
     pub zone: u32,
-    /// Angular slot on the track, in sectors.
+    /// Slot of the sector on the track: its angle, in sectors.
     pub slot: u32,
-    /// Sectors from here to the end of the track, including this one.
+    /// Number of sectors from this sector to the end of the track, including this sector.
     pub left: u32,
 }
 
-/// A zone: tracks of equal length.
+/// A zone: cylinders whose tracks have the same number of sectors.
 #[derive(Debug, Clone)]
 struct Zone {
     first: u64,
     first_cyl: u32,
     cyls: u32,
-    /// Sectors per track.
+    /// Number of sectors per track.
     spt: u32,
-    /// Skews in sectors: for a step within a cylinder or band, and at its end.
+    /// Skew, in sectors, of a step to the next track within a cylinder or band.
     skew_step: u32,
+    /// Skew, in sectors, of a step to the next cylinder or band.
     skew_band: u32,
-    /// Ticks per sector, as a multiple of 2^-20.
+    /// Time of a sector, in 2^-20 ticks.
     sector: u64,
     by_track: Divisor,
     by_sector: Divisor,
 }
 
-/// The mapping of a drive.
+/// The mapping of addresses to positions of one drive.
 #[derive(Debug, Clone)]
 pub struct Geometry {
     zones: Vec<Zone>,
-    /// Zone of the first sector of each equal share of the addresses: the start of the search.
+    /// Table that divides the addresses into equal intervals, and holds the zone of the first
+    /// sector of each interval. The search for a zone starts there.
     hint: Vec<u16>,
     hint_shift: u32,
     heads: u32,
@@ -60,11 +63,11 @@ pub struct Geometry {
     turn: Ticks,
 }
 
-/// The hint table divides the addresses into between 1 and 2 times this many shares.
+/// The table of hints has between 1 and 2 times this many intervals.
 const HINTS: u32 = 256;
 
 impl Geometry {
-    /// Builds zones and skews. The number of cylinders follows from the capacity.
+    /// Builds the zones and skews. The number of cylinders results from the capacity.
     pub fn new(p: &HddParams) -> Result<Self, ParamError> {
         let turn = ticks_ms(p.revolution_ms());
         let heads = p.surfaces;
@@ -76,7 +79,7 @@ impl Geometry {
             } => linear(p.capacity, heads, *outer, *ratio, *count)?,
             Zones::Table(rows) => measured(p.capacity, heads, rows)?,
         };
-        // A step within a cylinder switches heads; a step within a band moves the arm by one track.
+        // A step within a cylinder switches heads. A step within a band moves the arm by one track.
         let (step_ms, band) = match p.layout {
             Layout::Cylinder => (p.head_switch_ms, None),
             Layout::Serpentine(w) => (p.seek_track_ms, Some(w)),
@@ -85,7 +88,7 @@ impl Geometry {
         let mut zones = vec![];
         let mut first_cyl = 0u32;
         for (first, cyls, spt) in tracks {
-            // One sector of margin, so that sequential access does not lose a revolution.
+            // One extra sector, so that sequential access does not lose a revolution.
             let skew = |ms: f64| {
                 (ceil(ms / p.revolution_ms() * f64::from(spt)) as u64 + 1) % u64::from(spt)
             };
@@ -119,19 +122,19 @@ impl Geometry {
         })
     }
 
-    /// Number of sectors.
+    /// Returns the number of sectors.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
-    /// Number of cylinders.
+    /// Returns the number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
-    /// Zones, from the rim: (first sector, sectors per track).
+    /// Returns the zones from the outer edge: (first sector, sectors per track).
     pub fn zones(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.zones.iter().map(|z| (z.first, z.spt))
     }
-    /// Sectors per track at an address.
+    /// Returns the number of sectors per track at an address.
     pub fn track_sectors(&self, lba: u64) -> u32 {
         self.zones[self.zone_of(lba)].spt
     }
@@ -145,9 +148,9 @@ impl Geometry {
         z
     }
 
-    /// The place of sector `lba`, which is below the capacity.
-    // Inlined: a place returned through memory would be read in larger pieces than it was written,
-    // which stalls.
+    /// Returns the position of sector `lba`, which must be less than the capacity.
+    // Inlined for speed. A position that is returned through memory is read in larger units than it
+    // was written in, which stalls the processor.
     #[inline(always)]
     pub fn locate(&self, lba: u64) -> Place {
         let zi = self.zone_of(lba);
@@ -171,9 +174,9 @@ impl Geometry {
         }
     }
 
-    /// For track `k` of the zone: the cylinder in the zone, the head, and the number of completed
-    /// bands. Bands have `w` tracks, inward on even heads and outward on odd ones; the last row of
-    /// bands may be narrower.
+    /// Returns, for track `k` of the zone: the cylinder within the zone, the head, and the number
+    /// of completed bands. A band has `w` tracks. Even heads go inward and odd heads go outward.
+    /// The last group of bands may be narrower.
     fn serpentine(&self, z: &Zone, w: u32, k: u64) -> (u32, u32, u64) {
         let row_tracks = u64::from(w) * u64::from(self.heads);
         let row = k / row_tracks;
@@ -190,18 +193,19 @@ impl Geometry {
         (row_cyl + i, head, ends)
     }
 
-    /// Ticks from the index mark to the start of `slot` (which may be more than one turn).
+    /// Returns the time from the index mark to the start of `slot`, in ticks. It can exceed one
+    /// revolution.
     #[inline]
     pub fn angle(&self, zone: u32, slot: u32) -> Ticks {
         (u64::from(slot) * self.zones[zone as usize].sector) >> FRACTION
     }
-    /// First slot of the zone's tracks that starts at least `offset` ticks after the index mark; at
-    /// most a few turns.
+    /// Returns the first slot that starts at least `offset` ticks after the index mark, on the
+    /// tracks of this zone. `offset` is at most a few revolutions.
     #[inline]
     pub(super) fn slot_at(&self, zone: u32, offset: Ticks) -> u32 {
         self.zones[zone as usize].by_sector.up(offset << FRACTION) as u32
     }
-    /// Ticks per revolution.
+    /// Returns the time of a revolution, in ticks.
     pub fn turn(&self) -> Ticks {
         self.turn
     }
@@ -215,8 +219,8 @@ fn no_room(key: &'static str, what: String) -> ParamError {
     )
 }
 
-/// (first sector, cylinders, sectors per track) of zones with equal numbers of cylinders. Sectors
-/// per track fall linearly.
+/// Returns (first sector, cylinders, sectors per track) of zones that all have the same number of
+/// cylinders. The number of sectors per track decreases linearly.
 fn linear(
     capacity: u64,
     heads: u32,
@@ -261,7 +265,7 @@ fn linear(
     Ok(zones)
 }
 
-/// The zones from a table of (first sector, sectors per track).
+/// Builds the zones from a table of (first sector, sectors per track).
 fn measured(
     capacity: u64,
     heads: u32,
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn cylinders_close_the_capacity() {
-        // Cylinder counts of the published parameter tables, derived the same way.
+        // The number of cylinders must equal that of the published parameter tables.
         for (name, cylinders) in [
             ("hitachi-7k200", 97_898),
             ("sata320-2006", 145_084),
@@ -327,7 +331,8 @@ mod tests {
         let (a, b) = (g.locate(0), g.locate(1));
         assert_eq!((a.cyl, a.head, a.slot, a.left), (0, 0, 0, 1331));
         assert_eq!((b.cyl, b.slot, b.left), (0, 1, 1330));
-        // The next track is on the other head, later by the head switch and one sector of margin.
+        // The next track is on the other head. It is offset by the time of the head switch and one
+        // extra sector.
         let c = g.locate(1331);
         let skew = (1.4f64 / (60_000.0 / 7200.0) * 1331.0).ceil() as u32 + 1;
         assert_eq!((c.cyl, c.head, c.slot), (0, 1, skew));
@@ -371,8 +376,9 @@ mod tests {
     }
 
     proptest! {
-        /// No two sectors share a place in any layout. A walk over a random range meets each
-        /// (cylinder, head, slot) at most once, and tracks end where `left` says.
+        /// No two sectors have the same position in any layout. The test walks over a random range
+        /// of addresses, finds each (cylinder, head, slot) at most once, and checks that tracks end
+        /// where `left` says.
         #[test]
         fn places_are_distinct(start in 0u64..195_000_000, band in 0u32..40) {
             let mut p = params("hitachi-7k200");

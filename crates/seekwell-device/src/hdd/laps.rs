@@ -1,30 +1,32 @@
-//! A lower bound of the time until a sector passes its head, from its angle and the distance of its
-//! cylinder only. The choice computes this bound for every command before it computes any exact
-//! time.
+//! A lower bound of the time until a sector passes its head. The bound depends only on the angle of
+//! the sector and the distance of its cylinder. The drive computes this bound for every waiting
+//! command before it computes any exact time.
 
 use super::Ticks;
 use super::mech::SLACK;
 use super::queue::{INDEX_BITS, Spot};
 use super::seek::Reach;
 
-/// Largest number of shares of a turn.
+/// Maximum number of intervals into which the table divides a revolution.
 const SHARES: usize = 256;
 
-/// Bounds of the time until a sector passes: the time to its angle, plus the whole turns that the
-/// arm needs.
+/// Computes lower bounds of the time until a sector passes its head. A bound is the time of the
+/// rotation to the angle of the sector, plus the whole revolutions that the arm needs.
 #[derive(Debug, Clone)]
 pub(super) struct Laps {
-    /// Indexed by the angle from head to sector, in shares of a turn: the greatest distance in
-    /// cylinders at which the sector can be reached in this turn, and in the next.
+    /// Indexed by the angle from the head to the sector, in intervals of a revolution. The two
+    /// values are distances in cylinders. Up to the first distance, the sector can be reached in
+    /// this revolution. Up to the second distance, it can be reached in the next revolution.
     within: Box<[[u32; 2]; SHARES]>,
-    /// Base-2 logarithm of the ticks per share.
+    /// Base-2 logarithm of the ticks per interval.
     shift: u32,
     turn: Ticks,
 }
 
 impl Laps {
-    /// The bounds for a drive that requires at least `guard` ticks between the arm's arrival and
-    /// the sector's. `guard` is above the possible error of a wait.
+    /// Makes the table for a drive that requires at least `guard` ticks between the arrival of the
+    /// arm and the arrival of the sector. `guard` must exceed the possible rounding error of a
+    /// wait.
     pub fn new(reach: &Reach, turn: Ticks, guard: Ticks) -> Self {
         let shift = (turn / SHARES as Ticks).max(1).ilog2() + 1;
         let within = |share: usize| {
@@ -38,9 +40,9 @@ impl Laps {
         }
     }
 
-    /// Lower bound of the time until the sector of a spot passes. Its cylinder is `away` cylinders
-    /// off, and the platter phase is `psi`. The bound includes the guard, except on the cylinder
-    /// under the arm.
+    /// Returns a lower bound of the time, in ticks, until the sector of `spot` passes. The cylinder
+    /// of the sector is `away` cylinders from the arm, and `psi` is the phase of the platter. The
+    /// bound includes the guard time, except on the cylinder under the arm.
     #[inline]
     pub fn at_least(&self, psi: Ticks, spot: Spot, away: u32) -> Ticks {
         let ahead = ahead(psi, spot.soon >> INDEX_BITS, self.turn);
@@ -48,9 +50,9 @@ impl Laps {
         (ahead + turns * self.turn).saturating_sub(SLACK)
     }
 
-    /// The spot with the least lower bound when the arm is at `cyl`; ties go to the older. The low
-    /// bits of the result are its number. The high bits are the bound, plus the possible error of a
-    /// wait.
+    /// Returns the spot with the smallest lower bound if the arm is at `cyl`. On a tie, the older
+    /// spot wins. The low [`INDEX_BITS`] bits of the result are the index of the spot. The high
+    /// bits are the lower bound, plus the possible rounding error of a wait.
     #[inline]
     pub fn first(&self, psi: Ticks, cyl: u32, spots: impl Iterator<Item = Spot>) -> u64 {
         let (psi, turn) = (psi << INDEX_BITS, self.turn << INDEX_BITS);
@@ -64,7 +66,7 @@ impl Laps {
         first
     }
 
-    /// Lower bound of the whole turns before the arm arrives.
+    /// Returns a lower bound of the number of whole revolutions before the arm arrives.
     #[inline]
     fn turns(&self, share: u64, away: u32) -> u64 {
         let [this, next] = self.within[share as usize % SHARES];
@@ -72,8 +74,8 @@ impl Laps {
     }
 }
 
-/// The rotation from phase `psi` to an angle, both below a turn. Written without a comparison,
-/// because its branch would be unpredictable.
+/// Returns the rotation from phase `psi` to `angle`. Both are less than a revolution. The code
+/// contains no comparison, because the processor could not predict its branch.
 #[inline]
 fn ahead(psi: u64, angle: u64, turn: u64) -> u64 {
     let ahead = angle.wrapping_sub(psi);

@@ -1,6 +1,7 @@
-//! The mechanism: arm, heads and platter phase; the duration and end of an access.
+//! The mechanism of a hard disk: arm, heads and platter phase. It computes how long an access takes
+//! and where it ends.
 //!
-//! Left out: thermal recalibration, vibration, power states.
+//! The model leaves out thermal recalibration, vibration and power states.
 
 use super::geometry::{Geometry, Place};
 use super::laps::Laps;
@@ -12,31 +13,35 @@ use crate::error::ParamError;
 use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;
 
-/// A wait this close below a whole turn counts as zero: the possible error of fixed-point angles.
+/// Possible error of fixed-point angles, in ticks. A wait that is shorter than a revolution by less
+/// than this counts as zero.
 pub(super) const SLACK: Ticks = 64;
 
-/// Position of the head, as the next sector to pass under it.
+/// Position of the head, described by the next sector that passes under it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cursor {
-    /// That sector, or the capacity after the last one.
+    /// The next sector; equal to the capacity after the last sector.
     pub lba: u64,
-    /// Cylinder and head.
+    /// Cylinder and head of the arm.
     pub cyl: u32,
     pub head: u32,
-    /// Zone, slot of `lba`, and sectors left on this track (0: `lba` is on the next track).
+    /// Zone and slot of `lba`, and number of sectors left on this track. If `left` is 0, `lba` is
+    /// on the next track.
     pub zone: u32,
     pub slot: u32,
     pub left: u32,
-    /// When that sector starts to pass, if the head has just passed the sector before it.
+    /// Time at which the sector `lba` starts to pass, if the head has just passed the sector before
+    /// it.
     pub passes: Ticks,
 }
 
-/// Totals of all accesses.
+/// Totals over all accesses.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spent {
     pub seek: Ticks,
     pub rotation: Ticks,
-    /// Number of moves to places that are not adjacent, and the distance in sectors.
+    /// Number of moves to a sector that is not the next one. `sectors` is the sum of their
+    /// distances.
     pub seeks: u64,
     pub sectors: u64,
 }
@@ -52,20 +57,21 @@ pub(super) struct Mech {
     phase: Ticks,
     head_switch: Ticks,
     write_settle: Ticks,
-    /// Seek factors in 1/1024, inward and outward; `None` if both are 1.
+    /// Factors of the seek time in 1/1024, inward and outward. `None` if both factors are 1.
     factor: Option<(u64, u64)>,
     sigma: f64,
     zero_latency: bool,
-    /// Probability of a remap as a bound on a 64-bit hash; then spare tracks, and the key of the
+    /// A sector is remapped if its 64-bit hash is less than this value. `salt` is the key of the
     /// hash.
     remap: u64,
+    /// Distance between spare tracks, in cylinders.
     spare_interval: u32,
     salt: u64,
     pub at: Cursor,
-    /// A sector whose place is already computed.
+    /// A sector whose position is already computed.
     pub known: Option<(u64, Place)>,
     pub spent: Spent,
-    /// When the first sector of the present access began to pass.
+    /// Time at which the first sector of the current access began to pass.
     began: Option<Ticks>,
 }
 
@@ -111,17 +117,17 @@ impl Mech {
         })
     }
 
-    /// Ticks per revolution.
+    /// Returns the time of a revolution, in ticks.
     pub fn turn(&self) -> Ticks {
         self.turn
     }
 
-    /// Platter phase at the clock's origin.
+    /// Returns the platter phase at the origin of the clock.
     pub fn phase_mut(&mut self) -> &mut Ticks {
         &mut self.phase
     }
 
-    /// Time to move the arm to cylinder `cyl`, without head switch and settling.
+    /// Returns the time to move the arm to cylinder `cyl`, without head switch and settling time.
     #[inline]
     pub fn seek(&self, cyl: u32) -> Ticks {
         let t = self.table.ticks(cyl.abs_diff(self.at.cyl));
@@ -131,16 +137,17 @@ impl Mech {
         }
     }
 
-    /// Upper bound on the cylinders that the arm can cross in less than `t`.
+    /// Returns an upper bound of the number of cylinders that the arm can cross in less than `t`.
     #[inline]
     pub fn reach(&self, t: Ticks) -> u32 {
         self.reach.cylinders(t)
     }
 
-    /// Time to move `head` over `cyl`. A write adds settling time if anything moves.
+    /// Returns the time to move `head` to `cyl`. A write adds settling time if the arm moves or the
+    /// head changes.
     #[inline]
     pub fn move_time(&self, cyl: u32, head: u32, write: bool) -> Ticks {
-        // Written without branches, because they would be unpredictable.
+        // The code contains no branches, because the processor could not predict them.
         let switch = if head != self.at.head {
             self.head_switch
         } else {
@@ -153,14 +160,15 @@ impl Mech {
         t
     }
 
-    /// Platter phase at `t`, in ticks after the index mark.
+    /// Returns the phase of the platter at `t`, in ticks after the index mark.
     #[inline]
     pub fn phase_at(&self, t: Ticks) -> Ticks {
-        // No overflow: ticks end at half of their range, and the phase is below a turn.
+        // The sum cannot overflow, because times use at most half of the range of ticks and the
+        // phase is less than a revolution.
         self.by_turn.rest(t + self.phase)
     }
 
-    /// Wait from phase `psi` until `theta` passes.
+    /// Returns the time from phase `psi` until the angle `theta` passes.
     #[inline]
     pub fn wait(&self, psi: Ticks, theta: Ticks) -> Ticks {
         let around = if theta >= psi { 0 } else { self.turn };
@@ -168,9 +176,10 @@ impl Mech {
         if w >= self.turn - SLACK { 0 } else { w }
     }
 
-    /// The drive's estimate of a positioning time when the platter phase is `psi`. A target that
-    /// passes less than `guard` after settling counts as a revolution later. On the track under the
-    /// head nothing moves or settles, so the drive knows its position exactly and applies no guard.
+    /// Returns the positioning time that the drive estimates if the phase of the platter is `psi`.
+    /// If the target passes less than `guard` after the arm settles, the estimate includes one more
+    /// revolution. On the track under the head, nothing moves or settles. There the drive knows its
+    /// position exactly, and no guard time applies.
     #[inline]
     pub fn estimate(
         &self,
@@ -186,16 +195,17 @@ impl Mech {
         self.comes_round(psi, self.move_time(cyl, head, write) + guard, theta)
     }
 
-    /// A move of `mv` that starts at phase `psi`, and the wait for `theta` after it.
+    /// Returns the time of a move of `mv` ticks that starts at phase `psi`, plus the wait until
+    /// `theta` passes.
     #[inline]
     pub fn comes_round(&self, psi: Ticks, mv: Ticks, theta: Ticks) -> Ticks {
         let arrive = self.by_turn.rest(psi + mv);
         mv + self.wait(arrive, theta)
     }
 
-    /// Reads or writes `n` sectors from `lba`; the arm starts to move at `t`. Returns the time when
-    /// the last sector has passed. `streaming`: the access continues the previous one, so a write
-    /// has no settling time. Leaves the arm after the last sector.
+    /// Reads or writes `n` sectors from `lba`. The arm starts to move at `t`. Returns the time at
+    /// which the last sector has passed. If `streaming` is true, the access continues the previous
+    /// access, so a write has no settling time. Leaves the arm after the last sector.
     pub fn access(
         &mut self,
         t: Ticks,
@@ -236,13 +246,13 @@ impl Mech {
         t
     }
 
-    /// How long an access that ended at `end` was reading or writing.
+    /// Returns how long an access that ended at `end` transferred data.
     pub fn on_medium(&self, end: Ticks) -> Ticks {
         self.began.map_or(0, |t| end.saturating_sub(t))
     }
 
-    /// When the head reaches the start of `lba` if it starts at `t` (sequential continuation).
-    /// Leaves the arm before that sector.
+    /// Moves the head to the start of `lba` for sequential reading; it starts at `t`. Returns the
+    /// time of arrival. Leaves the arm before that sector.
     pub fn approach(&mut self, t: Ticks, lba: u64, rng: &mut Pcg64Mcg) -> Ticks {
         if t == self.at.passes && lba == self.at.lba && self.at.left > 0 {
             return t;
@@ -258,8 +268,8 @@ impl Mech {
         t + wait
     }
 
-    /// The place of `lba`. Needs no division if it is the next sector on this track, or already
-    /// computed.
+    /// Returns the position of `lba`. No division is needed if `lba` is the next sector on this
+    /// track, or if its position is already computed.
     #[inline]
     pub fn place(&self, lba: u64) -> Place {
         if lba == self.at.lba && self.at.left > 0 {
@@ -300,7 +310,7 @@ impl Mech {
         };
     }
 
-    /// Accesses `len` sectors on one track.
+    /// Accesses `len` sectors on one track. Returns the time at which the last of them has passed.
     #[inline]
     fn piece(
         &mut self,
@@ -317,8 +327,9 @@ impl Mech {
         let mut wait = self.wait(self.phase_at(t), theta);
         let mut took = wait + span;
         let mut passes = t + took;
-        // A zero-latency transfer pays from a quarter of a turn on. When the head arrives inside
-        // the span, the transfer starts at the next sector and ends one revolution later.
+        // The code models a zero-latency transfer only if it is at least a quarter of a revolution
+        // long. If the head arrives inside the range, the transfer starts at the next sector and
+        // ends one revolution later.
         if self.zero_latency && wait > 0 && span * 4 >= self.turn && self.turn - wait < span {
             let inside = self.turn - wait;
             let next = self.geometry.slot_at(place.zone, theta + inside);
@@ -336,7 +347,7 @@ impl Mech {
     }
 
     /// Records that `n` sectors of this track have passed under the head. The sector after them
-    /// passes at `passes`.
+    /// starts to pass at `passes`.
     pub fn pass(&mut self, n: u32, passes: Ticks) {
         self.at.lba += u64::from(n);
         self.at.slot += n;
@@ -344,7 +355,7 @@ impl Mech {
         self.at.passes = passes;
     }
 
-    /// Whether the sector is remapped.
+    /// Returns true if the sector is remapped.
     fn remapped(&self, lba: u64) -> bool {
         self.remap > 0 && self.hash(lba) < self.remap
     }
@@ -353,8 +364,8 @@ impl Mech {
         z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         z ^ (z >> 32)
     }
-    /// Accesses one remapped sector: moves to the nearest spare track and waits there. The next
-    /// access pays for the way back.
+    /// Accesses one remapped sector: moves the arm to the nearest spare track and waits for the
+    /// sector there. The next access includes the time of the way back.
     fn spare(&mut self, t: Ticks, lba: u64, zone: u32, write: bool, rng: &mut Pcg64Mcg) -> Ticks {
         let last = self.geometry.cylinders() - 1;
         let cyl = self.geometry.locate(lba).cyl;
@@ -376,7 +387,7 @@ impl Mech {
     }
 }
 
-/// A standard normal number (Box and Muller).
+/// Returns a normally distributed number with mean 0 and standard deviation 1 (Box-Muller method).
 fn normal(rng: &mut Pcg64Mcg) -> f64 {
     let (u, v) = (1.0 - unit(rng), unit(rng));
     libm::sqrt(-2.0 * libm::log(u)) * libm::cos(core::f64::consts::TAU * v)

@@ -1,15 +1,16 @@
 //! A hard disk: one arm, one spindle, a segmented read cache with read-ahead, a write cache, and
-//! the drive's own queue.
+//! the command queue of the drive.
 //!
-//! The model computes the place of each sector and when it passes under its head. Every time in it
-//! is an integer count of 1/1024 ns, so that sequential access never loses a revolution to
-//! rounding. Whenever the mechanism is free, the model chooses among the commands that it has, and
-//! then computes the whole media operation at once.
+//! The model computes the position of each sector and the time at which it passes under its head.
+//! All times are integers in units of 1/1024 ns, so rounding errors cannot make sequential access
+//! lose a revolution. When the mechanism becomes free, the model selects one of the waiting
+//! commands. It then computes the whole media operation in one step.
 //!
-//! Left out: shingled and two-actuator drives, thermal recalibration, vibration, power states,
-//! adaptive segmentation. Transfers over the link overlap with the mechanism. The link limits cache
-//! hits, and reads if it is slower than the medium. Cache hits do not wait for the transfers of
-//! reads if the link is fast enough. Read-ahead does not count as busy time.
+//! The model leaves out shingled drives, drives with two actuators, thermal recalibration,
+//! vibration, power states and adaptive segmentation. Transfers over the link overlap with the work
+//! of the mechanism. The link limits the rate of cache hits, and the rate of reads if it is slower
+//! than the medium. If the link is at least as fast as the medium, cache hits do not wait for the
+//! transfers of other reads. Read-ahead does not count as busy time.
 
 mod choice;
 mod clock;
@@ -50,28 +51,28 @@ use seekwell_core::{Instant, Nanos, Op};
 use segments::Segments;
 use std::collections::VecDeque;
 
-/// Time in 1/1024 ns.
+/// Time in units of 1/1024 ns.
 pub(crate) type Ticks = u64;
 
 const TICK_BITS: u32 = 10;
-/// No event.
+/// The time of an event that never occurs.
 const NEVER: Ticks = Ticks::MAX;
 
 pub(crate) fn ticks_ms(ms: f64) -> Ticks {
     libm::round(ms * 1_024_000_000.0) as Ticks
 }
-/// A uniform random number in [0, 1).
+/// Returns a uniformly distributed random number in [0, 1).
 fn unit(rng: &mut Pcg64Mcg) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
-/// The present activity of the mechanism.
+/// The current activity of the mechanism.
 #[derive(Debug, Clone, Copy)]
 enum Activity {
     Idle,
-    /// Command overhead of the firmware, before it chooses.
+    /// Command overhead of the firmware, before it selects a command.
     Think,
-    /// Reading, writing or destaging until a known time.
+    /// Reads, writes or destages until a known time.
     Read {
         from: u64,
         to: u64,
@@ -82,11 +83,11 @@ enum Activity {
         to: u64,
     },
     Destage(Flight),
-    /// The read-ahead in [`Hdd::ra`] is running.
+    /// Reads ahead, as described in [`Hdd::ra`].
     ReadAhead,
 }
 
-/// The target of a head movement; background work has no command.
+/// The target of a head movement. Background work has no command id.
 struct Moved {
     id: Option<u32>,
     lba: u64,
@@ -94,7 +95,7 @@ struct Moved {
     write: bool,
 }
 
-/// A write that waits for room in the cache.
+/// A write that waits for space in the cache.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     id: u32,
@@ -103,7 +104,7 @@ struct Waiting {
     arrived: Ticks,
 }
 
-/// A future completion.
+/// A completion in the future.
 #[derive(Debug, Clone, Copy)]
 struct Finish {
     at: Ticks,
@@ -111,16 +112,16 @@ struct Finish {
     error: bool,
 }
 
-/// Times and sizes the service loop needs, in ticks and sectors.
+/// Times and sizes that the service loop needs, in ticks and sectors.
 #[derive(Debug, Clone)]
 struct Costs {
     overhead: Ticks,
     hit: Ticks,
     status: Ticks,
-    /// Link time per sector, in 1/1024 ticks.
+    /// Transfer time of a sector on the link, in 1/1024 ticks.
     link: u64,
-    /// Least time from the end of a media operation to a completion that it causes, except for a
-    /// flush.
+    /// Minimum time between the end of a media operation and the completion of its command. It does
+    /// not apply to flushes.
     gap: Ticks,
     ra_max: u64,
     ra_min: u64,
@@ -134,7 +135,7 @@ struct Costs {
     physical: u64,
 }
 
-/// The hard-disk model.
+/// A hard disk of the full model; see the module.
 #[derive(Debug, Clone)]
 pub struct Hdd {
     facts: DeviceFacts,
@@ -150,19 +151,20 @@ pub struct Hdd {
     flush: Option<u32>,
     activity: Activity,
     ra: ReadAhead,
-    /// When the activity ends, or when the mechanism must be checked again.
+    /// Time at which the activity ends, or at which the mechanism must be checked again.
     next: Ticks,
-    /// Future completions, latest first.
+    /// Completions in the future, latest first.
     finished: Vec<Finish>,
     outstanding: u32,
     link_free: Ticks,
-    /// Whether destaging is forced, which lasts until the low mark; and whether it has the next
-    /// turn.
+    /// True while destaging is forced, which lasts until the fill level reaches the low mark.
+    /// `destage_turn` is true if the next media operation is a destage operation.
     forced: bool,
     destage_turn: bool,
-    /// Time of the host's last command or completion.
+    /// Time of the last command or completion of the host.
     host_at: Ticks,
-    /// End of the last accepted read; then the end of the last write on the medium, and its time.
+    /// Sector after the last accepted read. `write_end` is the sector after the last write on the
+    /// medium, and the time of that write.
     read_end: u64,
     write_end: (u64, Ticks),
     busy_to: Ticks,
@@ -171,12 +173,13 @@ pub struct Hdd {
     media_ops: u64,
     internal: u64,
     log: EventLog,
-    /// The present time, for events: an operation decided now may begin slightly later.
+    /// Time of the current decision, which events report. The operation itself can begin slightly
+    /// later.
     told: Ticks,
 }
 
 impl Hdd {
-    /// A drive with these parameters. Two drives with different seeds are never in phase.
+    /// Makes a drive. The platter phase depends on the seed.
     pub fn new(p: &HddParams, seed: u64) -> Result<Self, ParamError> {
         let mut rng = rng::stream(seed, "hdd");
         let mech = Mech::new(p, &mut rng)?;
@@ -223,8 +226,8 @@ impl Hdd {
                 hit,
                 status,
                 link,
-                // A hit crosses the link, and so does a read from the medium, with at least one
-                // sector. A write takes at least the time of a sector on the medium.
+                // A cache hit, and a read from the medium, transfers at least one sector over the
+                // link. A write takes at least the time of one sector on the medium.
                 gap: (hit + (link >> 10)).min(status + (link >> 10).min(sector)),
                 ra_max: p.ra_max,
                 ra_min: p.ra_min,
@@ -261,11 +264,11 @@ impl Hdd {
         })
     }
 
-    /// The mapping of this drive.
+    /// Returns the mapping of addresses to positions of this drive.
     pub fn geometry(&self) -> &Geometry {
         &self.mech.geometry
     }
-    /// Extents in the write cache.
+    /// Returns the number of extents in the write cache.
     pub fn dirty_extents(&self) -> usize {
         self.dirty.len()
     }
@@ -275,24 +278,27 @@ impl Hdd {
         self.busy_to = self.busy_to.max(to);
     }
 
-    /// Schedules a completion at `at`.
+    /// Schedules the completion of command `id` at `at`.
     fn complete(&mut self, at: Ticks, arrived: Ticks, id: u32, error: bool) {
         self.note_busy(arrived, at);
         self.host_at = self.host_at.max(at);
-        // Few completions are outstanding, and most of them belong near this end.
+        // Few completions are pending, and most new ones belong near the end of the list that is
+        // searched.
         let i = self.finished.partition_point(|f| f.at > at);
         self.finished.insert(i, Finish { at, id, error });
     }
 
-    /// End of a transfer of `n` sectors over the link, requested at `t`.
+    /// Returns the time at which a transfer of `n` sectors over the link ends, if it is requested
+    /// at `t`.
     fn link(&mut self, t: Ticks, n: u32) -> Ticks {
         let end = t.max(self.link_free) + ((u64::from(n) * self.cost.link) >> 10);
         self.link_free = end;
         end
     }
-    /// When `n` sectors that were read until `end` have reached the host. A link that keeps up with
-    /// the medium ends one sector later. A slower link starts with the first sector, or when it is
-    /// free, and is occupied until the transfer ends.
+    /// Returns the time at which `n` sectors, whose last one the head passed at `end`, have reached
+    /// the host. If the link is as fast as the medium, the transfer ends one sector later than
+    /// `end`. On a slower link, the transfer starts with the first sector, or when the link is
+    /// free. The link is then occupied until the transfer ends.
     fn over_link(&mut self, n: u32, end: Ticks) -> Ticks {
         let took = (u64::from(n) * self.cost.link) >> 10;
         let passed = self.mech.on_medium(end);
@@ -301,7 +307,7 @@ impl Hdd {
         }
         self.link(end - passed, n)
     }
-    /// A cache completes a command at `t`.
+    /// Serves a command from a cache at `t`, and schedules its completion.
     fn hit(&mut self, t: Ticks, arrived: Ticks, id: u32, n: u32) {
         self.hits += 1;
         let (clock, told) = (self.clock, self.told);
@@ -330,7 +336,7 @@ impl Hdd {
         });
     }
 
-    /// Returns the completions up to `to`.
+    /// Moves the completions up to `to` into `out`.
     fn take(&mut self, to: Instant, out: &mut Vec<Done>) {
         while let Some(f) = self.finished.last() {
             let at = self.clock.instant(f.at);
@@ -347,7 +353,7 @@ impl Hdd {
         }
     }
 
-    /// Processes internal events up to `to`.
+    /// Processes the internal events up to `to`.
     fn run_to(&mut self, to: Ticks) {
         while self.next <= to {
             let t = self.next;
@@ -384,8 +390,8 @@ impl Device for Hdd {
 
     fn next_event(&self) -> Option<Instant> {
         let done = self.finished.last().map_or(NEVER, |f| f.at);
-        // A media operation usually ends shortly before its command completes. Its end can be
-        // handled at the completion, unless an event log is attached.
+        // A media operation usually ends shortly before its command completes. The end of the
+        // operation can be processed at the completion, unless an event log is attached.
         let unseen = self.next.saturating_add(self.cost.gap);
         let t = if done <= unseen && self.flush.is_none() && !self.log.listening() {
             done
@@ -396,7 +402,7 @@ impl Device for Hdd {
     }
 
     fn advance(&mut self, to: Instant, out: &mut Vec<Done>) {
-        // Beyond the range of ticks, the disk has at most its own work to do.
+        // If `to` is beyond the range of ticks, only background work of the disk can remain.
         let reach = self.clock.ticks(to);
         self.run_to(reach);
         self.take(to, out);
@@ -463,7 +469,7 @@ impl Device for Hdd {
 mod tests {
     use super::*;
 
-    /// Parameters of an embedded drive.
+    /// Returns the parameters of an embedded drive.
     pub(super) fn params(name: &str) -> HddParams {
         let preset = crate::read_preset(&format!("hdd:{name}")).unwrap();
         HddParams::from_preset(&preset).unwrap()

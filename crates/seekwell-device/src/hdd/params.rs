@@ -1,5 +1,5 @@
-//! The parameters of a hard disk: their declarations for files, overrides and listings, and their
-//! typed form.
+//! The parameters of a hard disk: their declarations (for preset files, overrides and listings) and
+//! their typed values.
 
 use super::seek::SeekForm;
 use crate::error::ParamError;
@@ -8,7 +8,7 @@ use crate::preset::{Def, Dim, Preset};
 const PROBABILITY: (f64, f64) = (0.0, 1.0);
 const MS: (f64, f64) = (0.0, 10_000.0);
 
-/// Every parameter of the kind `hdd`.
+/// Declarations of all parameters of the kind `hdd`.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("model", Dim::Word(&["full", "fast"]), Some("full"), (0.0, 0.0),
@@ -20,7 +20,7 @@ pub static DEFS: &[Def] = &[
     Def::new("rpm_error", Dim::Real("ppm"), Some("0"), (-10_000.0, 10_000.0),
         "deviation of this spindle from its nominal speed"),
     Def::new("surfaces", Dim::Count("surfaces"), None, (1.0, 64.0),
-        "recording surfaces (heads)"),
+        "number of recording surfaces (heads)"),
     Def::new("outer_track", Dim::Count("sectors"), None, (1.0, 1e6),
         "sectors per track of the outer zone; or give one of the outer_rate_* instead"),
     Def::new("outer_rate_instantaneous", Dim::Rate, None, (0.01, 10_000.0),
@@ -30,35 +30,35 @@ pub static DEFS: &[Def] = &[
     Def::new("outer_rate_channel", Dim::Real("Mbit/s"), None, (0.1, 100_000.0),
         "read-channel rate of the outer zone; about 0.75 of it is data"),
     Def::new("inner_ratio", Dim::Real("ratio"), Some("0.5"), (0.05, 1.0),
-        "inner over outer sectors per track"),
+        "sectors per track of the inner zone divided by those of the outer zone"),
     Def::new("zone_count", Dim::Count("zones"), Some("24"), (1.0, 1024.0),
-        "zones, equal in cylinders, sectors per track falling linearly"),
+        "number of zones; they have equal numbers of cylinders, and sectors per track fall linearly"),
     Def::new("zone_table", Dim::Pairs("first sector, sectors per track"), None, (0.0, 0.0),
-        "measured zones, in place of outer_*, inner_ratio and zone_count"),
+        "measured zones, which replace outer_*, inner_ratio and zone_count"),
     Def::new("layout", Dim::Word(&["cylinder", "serpentine"]), Some("cylinder"), (0.0, 0.0),
         "order of the tracks: all heads of a cylinder, or bands of one head"),
     Def::new("band_tracks", Dim::Count("tracks"), Some("128"), (1.0, 1e6),
-        "tracks of a serpentine band"),
+        "number of tracks in a serpentine band"),
     Def::new("seek_form", Dim::Word(&["fit3", "lee", "hpl", "table"]), Some("fit3"), (0.0, 0.0),
         "shape of the seek curve"),
     Def::new("seek_track", Dim::Time, Some("0.8"), MS,
-        "seek to the next cylinder, reading"),
+        "time of a seek to the next cylinder, for reads"),
     Def::new("seek_settle", Dim::Time, Some("1.2"), MS,
         "intercept of the seek curve (fit3)"),
     Def::new("seek_average", Dim::Time, Some("8.5"), MS,
-        "mean over uniform pairs of cylinders (fit3, lee)"),
+        "mean seek time over uniform pairs of cylinders (fit3, lee)"),
     Def::new("seek_full", Dim::Time, Some("15.5"), MS,
-        "full stroke (fit3, lee)"),
+        "seek time over all cylinders (fit3, lee)"),
     Def::new("seek_hpl", Dim::Pairs("knee ms; ms ms; ms ms"), None, (0.0, 0.0),
         "[V1,V6],[V2,V3],[V4,V5]: knee (cylinders), one cylinder; V2+V3*sqrt(d) below, V4+V5*d above"),
     Def::new("seek_table", Dim::Pairs("cylinders, ms"), None, (0.0, 0.0),
-        "measured seek curve, rising distances"),
+        "measured seek curve, in ascending order of distance"),
     Def::new("seek_inward", Dim::Real("ratio"), Some("1"), (0.1, 10.0),
-        "factor on seeks towards the spindle"),
+        "factor of the time of seeks towards the spindle"),
     Def::new("seek_outward", Dim::Real("ratio"), Some("1"), (0.1, 10.0),
-        "factor on seeks away from the spindle"),
+        "factor of the time of seeks away from the spindle"),
     Def::new("head_switch", Dim::Time, Some("0.9"), MS,
-        "switch to another head, settled"),
+        "time to switch to another head and settle"),
     Def::new("band_switch", Dim::Time, Some("0"), MS,
         "time of a step to the next cylinder or band, included in the skew"),
     Def::new("write_settle", Dim::Time, Some("0.5"), MS,
@@ -77,23 +77,23 @@ pub static DEFS: &[Def] = &[
     Def::new("zero_latency", Dim::Flag, Some("yes"), (0.0, 0.0),
         "a transfer can start at any sector of the request"),
     Def::new("look_ahead", Dim::Flag, Some("yes"), (0.0, 0.0),
-        "reads ahead"),
+        "the drive reads ahead"),
     Def::new("segments_read", Dim::Count("segments"), Some("14"), (0.0, 1024.0),
-        "read-cache segments"),
+        "number of segments of the read cache"),
     Def::new("segments_write", Dim::Count("segments"), Some("2"), (0.0, 1024.0),
-        "segments that keep written data readable"),
+        "number of segments that keep written data readable"),
     Def::new("segment", Dim::Bytes, Some("512KiB"), (512.0, 4e9),
         "size of a segment"),
     Def::new("ra_max", Dim::Bytes, None, (0.0, 4e9),
-        "longest read-ahead; absent: a segment"),
+        "longest read-ahead; absent: the size of a segment"),
     Def::new("ra_min", Dim::Bytes, Some("0"), (0.0, 4e9),
-        "read-ahead that commands cannot interrupt"),
+        "amount of read-ahead that commands cannot interrupt"),
     Def::new("write_cache", Dim::Flag, Some("yes"), (0.0, 0.0),
-        "write cache on"),
+        "the drive caches writes"),
     Def::new("wc_bytes", Dim::Bytes, Some("8MiB"), (512.0, 1e12),
-        "write cache size, data"),
+        "size of the write cache in data"),
     Def::new("wc_cmds", Dim::Count("extents"), Some("128"), (1.0, 65_536.0),
-        "write cache size, extents"),
+        "size of the write cache in extents"),
     Def::new("wc_idle", Dim::Time, Some("30"), MS,
         "idle time before background destaging"),
     Def::new("wc_hi", Dim::Real("ratio"), Some("0.75"), PROBABILITY,
@@ -101,23 +101,23 @@ pub static DEFS: &[Def] = &[
     Def::new("wc_lo", Dim::Real("ratio"), Some("0.5"), PROBABILITY,
         "fill level at which forced destaging ends"),
     Def::new("destage_window", Dim::Count("extents"), Some("0"), (0.0, 65_536.0),
-        "oldest extents compared when destaging; 0: all"),
+        "number of oldest extents that are compared when destaging; 0: all"),
     Def::new("fua", Dim::Flag, Some("no"), (0.0, 0.0),
-        "FUA offered to the host (not by default in libata)"),
+        "the drive supports FUA (libata does not use it by default)"),
     Def::new("depth", Dim::Count("commands"), Some("31"), (1.0, 1024.0),
-        "commands accepted at a time; 1: no NCQ"),
+        "maximum number of commands accepted at a time; 1: no NCQ"),
     Def::new("window", Dim::Count("commands"), Some("31"), (1.0, 1024.0),
-        "oldest commands compared when choosing"),
+        "number of oldest commands that are compared to select the next"),
     Def::new("policy", Dim::Word(&["sptf", "fifo", "sstf", "clook", "asptf"]), Some("sptf"),
-        (0.0, 0.0), "choice among queued commands"),
+        (0.0, 0.0), "policy that selects the next queued command"),
     Def::new("age_weight", Dim::Real("ratio"), Some("0.01"), (0.0, 1000.0),
-        "asptf: positioning time forgiven per time waited"),
+        "asptf: positioning time that is subtracted per waiting time"),
     Def::new("guard", Dim::Time, Some("0.5"), MS,
-        "least time between the arrival of the arm and of the sector, for the choice"),
+        "when selecting: minimum time between the arrival of the arm and of the sector"),
     Def::new("p_miss", Dim::Real("probability"), Some("0.02"), PROBABILITY,
         "probability of missing the target, which costs one revolution"),
     Def::new("age_limit", Dim::Time, Some("700"), (0.0, 1e6),
-        "age at which a command goes first; 0: never"),
+        "age at which the oldest command is served first; 0: never"),
     Def::new("t_err", Dim::Time, Some("60"), MS,
         "time of an error recovery"),
     Def::new("p_err", Dim::Real("probability"), Some("0"), PROBABILITY,
@@ -135,146 +135,149 @@ pub static DEFS: &[Def] = &[
 /// Order of tracks on the surfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// All heads of a cylinder, then the next cylinder.
+    /// All heads of a cylinder come first, then the next cylinder.
     Cylinder,
     /// Bands of this many tracks on one head, then the next head.
     Serpentine(u32),
 }
 
-/// Choice among queued commands.
+/// The policy by which the drive selects one of its queued commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Oldest first.
+    /// Oldest command first.
     Fifo,
-    /// Shortest seek.
+    /// Shortest seek distance first (SSTF).
     Sstf,
-    /// Ascending cylinders, then back to the lowest.
+    /// Ascending cylinders, then back to the lowest cylinder (C-LOOK).
     Clook,
-    /// Shortest positioning time.
+    /// Shortest positioning time first (SPTF).
     Sptf,
-    /// Shortest positioning time minus a share of the age.
+    /// Smallest value of positioning time minus weighted age first (ASPTF).
     Asptf,
 }
 
-/// The parameters of a hard disk, in typed form. Times in ms, sizes in sectors, rates in MB/s (10^6
-/// bytes).
+/// The parameters of a hard disk as typed values. Times are in ms, sizes in sectors, rates in MB/s
+/// (10^6 bytes per second).
 #[derive(Debug, Clone)]
 pub struct HddParams {
     /// Preset name, for reports.
     pub name: String,
     /// Number of user sectors.
     pub capacity: u64,
-    /// Revolutions per minute, including the deviation.
+    /// Revolutions per minute, including the deviation of this drive from its nominal speed.
     pub rpm: f64,
     /// Number of recording surfaces.
     pub surfaces: u32,
-    /// The zones, or the figures to build them from.
+    /// The zones, or the values from which they are built.
     pub zones: Zones,
     /// Order of tracks.
     pub layout: Layout,
     /// Seek curve.
     pub seek: SeekForm,
-    /// Factors on seeks (inward, outward).
+    /// Factors of the seek time: (inward, outward).
     pub seek_factor: (f64, f64),
-    /// Single-cylinder seek, ms. With fit3, lee and hpl it is the first value of the curve.
+    /// Seek time to the next cylinder. With the curves fit3, lee and hpl, it is the first value of
+    /// the curve.
     pub seek_track_ms: f64,
     /// Time of a head switch.
     pub head_switch_ms: f64,
-    /// Time of a step to the next cylinder or band; the skew includes it.
+    /// Time of a step to the next cylinder or band. The skew includes this time.
     pub band_switch_ms: f64,
-    /// Extra settling of writes.
+    /// Additional settling time of writes.
     pub write_settle_ms: f64,
-    /// Standard deviation of random settling time.
+    /// Standard deviation of the random settling time.
     pub settle_sigma_ms: f64,
-    /// Command overhead before a media access.
+    /// Command overhead before an access to the medium.
     pub overhead_ms: f64,
     /// Command overhead of a cache hit.
     pub hit_overhead_ms: f64,
-    /// Time to send the status.
+    /// Time to send the status to the host.
     pub status_ms: f64,
-    /// Rate of the link.
+    /// Transfer rate of the link.
     pub bus_mb: f64,
-    /// A transfer can start at any sector of its track.
+    /// True if a transfer can start at any sector of its track.
     pub zero_latency: bool,
-    /// Number of read segments; 0 with look-ahead off.
+    /// Number of read segments; 0 if look-ahead is off.
     pub segments_read: u32,
     /// Number of write segments.
     pub segments_write: u32,
     /// Sectors per segment.
     pub segment: u64,
-    /// Longest read-ahead, sectors; 0 with look-ahead off.
+    /// Maximum read-ahead, in sectors; 0 if look-ahead is off.
     pub ra_max: u64,
-    /// Read-ahead that is never interrupted, sectors.
+    /// Number of sectors of read-ahead that is never interrupted.
     pub ra_min: u64,
-    /// The drive caches writes.
+    /// True if the drive caches writes.
     pub write_cache: bool,
     /// Size of the write cache, sectors.
     pub wc_sectors: u64,
     /// Size of the write cache, extents.
     pub wc_cmds: u32,
-    /// Idle time before background destaging.
+    /// Idle time before background destaging starts.
     pub wc_idle_ms: f64,
-    /// Fill levels at which forced destaging starts and ends.
+    /// Fill levels (0 to 1) at which forced destaging starts and ends.
     pub wc_marks: (f64, f64),
-    /// Number of oldest extents compared when destaging; 0: all.
+    /// Number of oldest extents that are compared when destaging; 0 means all.
     pub destage_window: u32,
-    /// The drive supports FUA.
+    /// True if the drive supports FUA.
     pub fua: bool,
-    /// Commands accepted at a time.
+    /// Maximum number of commands that the drive accepts at a time.
     pub depth: u32,
-    /// Number of oldest commands compared.
+    /// Number of oldest commands that the drive compares.
     pub window: u32,
-    /// Policy of the choice among commands.
+    /// Policy that selects among queued commands.
     pub choice: Choice,
-    /// Weight of age (asptf).
+    /// Weight of the age in the policy asptf.
     pub age_weight: f64,
-    /// Least time between the arm's arrival and the sector's.
+    /// Minimum time between the arrival of the arm and the arrival of the sector.
     pub guard_ms: f64,
-    /// Probability of missing the target and losing a revolution.
+    /// Probability that an access misses its target and loses a revolution.
     pub p_miss: f64,
-    /// Age from which a command goes first; 0: none.
+    /// Age above which the oldest command is served first; 0 means no limit.
     pub age_limit_ms: f64,
-    /// Time of an error recovery.
+    /// Duration of an error recovery.
     pub t_err_ms: f64,
-    /// Probability of a recovery.
+    /// Probability of an error recovery, per media operation.
     pub p_err: f64,
-    /// Size of a physical sector in sectors of 512 bytes: 1 or 8.
+    /// Number of 512-byte sectors per physical sector: 1 or 8.
     pub physical: u64,
-    /// Remapped sectors per million.
+    /// Number of remapped sectors per million.
     pub remap_ppm: f64,
-    /// Cylinders between spare tracks.
+    /// Distance between spare tracks, in cylinders.
     pub spare_interval: u32,
-    /// Exponent of the queue gain in the fast variant.
+    /// Exponent of throughput over queue depth in the fast model.
     pub fast_gamma: f64,
 }
 
-/// The source of the zones.
+/// The values from which the zones are built.
 #[derive(Debug, Clone)]
 pub enum Zones {
-    /// Built from the outer track, the ratio and the count.
+    /// Zones of equal width, built from the size of the outermost track, the ratio and the number
+    /// of zones.
     Linear {
-        /// Sectors of the outermost track.
+        /// Number of sectors of the outermost track.
         outer: u32,
-        /// Ratio of the innermost track to the outermost.
+        /// Size of the innermost track divided by the size of the outermost track.
         ratio: f64,
         /// Number of zones.
         count: u32,
     },
-    /// Measured: (first sector, sectors per track).
+    /// Measured zones: (first sector, sectors per track).
     Table(Vec<(u64, u32)>),
 }
 
 impl HddParams {
-    /// Time of a revolution, ms.
+    /// Returns the time of a revolution, in ms.
     pub fn revolution_ms(&self) -> f64 {
         60_000.0 / self.rpm
     }
-    /// Mean time of a step to the next track in sequential access, ms, without sector margins.
+    /// Returns the mean time of a step to the next track in sequential access, in ms. It does not
+    /// include the extra sectors of the skew.
     fn mean_switch_ms(head: f64, band: f64, surfaces: f64) -> f64 {
         ((surfaces - 1.0) * head + band.max(head)) / surfaces
     }
 
-    /// Converts a preset of kind `hdd`.
+    /// Converts a preset of kind `hdd`. Returns an error for an impossible value.
     pub fn from_preset(p: &Preset) -> Result<HddParams, ParamError> {
         let sectors = |key| Ok::<u64, ParamError>((p.num(key)? / 512.0) as u64);
         let physical = sectors("physical_block")?;
@@ -360,7 +363,9 @@ impl HddParams {
     }
 }
 
-/// The zones from a measured table, or the outer track from the rate that the data sheet gives.
+/// Returns the description of the zones. If the preset has a measured zone table, it is used.
+/// Otherwise the zones are linear, and the size of the outermost track is taken from the preset or
+/// computed from the transfer rate of the data sheet.
 fn zones(p: &Preset) -> Result<Zones, ParamError> {
     const WAYS: [&str; 5] = [
         "zone_table",
@@ -402,7 +407,8 @@ fn zones(p: &Preset) -> Result<Zones, ParamError> {
             );
             value * 1e6 * (turn_s + switch / 1e3) / 512.0
         }
-        // 0.75 of the channel bits are data (817 Mbit/s and 76.3 MB/s on the Deskstar 7K500).
+        // 75 % of the bits of the channel rate are data: the Deskstar 7K500 has 817 Mbit/s and 76.3
+        // MB/s.
         "outer_rate_channel" => 0.75 * value * 1e6 / 8.0 * turn_s / 512.0,
         _ => value,
     };

@@ -1,72 +1,75 @@
-//! Commands that wait for the mechanism, oldest first.
+//! The commands that wait for the mechanism, oldest first.
 //!
-//! A command keeps its slot while it waits, so that a removal moves only two bytes per younger
-//! command. The values that are compared for all commands have columns of their own.
+//! A command keeps its slot number while it waits. When a command is removed, each younger command
+//! therefore moves only two bytes. The values that are compared for all commands are stored in
+//! separate arrays.
 
 use super::Ticks;
 use super::geometry::Place;
 use super::mech::SLACK;
 use std::ops::Index;
 
-/// A queued command. Its place is computed once, on arrival.
+/// A queued command. Its position is computed once, when the command arrives.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Queued {
     pub id: u32,
     pub write: bool,
-    /// The command continues the previously accepted read.
+    /// True if the command continues the previously accepted read.
     pub sequential: bool,
     pub lba: u64,
-    /// Sectors on the medium, without a cached beginning.
+    /// Number of sectors on the medium, without sectors at the beginning that were found in the
+    /// cache.
     pub n: u32,
-    /// Sectors over the link.
+    /// Number of sectors that cross the link.
     pub bus: u32,
     pub arrived: Ticks,
-    /// Place of the first sector, as of arrival.
+    /// Position of the first sector when the command arrived.
     pub place: Place,
-    /// Angle of that place.
+    /// Angle of that position.
     pub theta: Ticks,
 }
 
 impl Queued {
-    /// The end of its last sector.
+    /// Returns the sector after the last sector of the command.
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.n)
     }
 }
 
-/// Greatest number of waiting commands, as a power of two.
+/// Base-2 logarithm of the maximum number of waiting commands.
 pub(super) const INDEX_BITS: u32 = 10;
 const MOST: usize = 1 << INDEX_BITS;
 
-/// The values that the choice compares for every command.
+/// The values that the drive compares for every command when it selects one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Spot {
-    /// Angle of the first sector plus the possible error of a wait, within a turn, in ticks. It
-    /// starts at bit [`INDEX_BITS`], so that an index fits below it.
+    /// Angle of the first sector plus the possible rounding error of a wait, in ticks, less than a
+    /// revolution. The value is shifted left by [`INDEX_BITS`], so that an index fits into the low
+    /// bits.
     pub soon: u64,
     pub cyl: u32,
 }
 
-/// Addresses are compared in blocks of this many sectors, as a power of two. The block numbers of
-/// the largest drive fit into 32 bits, and a processor compares several of those at once.
+/// Base-2 logarithm of the block size, in sectors. Comparisons use block numbers, because those of
+/// the largest drive fit into 32 bits. A processor compares several 32-bit numbers at once.
 const BLOCK_BITS: u32 = 11;
-/// Block of a slot without a command.
+/// Block number of a slot without a command.
 const NOWHERE: u32 = u32::MAX;
-/// Slots are allocated in groups, so that columns are whole vectors.
+/// Slots are allocated in groups of this size, so that the arrays consist of whole vectors.
 const GROUP: usize = 8;
 
 /// All waiting commands.
 #[derive(Debug, Clone)]
 pub(super) struct Queue {
-    /// Ticks per turn.
+    /// Time of a revolution, in ticks.
     turn: Ticks,
-    /// Slots, oldest command first.
+    /// Slot numbers, oldest command first.
     order: Vec<u16>,
     free: Vec<u16>,
     slots: Vec<Queued>,
-    /// Per slot: spot, block of the first sector, low 32 bits of the end. The end of a removed
-    /// command remains. One spot exists for every possible slot number, so that no bounds check is
-    /// needed.
+    /// Arrays indexed by slot: spot, block of the first sector, and low 32 bits of the end sector.
+    /// The end sector of a removed command remains. There is one spot for every possible slot
+    /// number, so that no bounds check is needed.
     spots: Box<[Spot; MOST]>,
     blocks: Vec<u32>,
     ends: Vec<u32>,
@@ -74,7 +77,7 @@ pub(super) struct Queue {
 
 impl Index<usize> for Queue {
     type Output = Queued;
-    /// The command at position `i`, oldest first.
+    /// Returns the command at position `i`; position 0 is the oldest.
     #[inline]
     fn index(&self, i: usize) -> &Queued {
         &self.slots[self.order[i] as usize]
@@ -82,7 +85,7 @@ impl Index<usize> for Queue {
 }
 
 impl Queue {
-    /// A queue with room for `n` commands. The drive takes `turn` ticks per revolution.
+    /// Makes a queue with space for `n` commands. A revolution of the drive takes `turn` ticks.
     pub fn with_capacity(n: usize, turn: Ticks) -> Self {
         let whole = n.next_multiple_of(GROUP);
         Queue {
@@ -103,26 +106,26 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
-    /// The oldest command.
+    /// Returns the oldest command.
     #[inline]
     pub fn first(&self) -> Option<&Queued> {
         self.order.first().map(|&s| &self.slots[s as usize])
     }
-    /// All commands, oldest first.
+    /// Returns all commands, oldest first.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Queued> {
         self.order.iter().map(|&s| &self.slots[s as usize])
     }
-    /// Spots of the oldest `n`, oldest first.
+    /// Returns the spots of the `n` oldest commands, oldest first.
     #[inline]
     pub fn spots(&self, n: usize) -> impl Iterator<Item = Spot> {
         let seen = &self.order[..n.min(self.order.len())];
         seen.iter().map(|&s| self.spots[s as usize % MOST])
     }
 
-    /// Adds a command. Inlined, so that each field is written directly to its final place. A
-    /// command that is built elsewhere is copied in larger pieces than it was written in, which
-    /// stalls the processor.
+    /// Adds a command. The function is inlined, so that each field is written directly to its final
+    /// place. A command that is built elsewhere is copied in larger units than it was written in,
+    /// which stalls the processor.
     #[inline(always)]
     pub fn push(&mut self, q: Queued) {
         let slot = match self.free.pop() {
@@ -155,7 +158,7 @@ impl Queue {
         self.free.extend((from as u16 + 1..to as u16).rev());
         from as u16
     }
-    /// Removes the command at position `i`.
+    /// Removes and returns the command at position `i`.
     #[inline]
     pub fn remove(&mut self, i: usize) -> Queued {
         let slot = self.order.remove(i);
@@ -163,20 +166,21 @@ impl Queue {
         self.blocks[slot as usize] = NOWHERE;
         self.slots[slot as usize]
     }
-    /// Drops the beginning of a command up to `lba`, which is at `place`. The command is about to
-    /// be removed, so its columns are not updated.
+    /// Removes the sectors before `lba` from a command; `place` is the position of `lba`. The
+    /// command is about to be removed, so the arrays are not updated.
     pub fn trim(&mut self, i: usize, lba: u64, place: Place) {
         let q = &mut self.slots[self.order[i] as usize];
         q.n = (q.end() - lba) as u32;
         q.lba = lba;
         q.place = place;
     }
-    /// Times of arrival, to convert them to another origin.
+    /// Returns the arrival times, so that the caller can convert them to another origin.
     pub fn arrivals(&mut self) -> impl Iterator<Item = &mut Ticks> {
         self.slots.iter_mut().map(|q| &mut q.arrived)
     }
 
-    /// Whether a command may begin in [from, to]. False is certain; true is not.
+    /// Returns false if certainly no command begins in [from, to]. Returns true if a command may
+    /// begin there.
     #[inline]
     pub fn may_begin(&self, from: u64, to: u64) -> bool {
         let first = (from >> BLOCK_BITS) as u32;
@@ -184,7 +188,8 @@ impl Queue {
         let inside = |b: u32| b.wrapping_sub(first) <= more;
         self.blocks.iter().fold(false, |any, &b| any | inside(b))
     }
-    /// Whether a command may end at `lba`. False is certain; true is not.
+    /// Returns false if certainly no command ends at `lba`. Returns true if a command may end
+    /// there.
     #[inline]
     pub fn may_end(&self, lba: u64) -> bool {
         let low = lba as u32;
@@ -220,8 +225,8 @@ mod tests {
     }
 
     proptest! {
-        /// The queue behaves like a vector of commands under any insertions and removals. The
-        /// checks of beginnings and ends miss no command.
+        /// The queue behaves like a vector of commands after any insertions and removals. The
+        /// functions `may_begin` and `may_end` miss no command.
         #[test]
         fn keeps_order(ops in prop::collection::vec(
             (any::<bool>(), 0u64..1 << 40, 1u32..5000, 0usize..40), 1..200,

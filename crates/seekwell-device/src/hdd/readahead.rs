@@ -7,23 +7,24 @@ use seekwell_core::rng::Pcg64Mcg;
 /// A running read-ahead. Its progress is computed on demand.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReadAhead {
-    /// The segment that it fills.
+    /// Index of the cache segment that receives the data.
     pub segment: usize,
-    /// First sector of the present range (the rest of one track), and when its transfer starts.
+    /// First sector of the current range, and the time when its transfer starts. The range is the
+    /// rest of one track.
     lba: u64,
     start: Ticks,
     zone: u32,
     slot: u32,
-    /// Sectors to the end of that track.
+    /// Number of sectors from `lba` to the end of that track.
     left: u32,
-    /// Where it ends by itself.
+    /// Sector at which the read-ahead ends without interruption.
     pub limit: u64,
-    /// It must not be interrupted before this sector.
+    /// Sector before which the read-ahead must not be interrupted.
     pub hold: u64,
 }
 
 impl ReadAhead {
-    /// Starts at sector `lba`; the mechanism is free at `t`.
+    /// Starts a read-ahead at sector `lba`. The mechanism is free at `t`.
     pub fn new(
         segment: usize,
         mech: &mut Mech,
@@ -55,22 +56,22 @@ impl ReadAhead {
         self.left = mech.at.left;
     }
 
-    /// When the present range starts.
+    /// Returns the time at which the transfer of the current range starts.
     pub fn start_mut(&mut self) -> &mut Ticks {
         &mut self.start
     }
 
-    /// Sectors of the present range before the limit.
+    /// Returns the number of sectors of the current range before the limit.
     fn len(&self) -> u32 {
         u64::from(self.left).min(self.limit.saturating_sub(self.lba)) as u32
     }
-    /// Time from the start of the range to the end of its `n`-th sector.
+    /// Returns the time from the start of the range to the end of its `n`-th sector.
     fn span(&self, mech: &Mech, n: u32) -> Ticks {
         let g = &mech.geometry;
         g.angle(self.zone, self.slot + n) - g.angle(self.zone, self.slot)
     }
 
-    /// Advances to `t`, over the track ends that have passed.
+    /// Advances to `t`, and moves to the next track at each end of a track before `t`.
     fn follow(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) {
         loop {
             let n = self.len();
@@ -83,8 +84,8 @@ impl ReadAhead {
         }
     }
 
-    /// Progress at `t`: the first sector that is not read yet, and the time when it begins to pass.
-    /// This is `t` or later, except when the read-ahead has reached its limit.
+    /// Returns the progress at `t`: the first sector that is not read yet, and the time at which it
+    /// begins to pass. This time is `t` or later, except when the read-ahead has reached its limit.
     pub fn boundary(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
         self.follow(mech, t, rng);
         if t <= self.start {
@@ -98,10 +99,11 @@ impl ReadAhead {
         (self.lba + u64::from(n), self.start + self.span(mech, n))
     }
 
-    /// Tries to end the read-ahead at `t`. It ends at once while the head moves to a track, and
-    /// otherwise at the next sector boundary, where the arm stays. Returns the first sector not
-    /// read and the time when the mechanism is free. If the read-ahead must not end yet, returns
-    /// the time to retry: when it reaches `hold`, or the end of this track.
+    /// Tries to end the read-ahead at `t`. While the head moves to a track, the read-ahead ends
+    /// immediately. Otherwise it ends at the next sector boundary, and the arm stays there. Returns
+    /// the first sector that was not read, and the time when the mechanism is free. If the
+    /// read-ahead must not end yet, returns the time to try again, which is when it reaches `hold`
+    /// or the end of this track.
     pub fn cut(
         &mut self,
         mech: &mut Mech,
@@ -118,8 +120,8 @@ impl ReadAhead {
         Err(self.start + self.span(mech, (to - self.lba) as u32))
     }
 
-    /// Ends the read-ahead. Returns the first sector not read at `t`, and when that sector starts
-    /// to pass. The arm stays there.
+    /// Ends the read-ahead. Returns the first sector that was not read at `t`, and the time at
+    /// which that sector starts to pass. The arm stays there.
     pub fn stop(&mut self, mech: &mut Mech, t: Ticks, rng: &mut Pcg64Mcg) -> (u64, Ticks) {
         let (lba, at) = self.boundary(mech, t, rng);
         mech.pass((lba - self.lba) as u32, at);

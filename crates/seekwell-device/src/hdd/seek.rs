@@ -1,8 +1,9 @@
-//! Seek time as a function of the distance in cylinders.
+//! The seek time of the arm as a function of the distance in cylinders.
 //!
-//! Four published forms are supported. The model converts each to a table: exact for the first 128
-//! distances, then 64 points per octave with straight lines between (the error is below 0.1 us on a
-//! square-root curve). The table fits into the first-level cache.
+//! The model supports four published formulas and converts each to a table. The table is exact for
+//! the first 128 distances. Above that it has 64 points per octave, with linear interpolation
+//! between them. The interpolation error is less than 0.1 us on a square-root curve. The table fits
+//! into the first-level cache of a processor.
 
 use super::{Ticks, ticks_ms};
 use crate::error::ParamError;
@@ -12,35 +13,35 @@ use libm::{ceil, pow, sqrt};
 /// A seek curve; times in ms, distances in cylinders.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SeekForm {
-    /// `track` for one cylinder, a + b*sqrt(d) up to a knee, and a straight line beyond. The
-    /// parameters are chosen so that the mean over uniform pairs is `average` and the longest seek
-    /// is `full`.
+    /// `track` for one cylinder, a + b*sqrt(d) up to a certain distance (the knee), and a straight
+    /// line above. The parameters are chosen so that the longest seek takes `full`, and the mean
+    /// over uniformly distributed pairs of cylinders is `average`.
     Fit3 {
-        /// Seek of one cylinder.
+        /// Seek time over one cylinder.
         track: f64,
-        /// Intercept.
+        /// Value of the square-root part at distance 0.
         settle: f64,
-        /// Mean seek.
+        /// Mean seek time.
         average: f64,
-        /// Full-stroke seek.
+        /// Seek time over all cylinders.
         full: f64,
     },
     /// Lee's three-point equation.
     Lee {
-        /// Seek of one cylinder.
+        /// Seek time over one cylinder.
         track: f64,
-        /// Mean seek.
+        /// Mean seek time.
         average: f64,
-        /// Full-stroke seek.
+        /// Seek time over all cylinders.
         full: f64,
     },
-    /// Ruemmler and Wilkes: V1 is the knee, V2 + V3*sqrt(d) below it, V4 + V5*d from it on, V6 for
-    /// one cylinder.
+    /// The formula of Ruemmler and Wilkes. V1 is the knee. The time is V2 + V3*sqrt(d) below the
+    /// knee, V4 + V5*d from the knee on, and V6 for one cylinder.
     Hpl {
         /// V1 to V6.
         v: [f64; 6],
     },
-    /// Measured points with straight lines between them; the last line is extended.
+    /// Measured points (distance, time) with linear interpolation. The last line is extended.
     Table(Vec<(f64, f64)>),
 }
 
@@ -92,23 +93,24 @@ impl SeekForm {
     }
 }
 
-/// A curve fitted to a number of cylinders.
+/// A seek curve for a certain number of cylinders.
 #[derive(Debug, Clone)]
 pub struct SeekCurve {
     form: SeekForm,
-    /// fit3: a, b, c, e and the knee.
+    /// Coefficients of fit3: a, b, c, e and the knee.
     fit: [f64; 5],
 }
 
-/// Coefficients of fit3 with knee `k` over `n` cylinders. Value and slope are continuous at the
-/// knee.
+/// Returns the coefficients of fit3 with knee `k` for `n` cylinders. Value and slope of the curve
+/// are continuous at the knee.
 fn coefficients(k: f64, n: f64, settle: f64, full: f64) -> [f64; 5] {
     let root = sqrt(k);
     let b = (full - settle) / (root / 2.0 + n / (2.0 * root));
     [settle, b, settle + b * root / 2.0, b / (2.0 * root), k]
 }
 
-/// Mean of fit3 over uniform pairs of cylinders (density 2(n-x)/n^2 on distance x).
+/// Returns the mean of fit3 over uniformly distributed pairs of cylinders. A distance x has the
+/// probability density 2(n-x)/n^2.
 fn mean([a, b, c, e, k]: [f64; 5], n: f64) -> f64 {
     let u = k / n;
     a * (2.0 * u - u * u)
@@ -118,7 +120,8 @@ fn mean([a, b, c, e, k]: [f64; 5], n: f64) -> f64 {
 }
 
 impl SeekCurve {
-    /// Fits the form to `cylinders`.
+    /// Fits the curve to `cylinders`. Returns an error if no curve of this form has the given
+    /// values.
     pub fn new(form: &SeekForm, cylinders: u32) -> Result<Self, ParamError> {
         let n = f64::from(cylinders.max(2));
         let mut fit = [0.0; 5];
@@ -150,8 +153,9 @@ impl SeekCurve {
                      seek_settle) / 3",
                 ));
             }
-            // Above a ratio of 8/15 no square root reaches the mean: short seeks consist only of
-            // settling. So the intercept must be higher than the parameter says.
+            // If `average` is more than 8/15 of `full`, no square-root curve with the given
+            // intercept reaches this mean: even short seeks consist mostly of settling. Therefore
+            // the intercept must be higher than the parameter.
             let least = (15.0 * average - 8.0 * full) / 7.0;
             let settle = settle.max(least);
             let (mut lo, mut hi) = (0.0, 1.0);
@@ -183,7 +187,7 @@ impl SeekCurve {
         Ok(curve)
     }
 
-    /// Time of a seek over `d` cylinders, ms; never negative.
+    /// Returns the time of a seek over `d` cylinders, in ms; never negative.
     pub fn ms(&self, d: u32) -> f64 {
         if d == 0 {
             return 0.0;
@@ -211,7 +215,8 @@ impl SeekCurve {
         t.max(0.0)
     }
 
-    /// Mean over uniform pairs of cylinders, by summing the curve; ms.
+    /// Returns the mean seek time over uniformly distributed pairs of cylinders, in ms. It is
+    /// computed by summing the curve.
     pub fn mean_ms(&self, cylinders: u32) -> f64 {
         let n = f64::from(cylinders);
         let steps = cylinders.min(20_000);
@@ -226,32 +231,33 @@ impl SeekCurve {
     }
 }
 
-/// Number of exact entries, and the number of bits that divide an octave after them.
+/// Number of exact entries.
 const EXACT: u32 = 128;
+/// Base-2 logarithm of the number of points per octave above them.
 const STEP_BITS: u32 = 6;
 
-/// The curve as a table of ticks.
+/// The seek curve as a table of times in ticks.
 #[derive(Debug, Clone)]
 pub(super) struct SeekTable {
-    /// (time at the point, increase to the next point).
+    /// (time at the point, increase up to the next point).
     points: Vec<(Ticks, i64)>,
 }
 
-/// Number of shares of the longest seek in [`Reach`].
+/// Number of intervals of the longest seek time in [`Reach`].
 const SHARES: u32 = 512;
 
-/// The inverse of the curve: the distance that the arm can move in a time, rounded up.
+/// The inverse of the seek curve: the maximum distance that the arm can move in a given time.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
-    /// Per share of the longest seek: the greatest distance of a seek that ends within the share or
-    /// earlier.
+    /// Per interval of the longest seek time: the maximum distance of a seek that ends in this
+    /// interval or earlier.
     within: Vec<u32>,
-    /// Base-2 logarithm of the ticks per share.
+    /// Base-2 logarithm of the ticks per interval.
     shift: u32,
 }
 
 impl Reach {
-    /// Upper bound on the cylinders that the arm can cross in less than `t`.
+    /// Returns an upper bound of the number of cylinders that the arm can cross in less than `t`.
     #[inline]
     pub(super) fn cylinders(&self, t: Ticks) -> u32 {
         let share = (t >> self.shift) as usize;
@@ -273,7 +279,7 @@ impl SeekTable {
         }
         SeekTable { points }
     }
-    /// First distance that a point covers.
+    /// Returns the first distance to which a point of the table applies.
     fn distance(index: u32) -> u32 {
         if index < EXACT {
             return index;
@@ -281,10 +287,11 @@ impl SeekTable {
         let (octave, m) = ((index - EXACT) >> STEP_BITS, (index - EXACT) & 63);
         ((1 << STEP_BITS) + m) << (octave + 1)
     }
-    /// The inverse of the table, for seeks that take at least `factor` / 1024 of its times.
+    /// Returns the inverse of the table, for seeks that take at least `factor` / 1024 of the times
+    /// in the table.
     pub(super) fn reach(&self, factor: u64) -> Reach {
         let mut least = Ticks::MAX;
-        // The shortest seek from each point on, because a measured curve may fall.
+        // For each point, the shortest seek time from this point on. A measured curve may decrease.
         let mut from: Vec<(u32, Ticks)> = (0..self.points.len())
             .rev()
             .map(|i| {
@@ -305,7 +312,8 @@ impl SeekTable {
             .collect();
         Reach { within, shift }
     }
-    /// Ticks for `d` cylinders; `d` is below the number of cylinders of the table.
+    /// Returns the seek time over `d` cylinders, in ticks. `d` must be less than the number of
+    /// cylinders.
     #[inline]
     pub(super) fn ticks(&self, d: u32) -> Ticks {
         if d < EXACT {
@@ -346,7 +354,7 @@ mod tests {
 
     #[test]
     fn a_settle_too_low_for_the_mean_is_raised() {
-        // Travelstar 7K320: 1.0 / 12 / 20 ms need an intercept of 2.86 ms.
+        // The Travelstar 7K320 has 1.0, 12 and 20 ms. These values need an intercept of 2.86 ms.
         let c = fit3(1.0, 1.5, 12.0, 20.0, 100_000);
         assert!((c.fit[0] - 20.0 / 7.0).abs() < 1e-9);
         assert!((c.mean_ms(100_000) - 12.0).abs() < 0.01);
@@ -412,8 +420,8 @@ mod tests {
                     let within = reach.cylinders(t);
                     let beyond = within.saturating_add(1)..n;
                     assert!(beyond.clone().all(|d| took(d) >= t), "{ms} ms: {within}");
-                    // The bound is tight: at most the distance that the arm moves in one more
-                    // share.
+                    // The bound is tight. It is at most the distance that the arm moves in one more
+                    // interval.
                     let later = t + (1 << reach.shift);
                     let near = (0..n).rev().find(|&d| took(d) < later).unwrap_or(0);
                     assert!(

@@ -1,28 +1,30 @@
-//! The read cache: contiguous runs of sectors without overlap, replaced least recently used first.
+//! The read cache of the disk. It consists of segments; each segment holds a contiguous run of
+//! sectors. The runs do not overlap. The least recently used segment is replaced first.
 //!
-//! One pool of segments serves reads, and one keeps written data readable. Left out: adaptive
-//! segmentation (all segments have the same size).
+//! One pool of segments holds sectors that were read. Another pool keeps written sectors readable.
+//! The model leaves out adaptive segmentation: all segments have the same size.
 
 use seekwell_core::{Links, List};
 
-/// All segments of a drive, also indexed by address because every command searches them.
+/// All segments of a drive. An index by address makes the search fast, because every command
+/// searches.
 #[derive(Debug, Clone)]
 pub(super) struct Segments {
-    /// (first sector, length). An empty run starts at `NOWHERE`.
+    /// The run of each segment: (first sector, length). An empty run starts at `NOWHERE`.
     runs: Vec<(u64, u64)>,
-    /// First sectors in ascending order, with empty runs last; then their segments. The list is
-    /// short, so a linear count is faster than a binary search.
+    /// First sectors of the runs in ascending order; empty runs are last. `order` holds the segment
+    /// of each. The list is short, so a linear scan is faster than a binary search.
     starts: Vec<u64>,
     order: Vec<u32>,
-    /// Read pool and write pool, least recently used first.
+    /// The read pool and the write pool. In each, the least recently used segment is first.
     pools: [List; 2],
     links: Links,
-    /// Number of segments in the read pool, which come first.
+    /// Number of segments in the read pool. Their indices are lower than those of the write pool.
     reads: usize,
     limit: u64,
 }
 
-/// Start of an empty run, above every address.
+/// Start of an empty run. It is greater than every address.
 const NOWHERE: u64 = u64::MAX;
 const READ: usize = 0;
 const WRITE: usize = 1;
@@ -44,17 +46,17 @@ impl Segments {
             limit: limit.max(1),
         }
     }
-    /// Whether there is a read pool.
+    /// Returns true if the read pool has segments.
     pub fn any(&self) -> bool {
         self.reads > 0
     }
-    /// The run of a segment: [first, end).
+    /// Returns the run of a segment: [first, end).
     #[inline]
     pub fn run(&self, i: usize) -> (u64, u64) {
         let (s, n) = self.runs[i];
         (s, s.wrapping_add(n))
     }
-    /// Marks a segment as used.
+    /// Marks a segment as most recently used.
     #[inline]
     pub fn touch(&mut self, i: usize) {
         let pool = &mut self.pools[usize::from(i >= self.reads)];
@@ -63,35 +65,37 @@ impl Segments {
             self.links.push_back(pool, i as u32);
         }
     }
-    /// Number of runs that begin before `a`.
+    /// Returns the number of runs that begin before sector `a`.
     #[inline]
     fn before(&self, a: u64) -> usize {
         self.starts.iter().map(|&s| usize::from(s < a)).sum()
     }
-    /// The segment of the run that begins exactly at `a`; `place` runs begin before `a`.
+    /// Returns the segment whose run begins exactly at `a`. `place` is the number of runs that
+    /// begin before `a`.
     #[inline]
     fn begins(&self, place: usize, a: u64) -> Option<usize> {
         (self.starts.get(place) == Some(&a) && a != NOWHERE).then(|| self.order[place] as usize)
     }
-    /// The segment of the previous run, if the run reaches `a`.
+    /// Returns the segment of the last run that begins before `a`, if this run contains `a` or ends
+    /// at `a`.
     #[inline]
     fn reaches(&self, place: usize, a: u64) -> Option<usize> {
         let i = self.order[place.checked_sub(1)?] as usize;
         (self.run(i).1 >= a).then_some(i)
     }
-    /// The segment that contains sector `a` or ends just before it. A segment that contains it is
-    /// preferred.
+    /// Returns the segment that contains sector `a`, or else the segment that ends just before `a`.
     #[inline]
     pub fn find(&self, a: u64) -> Option<usize> {
         let place = self.before(a);
         self.begins(place, a).or_else(|| self.reaches(place, a))
     }
-    /// Puts sectors that were read into the segment that they continue, or into the least recently
-    /// used one.
+    /// Stores sectors [a, b) that were read. They go into the segment that they continue, or else
+    /// into the least recently used segment of the read pool. Returns the segment.
     pub fn fill(&mut self, a: u64, b: u64) -> usize {
         self.put(READ, a, b)
     }
-    /// Keeps written sectors readable.
+    /// Stores sectors [a, b) that were written in the write pool, so that they can be read from the
+    /// cache.
     pub fn keep(&mut self, a: u64, b: u64) {
         if !self.pools[WRITE].is_empty() {
             self.put(WRITE, a, b);
@@ -117,14 +121,15 @@ impl Segments {
         self.touch(i);
         i
     }
-    /// Index of segment `i` in the order.
+    /// Returns the position of segment `i` in `order`.
     #[inline]
     fn place(&self, i: usize) -> usize {
-        // Every segment is in the order.
+        // Every segment is in `order`.
         let found = self.order.iter().position(|&x| x == i as u32);
         found.unwrap_or(0)
     }
-    /// Moves segment `i` in the order to before the run at `place`. Returns its new place.
+    /// Moves segment `i` in `order` to the position before the run at `place`. Returns its new
+    /// position.
     #[inline]
     fn shift(&mut self, i: usize, place: usize) -> usize {
         let from = self.place(i);
@@ -140,7 +145,7 @@ impl Segments {
         self.order[to] = i as u32;
         to
     }
-    /// Extends a segment to `b`, as read-ahead progresses.
+    /// Extends segment `i` up to sector `b`, while read-ahead progresses.
     #[inline]
     pub fn grow(&mut self, i: usize, b: u64) {
         let had = self.run(i).1;
@@ -150,8 +155,8 @@ impl Segments {
             self.extend(place, b);
         }
     }
-    /// Extends the segment at `place` to `b`, and drops its oldest sectors if needed. No other run
-    /// may be in the way.
+    /// Extends the segment at position `place` up to `b`. Removes its oldest sectors if it becomes
+    /// too long. No other run may contain the new sectors.
     #[inline]
     fn extend(&mut self, place: usize, b: u64) {
         let run = &mut self.runs[self.order[place] as usize];
@@ -160,8 +165,8 @@ impl Segments {
         *run = (s, end - s);
         self.starts[place] = s;
     }
-    /// Removes sectors [a, b) from all segments except the one at `place`, which begins at `a` or
-    /// continues there. Of a run that is cut in two, the front remains.
+    /// Removes sectors [a, b) from all segments except the segment at `place`, which begins at `a`
+    /// or ends at `a`. If a run is cut in two, its front part remains.
     #[inline]
     fn clear(&mut self, place: usize, a: u64, b: u64) {
         if let Some(before) = place.checked_sub(1) {
@@ -196,7 +201,7 @@ mod tests {
         let mut s = Segments::new(2, 0, 100);
         s.fill(0, 10);
         s.fill(1000, 1010);
-        s.fill(10, 20); // continues the first
+        s.fill(10, 20); // continues the first run
         s.fill(5000, 5001);
         assert_eq!(s.find(5), Some(0));
         assert_eq!(s.find(1005), None);
@@ -210,7 +215,8 @@ mod tests {
         assert_eq!(s.run(0), (60, 160));
     }
 
-    /// A reference without the index: every operation scans all segments.
+    /// A simple implementation without the index, for comparison. Every operation scans all
+    /// segments.
     struct Plain {
         runs: Vec<(u64, u64)>,
         used: Vec<u32>,
@@ -274,7 +280,7 @@ mod tests {
     }
 
     proptest! {
-        /// The index changes only the running time.
+        /// The index changes only the running time, not the results.
         #[test]
         fn as_if_each_were_looked_at(fills in proptest::collection::vec(
             (0u64..400, 1u64..120, any::<bool>(), prop::option::of(1u64..100)), 1..80,
@@ -305,7 +311,7 @@ mod tests {
             }
         }
 
-        /// Runs never overlap and never exceed their limit, and the most recently filled data are
+        /// Runs never overlap and never exceed their limit. The most recently stored sectors are
         /// present.
         #[test]
         fn no_overlap(fills in proptest::collection::vec(

@@ -1,10 +1,10 @@
-//! The service loop: the reactions to a new command, to a free mechanism and to the end of a media
-//! operation.
+//! The service loop of the disk. It handles three events: a new command, a free mechanism, and the
+//! end of a media operation.
 
 use super::readahead::ReadAhead;
 use super::{Activity, Hdd, Moved, NEVER, Queued, Ticks, Waiting, unit};
 
-/// The work that the free mechanism takes next.
+/// The kind of work that the free mechanism starts next.
 enum Turn {
     Queue,
     Destage,
@@ -12,12 +12,14 @@ enum Turn {
 }
 
 impl Hdd {
-    /// Whether the mechanism can start other work, at once or after a sector of read-ahead.
+    /// Returns true if the mechanism can start other work immediately or after one sector of
+    /// read-ahead.
     fn at_hand(&self) -> bool {
         matches!(self.activity, Activity::Idle | Activity::ReadAhead)
     }
 
-    /// Handles new work at `t`: an idle mechanism chooses, and read-ahead ends as soon as it may.
+    /// Handles new work at `t`. An idle mechanism selects a command. A running read-ahead ends as
+    /// soon as its rules permit.
     fn wake(&mut self, t: Ticks) {
         match self.activity {
             Activity::Idle => self.choose(t),
@@ -36,8 +38,8 @@ impl Hdd {
         }
     }
 
-    /// Updates the segment of a running read-ahead if this can affect a request at `lba`. A
-    /// read-ahead at its limit ends.
+    /// Updates the segment of a running read-ahead, if this can affect a request at `lba`. Ends a
+    /// read-ahead that has reached its limit.
     fn follow_read_ahead(&mut self, t: Ticks, lba: u64) {
         if !matches!(self.activity, Activity::ReadAhead)
             || lba < self.segments.run(self.ra.segment).0
@@ -50,7 +52,7 @@ impl Hdd {
             self.stop_read_ahead(t);
             self.choose(t);
         } else {
-            // The sector under the head at `t` counts only after it has passed.
+            // A sector that is passing under the head at `t` is not in the cache yet.
             self.segments.grow(
                 self.ra.segment,
                 if at > t { lba.saturating_sub(1) } else { lba },
@@ -58,7 +60,8 @@ impl Hdd {
         }
     }
 
-    /// Ends the read-ahead. Returns the first sector not read and when that sector would pass.
+    /// Ends the read-ahead. Returns the first sector that was not read, and the time at which that
+    /// sector starts to pass.
     fn stop_read_ahead(&mut self, t: Ticks) -> (u64, Ticks) {
         let (lba, at) = self.ra.stop(&mut self.mech, t, &mut self.rng);
         self.segments.grow(self.ra.segment, lba);
@@ -83,7 +86,7 @@ impl Hdd {
                 self.hit(t, t, id, n);
                 return self.consumed(t, i, end);
             }
-            // The cached beginning crosses the link in the meantime.
+            // The cached beginning of the request crosses the link while the rest is read.
             from = have.max(lba);
         }
         if self.joins(lba, end) {
@@ -118,9 +121,10 @@ impl Hdd {
         });
     }
 
-    /// Whether the running read-ahead will read the request soon. It does if the request begins in
-    /// its segment or just after the head, or if the head arrives there within a track. Waiting
-    /// then costs no more than a new positioning.
+    /// Returns true if the running read-ahead will soon read the sectors of the request. This is
+    /// the case if the request begins in the segment of the read-ahead or just after the head. It
+    /// is also the case if the head will arrive at the request within one track. Waiting for the
+    /// read-ahead is then at least as fast as new positioning.
     fn joins(&self, lba: u64, end: u64) -> bool {
         if !matches!(self.activity, Activity::ReadAhead) {
             return false;
@@ -133,13 +137,13 @@ impl Hdd {
         lba <= have + 1 || (end <= self.ra.limit && lba < have + track)
     }
 
-    /// Makes the running read-ahead a read to `end`, without positioning.
+    /// Converts the running read-ahead to a read up to `end`, without positioning.
     fn join(&mut self, t: Ticks, id: u32, n: u32, end: u64, sequential: bool) {
         let (lba, at) = self.stop_read_ahead(t);
         self.hits += 1;
         let ready = self.link(t + self.cost.hit, n);
         if end <= lba {
-            // The last sector is passing under the head.
+            // The last sector of the request is passing under the head.
             self.complete(ready.max(at), t, id, false);
             self.activity = Activity::Read {
                 from: lba,
@@ -171,7 +175,8 @@ impl Hdd {
         self.note_busy(at, stop);
     }
 
-    /// The host has taken sectors up to `end` from segment `i`, which makes room to read ahead.
+    /// Handles the transfer of sectors up to `end` from segment `i` to the host. The segment then
+    /// has space for more read-ahead.
     fn consumed(&mut self, t: Ticks, i: usize, end: u64) {
         let limit = (end + self.cost.ra_max).min(self.facts.capacity.0);
         match self.activity {
@@ -179,8 +184,8 @@ impl Hdd {
                 self.ra.limit = self.ra.limit.max(limit);
             }
             Activity::Idle if self.mech.at.lba == self.segments.run(i).1 => {
-                // The head is still where this segment ended. Read-ahead resumes when half of the
-                // room is free, so that it does not restart for every sector.
+                // The head is still at the end of this segment. Read-ahead resumes only when half
+                // of the segment is free, so that it does not restart for every sector.
                 let have = self.mech.at.lba;
                 if limit.saturating_sub(have) >= self.cost.ra_max.div_ceil(2) && limit > have {
                     self.read_ahead(t, i, limit, have);
@@ -224,7 +229,7 @@ impl Hdd {
         self.wake(t);
     }
 
-    /// Forced destaging starts at the high mark and ends at the low mark.
+    /// Starts forced destaging at the high mark, and ends it at the low mark.
     fn mark(&mut self) {
         let fill = self.dirty.fill();
         if fill > self.cost.wc_hi {
@@ -234,7 +239,7 @@ impl Hdd {
         }
     }
 
-    /// Without work: sets the time of background destaging.
+    /// Sets the time at which background destaging starts, if there is no work at `t`.
     fn rest(&mut self, t: Ticks) {
         if !self.dirty.is_empty() {
             let at = (self.host_at + self.cost.wc_idle).max(t);
@@ -245,9 +250,10 @@ impl Hdd {
         }
     }
 
-    /// The mechanism is free at `t`. If there is work, the firmware first takes its overhead and
-    /// then chooses, so that it considers commands that arrive in the meantime. An extent that
-    /// continues the write that just ended needs no overhead.
+    /// Starts the next work at `t`, when the mechanism is free. First the overhead of the firmware
+    /// passes, and then the firmware selects a command. So the firmware also considers commands
+    /// that arrive during the overhead. An extent that continues the previous write needs no
+    /// overhead.
     fn choose(&mut self, t: Ticks) {
         self.activity = Activity::Idle;
         self.next = NEVER;
@@ -266,7 +272,7 @@ impl Hdd {
         }
     }
 
-    /// The overhead ends at `t`: starts the best work.
+    /// Starts the selected work at `t`, after the overhead has passed.
     fn decide(&mut self, t: Ticks) {
         match self.turn(t) {
             Turn::Queue => {
@@ -278,8 +284,9 @@ impl Hdd {
         }
     }
 
-    /// The work that is next. Queued commands go before destaging, unless destaging is forced. Then
-    /// they alternate, except for a command past its age limit.
+    /// Returns the next kind of work. Queued commands take precedence over destaging. While
+    /// destaging is forced, commands and destaging alternate, but a command past its age limit
+    /// still takes precedence.
     fn turn(&self, t: Ticks) -> Turn {
         let must = self.forced || !self.waiting.is_empty();
         let can = !self.dirty.is_empty();
@@ -298,12 +305,12 @@ impl Hdd {
         }
     }
 
-    /// The end of the write that ended at `t`, if a dirty extent begins there.
+    /// Returns the end sector of the write that ended at `t`, if a dirty extent begins there.
     fn stream(&self, t: Ticks) -> Option<u64> {
         (self.write_end.1 == t && self.dirty.begins(self.write_end.0)).then_some(self.write_end.0)
     }
 
-    /// Starts queued command `i` at `t`.
+    /// Starts the queued command `i` at `t`.
     fn commit(&mut self, t: Ticks, i: usize, by_position: bool, streaming: bool) {
         let q = self.queue.remove(i);
         self.destage_turn = true;
@@ -343,8 +350,9 @@ impl Hdd {
         self.next = end;
     }
 
-    /// A target chosen by its angle may be missed narrowly, which costs one revolution. Destaging
-    /// is not charged, because no command waits for a particular extent.
+    /// Returns the time lost by missing the target: 0 or one revolution. A drive that selected its
+    /// target by angle can narrowly miss it. A miss of a destaged extent is not counted, because no
+    /// command waits for a particular extent.
     fn miss(&mut self, by_position: bool) -> Ticks {
         if by_position && self.cost.p_miss > 0.0 && unit(&mut self.rng) < self.cost.p_miss {
             self.mech.spent.rotation += self.mech.turn();
@@ -353,7 +361,7 @@ impl Hdd {
         0
     }
 
-    /// Some accesses need an error recovery.
+    /// Returns the time of an error recovery. Most accesses need none, so the time is 0.
     fn recovery(&mut self) -> Ticks {
         if self.cost.p_err > 0.0 && unit(&mut self.rng) < self.cost.p_err {
             return self.cost.t_err;
@@ -361,8 +369,8 @@ impl Hdd {
         0
     }
 
-    /// A write that covers physical sectors only in part first reads them, and then waits a
-    /// revolution.
+    /// Returns the extra time of a write that covers a physical sector only in part. The drive
+    /// first reads this sector, and then waits for a revolution.
     fn merge_physical(&mut self, from: u64, to: u64) -> Ticks {
         let odd = |x: u64| u64::from(!x.is_multiple_of(self.cost.physical));
         let parts = odd(from) + odd(to);
@@ -373,7 +381,7 @@ impl Hdd {
         self.mech.turn()
     }
 
-    /// Starts writing a dirty extent to the medium at `t`.
+    /// Starts to write a dirty extent to the medium at `t`.
     fn destage(&mut self, t: Ticks) {
         let stream = self.stream(t);
         let Some(i) = self.dirty.pick(&self.mech, t, self.rules.guard, stream) else {
@@ -402,7 +410,8 @@ impl Hdd {
         self.next = end;
     }
 
-    /// Handles the event at `t`: a media operation ends, or the mechanism must be checked again.
+    /// Handles the event at `t`, which is the end of a media operation or a time at which the
+    /// mechanism must be checked.
     pub(super) fn step(&mut self, t: Ticks) {
         match self.activity {
             Activity::Idle => self.choose(t),
@@ -417,11 +426,11 @@ impl Hdd {
                 self.segments.keep(from, to);
                 self.write_end = (to, t);
                 self.host_at = self.host_at.max(t);
-                // The write may have replaced dirty data.
+                // The write may have replaced dirty data, so a waiting write may now fit.
                 self.admit(t);
                 self.mark();
-                // A queued write that continues this one starts without losing a revolution, if its
-                // command overhead has passed.
+                // A queued write that continues this write starts without losing a revolution, if
+                // its command overhead has already passed.
                 let on = self
                     .queue
                     .iter()
@@ -453,7 +462,7 @@ impl Hdd {
         self.rest(t);
     }
 
-    /// Accepts waiting writes into the cache, in order, while there is room.
+    /// Moves waiting writes into the cache in order of arrival, while the cache has space.
     fn admit(&mut self, t: Ticks) {
         while let Some(w) = self.waiting.front().copied() {
             let end = w.lba + u64::from(w.n);
@@ -466,7 +475,7 @@ impl Hdd {
         }
     }
 
-    /// A read of [from, to) has ended at `t`.
+    /// Handles the end of a read of [from, to) at `t`.
     fn read_ended(&mut self, t: Ticks, from: u64, to: u64, sequential: bool) {
         self.host_at = self.host_at.max(t);
         if !self.segments.any() {
@@ -479,7 +488,7 @@ impl Hdd {
             return;
         }
         if !self.queue.is_empty() {
-            // Follow a sequential stream to the end of the track, even if other commands wait.
+            // Follow a sequential stream to the end of its track, even if other commands wait.
             let left = u64::from(self.mech.at.left);
             if sequential && left > 0 && self.cost.ra_max > 0 && self.mech.at.lba == to {
                 let stop = to + left.min(self.cost.ra_max);
@@ -496,7 +505,7 @@ impl Hdd {
         self.read_ahead(t, i, limit, to + self.cost.ra_min);
     }
 
-    /// Starts to read ahead from the head's position.
+    /// Starts to read ahead from the position of the head.
     fn read_ahead(&mut self, t: Ticks, segment: usize, limit: u64, hold: u64) {
         let lba = self.mech.at.lba;
         let hold = hold.min(limit);
@@ -506,11 +515,12 @@ impl Hdd {
         self.rest(t);
     }
 
-    /// Segment `i` has just been read up to the head. Serves the queued reads that it contains
-    /// completely, and starts a read that continues from its end, if the policy would take it.
+    /// Serves the queued reads that segment `i` contains completely. The segment has just been
+    /// filled up to the position of the head. Also starts a read that continues at the end of the
+    /// segment, if the policy selects this read. Returns true if it started one.
     fn serve_from(&mut self, t: Ticks, i: usize) -> bool {
         let (start, have) = self.segments.run(i);
-        // Rarely is there such a read, and this runs after each read, so check cheaply first.
+        // Such a read is rare and this function runs after each read, so make a cheap check first.
         if !self.queue.may_begin(start, have) {
             return false;
         }

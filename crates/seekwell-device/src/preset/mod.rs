@@ -1,8 +1,8 @@
 //! Presets: named sets of parameters, each with its unit and its source.
 //!
-//! A device kind declares its parameters once, as a table of [`Def`]s. The parser, the overrides on
-//! a command line, the listing and the model all read that table. If a preset does not set a
-//! parameter, the parameter takes the default of the table, and the listing marks it as a default.
+//! Each kind of device declares its parameters once, in a table of [`Def`]s. The parser, the
+//! overrides on the command line, the listing and the model all use this table. A parameter that a
+//! preset does not set has the default of the table. The listing marks such a value as a default.
 
 mod parse;
 mod units;
@@ -11,26 +11,27 @@ use crate::error::{DeviceError, ParamError};
 use seekwell_core::suggest;
 pub use units::{Dim, Value};
 
-/// Declaration of one parameter of a device kind.
+/// The declaration of one parameter of a kind of device.
 #[derive(Debug)]
 pub struct Def {
-    /// Its name in preset files and overrides.
+    /// Name in preset files and overrides.
     pub key: &'static str,
-    /// Its dimension, which determines its units. Values are kept in the first unit of the list.
+    /// Dimension, which determines the accepted units. Values are stored in the first unit of the
+    /// dimension.
     pub dim: Dim,
-    /// Default, written as a user would type it. `None`: the parameter is optional and then absent,
-    /// or the kind requires it.
+    /// Default value as the user would type it. `None`: there is no default, so the parameter is
+    /// either optional or required by the kind.
     pub default: Option<&'static str>,
-    /// Least value, in the first unit.
+    /// Minimum value, in the first unit of the dimension.
     pub lo: f64,
-    /// Greatest value, in the first unit.
+    /// Maximum value, in the first unit of the dimension.
     pub hi: f64,
-    /// One line for the user.
+    /// Description for the user, in one line.
     pub doc: &'static str,
 }
 
 impl Def {
-    /// A declaration; see the fields.
+    /// Makes a declaration. The arguments are the fields in order.
     pub const fn new(
         key: &'static str,
         dim: Dim,
@@ -52,24 +53,24 @@ impl Def {
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The maker's data sheet or specification.
+    /// The data sheet or specification of the manufacturer.
     DataSheet,
-    /// Known from the maker's data sheet, but the page was not checked again.
+    /// The data sheet of the manufacturer, quoted from memory and not checked again.
     Recalled,
     /// Measured by a third party and published.
     Measured,
-    /// Adjusted until the model reproduced a published figure (named in the reference).
+    /// Adjusted until the model reproduced a published value. The reference names this value.
     Fitted,
-    /// Estimate.
+    /// An estimate.
     Estimate,
-    /// The default of the device kind.
+    /// The default value of the kind of device.
     Default,
-    /// Typed by the user in place of the preset's value.
+    /// The value that the user typed to replace the preset's value.
     Override,
 }
 
 impl Source {
-    /// The words a preset file uses.
+    /// The words for sources in a preset file.
     pub const WORDS: [(&'static str, Source); 5] = [
         ("data sheet (recalled)", Source::Recalled),
         ("data sheet", Source::DataSheet),
@@ -77,7 +78,7 @@ impl Source {
         ("fitted", Source::Fitted),
         ("estimate", Source::Estimate),
     ];
-    /// The description that a user reads.
+    /// Returns the description of the source for a user.
     pub fn text(self) -> &'static str {
         match self {
             Source::Default => "default",
@@ -90,20 +91,20 @@ impl Source {
 /// A parameter with its value.
 #[derive(Debug, Clone)]
 pub struct Param {
-    /// Its declaration.
+    /// Declaration of the parameter.
     pub def: &'static Def,
-    /// Its value in the first unit of the declaration.
+    /// Value in the first unit of the dimension.
     pub value: Value,
-    /// Where the value comes from.
+    /// Source of the value.
     pub source: Source,
-    /// The data sheet, figure or reasoning behind the value; may be empty.
+    /// The data sheet, measurement or reasoning from which the value follows; can be empty.
     pub reference: String,
     /// Line in the preset file; 0 if the value is not from a file.
     pub line: usize,
 }
 
 impl Param {
-    /// Unit in which the value is kept.
+    /// Returns the unit in which the value is stored.
     pub fn unit(&self) -> &'static str {
         self.def.dim.unit()
     }
@@ -112,28 +113,28 @@ impl Param {
 /// A named set of parameters of one kind of device.
 #[derive(Debug, Clone)]
 pub struct Preset {
-    /// Kind (`hdd`).
+    /// Kind of device, for example `hdd`.
     pub kind: &'static str,
-    /// Name (`hitachi-7k200`).
+    /// Name without the kind, for example `hitachi-7k200`.
     pub name: String,
-    /// Aliases.
+    /// Other accepted names.
     pub aliases: Vec<String>,
     /// One-line description.
     pub summary: String,
-    /// Year in which the device was first sold, if known.
+    /// Year in which the device was first sold; `None` if not known.
     pub year: Option<u16>,
-    /// File it was read from, for errors.
+    /// Name of the file from which the preset was read, for error messages.
     pub file: String,
-    /// In the order of the kind's declarations; absent optional parameters are left out.
+    /// Parameters in the order of the kind's declarations, without absent optional parameters.
     pub params: Vec<Param>,
 }
 
 impl Preset {
-    /// The parameter, if it has a value.
+    /// Returns the parameter `key`, if it has a value.
     pub fn get(&self, key: &str) -> Option<&Param> {
         self.params.iter().find(|p| p.def.key == key)
     }
-    /// The number of a parameter; an error if it has none.
+    /// Returns the number of the parameter `key`, or an error if the parameter has no number.
     pub fn num(&self, key: &'static str) -> Result<f64, ParamError> {
         self.num_opt(key).ok_or_else(|| {
             ParamError::new(
@@ -143,25 +144,25 @@ impl Preset {
             )
         })
     }
-    /// The number of a parameter, if it has one.
+    /// Returns the number of the parameter `key`, if it has a number.
     pub fn num_opt(&self, key: &str) -> Option<f64> {
         match self.get(key)?.value {
             Value::Num(x) => Some(x),
             _ => None,
         }
     }
-    /// A yes or no parameter; no if it is absent.
+    /// Returns the value of a yes/no parameter; false if it is absent.
     pub fn flag(&self, key: &str) -> bool {
         matches!(self.get(key).map(|p| &p.value), Some(Value::Flag(true)))
     }
-    /// A word parameter; empty if it is absent.
+    /// Returns the value of a word parameter; an empty string if it is absent.
     pub fn word(&self, key: &str) -> &str {
         match self.get(key).map(|p| &p.value) {
             Some(Value::Word(w)) => w,
             _ => "",
         }
     }
-    /// A list of pairs, if the parameter has one.
+    /// Returns the value of a list of pairs, if the parameter has one.
     pub fn pairs(&self, key: &str) -> Option<&[(f64, f64)]> {
         match &self.get(key)?.value {
             Value::Pairs(p) => Some(p),
@@ -169,8 +170,9 @@ impl Preset {
         }
     }
 
-    /// Replaces a value of the preset by one that the user typed (`key` and `text` as in `rpm=5400`
-    /// or `t_o=0.3ms`).
+    /// Replaces a value by the value that the user typed. In `rpm=5400` or `t_o=0.3ms`, `key` is
+    /// the part before the equals sign and `text` is the part after it. Returns the error text if
+    /// the value is not valid.
     pub fn set(&mut self, defs: &'static [Def], key: &str, text: &str) -> Result<(), String> {
         let at = defs
             .iter()
@@ -196,8 +198,9 @@ impl Preset {
         Ok(())
     }
 
-    /// Adds the place to an error: the line of the parameter, or of the first parameter if the
-    /// faulty one is missing. `spec` is the user's text, if the value was typed.
+    /// Adds the location to an error. The location is the line of the parameter, or the line of the
+    /// first parameter if the faulty parameter is missing. If the user typed the value, the
+    /// location is `spec`, the user's text.
     pub fn locate(&self, e: ParamError, spec: &str) -> DeviceError {
         let param = self.get(e.key);
         if param.is_some_and(|p| p.source == Source::Override) {
@@ -234,7 +237,7 @@ impl Def {
     }
 }
 
-/// The message "unknown parameter", with the nearest known name.
+/// Returns the message "unknown parameter" with the most similar known name.
 pub(crate) fn unknown<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
     match suggest::did_you_mean(key, known, &[]) {
         Some(question) => format!("unknown parameter `{key}` ({question})"),

@@ -1,5 +1,5 @@
-//! Preset files: TOML, read strictly. Anything unknown, missing or out of range is an error with
-//! file, line and remedy.
+//! The parser of preset files, which are in TOML format. It is strict: an unknown name, a missing
+//! parameter or a value out of range is an error with file, line and remedy.
 
 use super::{Def, Param, Preset, Source, Value, unknown};
 use crate::error::DeviceError;
@@ -185,7 +185,8 @@ fn split_source(text: &str) -> Option<(Source, String)> {
 }
 
 impl Preset {
-    /// The kind that a preset file names, and its line. Nothing else of the file is checked.
+    /// Returns the kind that a preset file names, and the line of that name. Does not check the
+    /// rest of the file.
     pub fn kind_of(file: &str, text: &str) -> Result<(String, usize), DeviceError> {
         let r = Reader { file, text };
         let root = r.root()?;
@@ -193,7 +194,7 @@ impl Preset {
         Ok((r.text_of("kind", kind)?, r.line(kind.span().start)))
     }
 
-    /// Reads a preset of a kind with these declarations.
+    /// Parses a preset of a kind with these declarations.
     pub fn parse(
         kind: &'static str,
         defs: &'static [Def],

@@ -1,27 +1,28 @@
-//! The kinds of values that parameters have, and the units of each.
+//! The dimensions of parameters, and the units of each dimension.
 
 use std::fmt;
 
-/// The kind of a parameter.
+/// The dimension of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Dim {
-    /// Time; kept in ms.
+    /// Time; stored in ms.
     Time,
-    /// Amount of data; kept in bytes.
+    /// Amount of data; stored in bytes.
     Bytes,
-    /// Rate; kept in MB/s (10^6 bytes).
+    /// Rate; stored in MB/s (10^6 bytes per second).
     Rate,
-    /// A count; the unit names the counted things.
+    /// A count; the string names the counted objects.
     Count(&'static str),
-    /// A real number with a unit of its own (`ratio`, `ppm`, `rpm`).
+    /// A real number; the string is its unit (for example `ratio`, `ppm`, `rpm`).
     Real(&'static str),
     /// Yes or no.
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list of pairs; the text describes a pair.
+    /// A list of pairs of numbers; the string describes a pair.
     Pairs(&'static str),
-    /// A text in a syntax of its own (a device, a scheduler); the string names it.
+    /// A text with its own syntax, for example a device or a scheduler. The string names the
+    /// syntax.
     Text(&'static str),
 }
 
@@ -53,7 +54,8 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Num(x) => {
-                // Removes rounding errors of the unit conversion: 13 us are 0.013 ms.
+                // Remove rounding errors of the unit conversion, so that 13 us give exactly 0.013
+                // ms.
                 let clean = libm::round(x * 1e9) / 1e9;
                 let dusty = x.abs() < 1e6 && clean != 0.0;
                 write!(f, "{}", if dusty { clean } else { *x })
@@ -71,7 +73,7 @@ impl fmt::Display for Value {
 }
 
 impl Dim {
-    /// The unit in which values are kept; empty for flags and words.
+    /// Returns the unit in which values are stored; an empty string for flags and words.
     pub fn unit(self) -> &'static str {
         match self {
             Dim::Time => "ms",
@@ -81,11 +83,11 @@ impl Dim {
             Dim::Flag | Dim::Word(_) | Dim::Text(_) => "",
         }
     }
-    /// Whether a preset file must state a unit.
+    /// Returns true if a preset file must give a unit.
     pub fn needs_unit(self) -> bool {
         !matches!(self, Dim::Flag | Dim::Word(_) | Dim::Text(_))
     }
-    /// Conversion factor from `unit` to the kept unit.
+    /// Returns the factor that converts `unit` to the stored unit, or `None` for an unknown unit.
     pub(super) fn factor(self, unit: &str) -> Option<f64> {
         let find = |t: &[(&str, f64)]| t.iter().find(|u| u.0 == unit).map(|u| u.1);
         match self {
@@ -95,7 +97,7 @@ impl Dim {
             d => (d.unit() == unit).then_some(1.0),
         }
     }
-    /// The accepted units, for an error message.
+    /// Returns the accepted units, for an error message.
     pub(super) fn units(self) -> String {
         let list = |t: &[(&str, f64)]| t.iter().map(|u| u.0).collect::<Vec<_>>().join(", ");
         match self {
@@ -105,7 +107,7 @@ impl Dim {
             d => d.unit().to_owned(),
         }
     }
-    /// Checks that a number suits the dimension, and converts it to the kept unit.
+    /// Checks that a number is valid for the dimension, and converts it to the stored unit.
     pub(super) fn number(self, x: f64, factor: f64) -> Result<Value, String> {
         if !x.is_finite() {
             return Err(format!("{x} is not a finite number"));
@@ -125,7 +127,7 @@ impl Dim {
             _ => Ok(Value::Num(x * factor)),
         }
     }
-    /// Reads a value as the user typed it: a number with an optional unit, yes or no, or a word.
+    /// Parses a value that the user typed: a number with an optional unit, yes or no, or a word.
     pub(super) fn read(self, text: &str) -> Result<Value, String> {
         match self {
             Dim::Flag => match text {

@@ -1,36 +1,36 @@
-//! Maps addresses of the array to addresses of members, and back.
+//! Mapping of array addresses to member addresses and back.
 //!
-//! The mappings are Linux md's, as the manual page md(4) describes them: RAID 0 over equal members,
-//! RAID 10 in the layouts near, far and offset, RAID 5 and 6 left-symmetric. Left out: RAID 4,
-//! asymmetric parity, zones of unequal RAID 0.
+//! The mappings are those of Linux md, as the manual page md(4) describes them: RAID 0 with equal
+//! members, RAID 10 with the layouts near, far and offset, RAID 5 and RAID 6 left-symmetric. The
+//! model leaves out RAID 4, asymmetric parity, and RAID 0 with unequal members.
 
 use crate::error::ParamError;
 use seekwell_core::{Sector, Sectors};
 
-/// Placement of the copies of a RAID 10.
+/// Placement of the copies in RAID 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Adjacent members: stripes of mirrors.
+    /// Copies are on adjacent members, so the array is a stripe of mirrors.
     Near,
-    /// In another section of the members, shifted by one: reads are striped as in RAID 0, writes
-    /// seek far.
+    /// Copies are in another section of the members, shifted by one member. Reads are striped as in
+    /// RAID 0, but writes need long seeks.
     Far,
-    /// In the next row, shifted by one.
+    /// Copies are in the next row, shifted by one member.
     Offset,
 }
 
-/// RAID level.
+/// The RAID level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Striping.
+    /// Striping without redundancy.
     Raid0,
     /// Every member holds all data.
     Raid1,
-    /// Striping over copies.
+    /// Striping with copies.
     Raid10 {
-        /// Copies of each chunk, at least 2.
+        /// Number of copies of each chunk, at least 2.
         copies: u32,
-        /// Their placement.
+        /// Placement of the copies.
         order: Order,
     },
     /// One parity chunk per row.
@@ -40,7 +40,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Parity chunks per row.
+    /// Returns the number of parity chunks per row.
     pub const fn parities(self) -> u64 {
         match self {
             Level::Raid5 => 1,
@@ -48,7 +48,7 @@ impl Level {
             _ => 0,
         }
     }
-    /// Smallest number of members.
+    /// Returns the minimum number of members.
     pub const fn least(self) -> u64 {
         match self {
             Level::Raid0 | Level::Raid1 => 1,
@@ -57,7 +57,7 @@ impl Level {
             Level::Raid6 => 4,
         }
     }
-    /// The level's usual name (`RAID 10`).
+    /// Returns the usual name of the level, for example `RAID 10`.
     pub const fn text(self) -> &'static str {
         match self {
             Level::Raid0 => "RAID 0",
@@ -69,7 +69,7 @@ impl Level {
     }
 }
 
-/// A place on a member.
+/// A position on a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     /// Index of the member.
@@ -83,16 +83,16 @@ pub struct Spot {
 pub struct Layout {
     level: Level,
     members: u64,
-    /// Sectors per chunk; for RAID 1 the whole member.
+    /// Sectors per chunk; for RAID 1, the size of a member.
     chunk: u64,
-    /// Whole chunks per member.
+    /// Number of whole chunks per member.
     rows: u64,
 }
 
 impl Layout {
-    /// A layout of `members` members of `size` each, cut into chunks (a power of two of at least 4
-    /// KiB; RAID 1 has no chunks and ignores the value). The keys of errors are `members`, `chunk`
-    /// and `copies`.
+    /// Makes a layout of `members` members of `size` sectors each. `chunk` must be a power of two
+    /// of at least 4 KiB; RAID 1 has no chunks and ignores it. Returns an error for an impossible
+    /// value. The parameter in the error is `members`, `chunk` or `copies`.
     pub fn new(
         level: Level,
         members: usize,
@@ -155,19 +155,20 @@ impl Layout {
             rows,
         })
     }
-    /// The RAID level.
+    /// Returns the RAID level.
     pub fn level(&self) -> Level {
         self.level
     }
-    /// Number of members.
+    /// Returns the number of members.
     pub fn members(&self) -> usize {
         self.members as usize
     }
-    /// Sectors per chunk.
+    /// Returns the number of sectors per chunk.
     pub fn chunk(&self) -> u64 {
         self.chunk
     }
-    /// Data chunks per row of parity RAID; otherwise, members that serve a long sequential read.
+    /// Returns the number of data chunks per row for parity levels. For other levels, returns the
+    /// number of members that serve a long sequential read.
     pub fn width(&self) -> u64 {
         match self.level {
             Level::Raid1 => 1,
@@ -178,15 +179,15 @@ impl Layout {
             _ => self.members - self.level.parities(),
         }
     }
-    /// Bytes of data per row, which is the best request size (queue/optimal_io_size); 0 without
-    /// chunks.
+    /// Returns the number of data bytes per row, which is the best request size
+    /// (queue/optimal_io_size). Returns 0 for a level without chunks.
     pub fn optimal_bytes(&self) -> u64 {
         match self.level {
             Level::Raid1 => 0,
             _ => self.width() * self.chunk * 512,
         }
     }
-    /// Size of the array in sectors.
+    /// Returns the size of the array in sectors.
     pub fn capacity(&self) -> Sector {
         let (n, rows) = (self.members, self.rows);
         let chunks = match self.level {
@@ -201,11 +202,11 @@ impl Layout {
         };
         Sector(chunks * self.chunk)
     }
-    /// Sectors from `at` to the end of its chunk.
+    /// Returns the number of sectors from `at` to the end of its chunk.
     pub fn rest(&self, at: u64) -> u64 {
         self.chunk - at % self.chunk
     }
-    /// Number of copies of each sector, without parity.
+    /// Returns the number of copies of each sector, without parity.
     pub fn copies(&self) -> usize {
         match self.level {
             Level::Raid1 => self.members as usize,
@@ -213,7 +214,7 @@ impl Layout {
             _ => 1,
         }
     }
-    /// Place of copy `k` of an array sector.
+    /// Returns the position of copy `k` of an array sector.
     pub fn copy(&self, at: u64, k: usize) -> Spot {
         let (n, q, rest, k) = (self.members, at / self.chunk, at % self.chunk, k as u64);
         let (member, row) = match self.level {
@@ -237,24 +238,25 @@ impl Layout {
             sector: row * self.chunk + rest,
         }
     }
-    /// Row of chunks that contains a member's sector.
+    /// Returns the row of chunks that contains a sector of a member.
     pub fn row(&self, member_sector: u64) -> u64 {
         member_sector / self.chunk
     }
-    /// Members that hold parity of a row: P, and Q for RAID 6.
+    /// Returns the members that hold the parity of a row: P, and Q for RAID 6.
     pub fn parity(&self, row: u64) -> (usize, Option<usize>) {
         let n = self.members;
         let p = (n - 1) - row % n;
         let q = (self.level == Level::Raid6).then(|| ((p + 1) % n) as usize);
         (p as usize, q)
     }
-    /// Member that holds data chunk `i` of a row.
+    /// Returns the member that holds data chunk `i` of a row.
     pub fn data_member(&self, row: u64, i: usize) -> usize {
         let n = self.members;
         let p = (n - 1) - row % n;
         ((p + self.level.parities() + i as u64) % n) as usize
     }
-    /// Array sector that a member's sector holds, `None` for parity. Parity levels only.
+    /// Returns the array sector that is stored in a sector of a member, or `None` if that sector
+    /// holds parity. Only for parity levels.
     pub fn logical(&self, member: usize, sector: u64) -> Option<u64> {
         let (n, row) = (self.members, sector / self.chunk);
         let p = (n - 1) - row % n;
@@ -287,8 +289,8 @@ mod tests {
         ]
     };
 
-    /// The mapping of every array is a bijection: no two copies share a place, every copy is on its
-    /// member, and the rest of a member is parity.
+    /// The mapping of every array is a bijection. No two copies have the same position, every copy
+    /// is on the right member, and all other sectors of a member hold parity.
     #[test]
     fn mappings_are_bijections() {
         for (level, n) in LEVELS {
@@ -314,7 +316,7 @@ mod tests {
         }
     }
 
-    /// Comparison with the plain rule, which fills a table chunk by chunk.
+    /// The mapping equals a simple rule that fills a table chunk by chunk.
     #[test]
     fn left_symmetric_as_a_table() {
         let l = Layout::new(Level::Raid5, 4, Sectors(8), Sector(80)).unwrap();

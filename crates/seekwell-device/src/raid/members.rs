@@ -8,7 +8,7 @@ use rand::RngCore;
 use seekwell_core::rng;
 use seekwell_core::{Device, Sector};
 
-/// The level of a word; `copies` and `order` apply to RAID 10.
+/// Returns the level that a word names. `copies` and `order` apply to RAID 10.
 pub fn level_of(word: &str, copies: u32, order: Order) -> Option<Level> {
     Some(match word {
         "raid0" => Level::Raid0,
@@ -20,7 +20,7 @@ pub fn level_of(word: &str, copies: u32, order: Order) -> Option<Level> {
     })
 }
 
-/// The specification of each member, from `of` and `members`.
+/// Returns the specification of each member, from the parameters `of` and `members`.
 pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
     let of = p.word("of");
     let list: Vec<String> = spec::split(of, '+')
@@ -46,7 +46,7 @@ pub fn member_specs(p: &Preset) -> Result<Vec<String>, ParamError> {
     }
 }
 
-/// Parses numbers joined by `+`.
+/// Parses a list of numbers that are joined by `+`.
 pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> {
     let text = p.word(key);
     let all = spec::split(text, '+').into_iter().filter(|t| !t.is_empty());
@@ -62,7 +62,7 @@ pub fn numbers(p: &Preset, key: &'static str) -> Result<Vec<usize>, ParamError> 
     .collect()
 }
 
-/// Which members have failed, as flags.
+/// Returns one flag per member: true if the member has failed.
 pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
     let mut out = vec![false; members];
     for m in failed {
@@ -78,7 +78,8 @@ pub fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamErro
     Ok(out)
 }
 
-/// Members of an array must be equal. Otherwise space on the larger ones would be wasted silently.
+/// Returns an error if the members of an array have different sizes. Otherwise space on the larger
+/// members would be unused without a message.
 pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
     match sizes.iter().position(|s| *s != sizes[0]) {
         None => Ok(()),
@@ -94,17 +95,20 @@ pub fn equal(sizes: &[Sector]) -> Result<(), ParamError> {
     }
 }
 
-/// Seed of a member. Each member has its own random streams, so that no two disks are in phase.
+/// Returns the random seed of a member. Each member has its own random numbers, so that no two
+/// disks rotate in phase.
 pub fn member_seed(seed: u64, member: usize) -> u64 {
     rng::stream(seed, &format!("member {member}")).next_u64()
 }
 
-/// Options that an array sets on its members: a spindle speed of their own, the write cache.
+/// Options that an array sets on each of its members: deviation of the spindle speed, and write
+/// cache.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LeafOptions {
-    /// Largest deviation of the spindle speed if the member's preset sets none, ppm.
+    /// Maximum deviation of the spindle speed in ppm, if the member's preset sets no deviation.
     pub rpm_spread: f64,
-    /// The member's write cache, if it has one and its specification does not set it.
+    /// State of the member's write cache, if the member has one and its specification does not set
+    /// the state.
     pub write_cache: Option<bool>,
 }
 
@@ -124,7 +128,7 @@ pub fn open_member(
         if options.rpm_spread > 0.0 && silent(&preset, "rpm_error") {
             let draw = rng::stream(seed, "spindle").next_u64() % 20_001;
             let ppm = (draw as f64 / 10_000.0 - 1.0) * options.rpm_spread;
-            // A value within the range is always accepted.
+            // A value within the permitted range is always accepted.
             let _ = preset.set(defs, "rpm_error", &format!("{ppm}"));
         }
         if let Some(on) = options
@@ -137,7 +141,7 @@ pub fn open_member(
     catalogue::build(&preset, text, seed)
 }
 
-/// Reports an error of a member as an error of the array's parameter `key`.
+/// Converts an error of a member to an error of the array's parameter `key`.
 pub fn of_member(e: DeviceError, key: &'static str) -> ParamError {
     let (what, remedy) = match e {
         DeviceError::Preset {
@@ -149,7 +153,7 @@ pub fn of_member(e: DeviceError, key: &'static str) -> ParamError {
         DeviceError::Spec { spec, what, remedy } => (format!("\"{spec}\": {what}"), remedy),
         e => (
             e.to_string(),
-            "name a device of `seekwell devices`".to_owned(),
+            "give a device from `seekwell devices`".to_owned(),
         ),
     };
     ParamError { key, what, remedy }

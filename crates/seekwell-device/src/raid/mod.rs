@@ -1,7 +1,8 @@
-//! Disk arrays: the placement of data on members, and the parameters.
+//! Disk arrays: the mapping of data to members, and the parameters.
 //!
-//! Two kinds of array use this arithmetic. The block layer models md, whose members are queues with
-//! a scheduler each. The hardware controller of this crate has bare devices as members.
+//! Two kinds of array use these mappings. The block layer crate models md: each member of md is a
+//! queue with its own scheduler. The hardware RAID controller of this crate has devices without
+//! schedulers as members.
 
 mod layout;
 mod members;

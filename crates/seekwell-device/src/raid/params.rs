@@ -1,5 +1,6 @@
-//! The parameters of an array of queues: md levels, linear, remapped. The block layer crate builds
-//! the array itself.
+//! The parameters of a software array (kind `raid`): md levels, concatenation (`linear`), and a
+//! device with displaced chunks. The members of such an array are block queues. The block layer
+//! crate builds the array.
 
 use super::{Level, Order};
 use crate::controller::nanos;
@@ -7,23 +8,23 @@ use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset};
 use seekwell_core::{Nanos, Sectors};
 
-/// Values of `level`. Each is also a device kind on the command line (`raid5:...`).
+/// Values of `level`. Each value is also a kind of device on the command line (`raid5:...`).
 pub const LEVELS: &[&str] = &[
     "raid0", "raid1", "raid10", "raid5", "raid6", "linear", "remap",
 ];
 
-/// Every parameter of the kind `raid`.
+/// Declarations of all parameters of the kind `raid`.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("level", Dim::Word(LEVELS), Some("raid0"), (0.0, 0.0),
         "raid0 to raid10 as md makes them; linear: concatenated; remap: one member with displaced \
          chunks"),
     Def::new("members", Dim::Count("devices"), None, (1.0, 64.0),
-        "members; absent: as many as `of` names, or 4 (remap: 1)"),
+        "number of members; absent: as many as `of` names, or 4 (remap: 1)"),
     Def::new("of", Dim::Text("device, or several joined by +"), Some("hdd:hitachi-7k500"),
         (0.0, 0.0), "the members; put a nested array in parentheses"),
     Def::new("scheduler", Dim::Text("scheduler, with :tunable=value"), Some(""), (0.0, 0.0),
-        "scheduler of every member's queue; empty: the one under test"),
+        "scheduler of every member's queue; empty: the scheduler under test"),
     Def::new("failed", Dim::Text("numbers from 0, joined by +"), Some(""), (0.0, 0.0),
         "failed members"),
     Def::new("chunk", Dim::Bytes, Some("64KiB"), (512.0, 1e9),
@@ -39,11 +40,11 @@ pub static DEFS: &[Def] = &[
     Def::new("preread_bypass", Dim::Count("rows"), Some("1"), (0.0, 32_768.0),
         "raid5, raid6: preread_bypass_threshold"),
     Def::new("on_tie", Dim::Word(&["modify", "reconstruct"]), Some("modify"), (0.0, 0.0),
-        "raid5, raid6: read-modify-write or reconstruct-write when both read as much"),
+        "raid5, raid6: method of a partial write if both methods need the same number of reads"),
     Def::new("handling", Dim::Time, Some("1us"), (0.0, 100.0),
-        "raid5, raid6: time of the thread per row"),
+        "raid5, raid6: CPU time of the array's thread per row"),
     Def::new("compute", Dim::Time, Some("1.5us"), (0.0, 100.0),
-        "raid5, raid6: time to compute a page of parity"),
+        "raid5, raid6: CPU time to compute a page of parity"),
     Def::new("bitmap", Dim::Flag, Some("no"), (0.0, 0.0),
         "internal write-intent bitmap"),
     Def::new("bitmap_chunk", Dim::Bytes, Some("64MiB"), (4096.0, 1e12),
@@ -55,23 +56,23 @@ pub static DEFS: &[Def] = &[
     Def::new("table", Dim::Count("chunks"), Some("0"), (0.0, 1e6),
         "remap: chunks per mapping table; 0: the whole mapping is in memory"),
     Def::new("table_cache", Dim::Count("tables"), Some("16"), (1.0, 65_536.0),
-        "remap: tables in memory"),
+        "remap: number of mapping tables in memory"),
     Def::new("rpm_spread", Dim::Real("ppm"), Some("300"), (0.0, 10_000.0),
-        "largest deviation of a spindle speed, if the disk's preset sets none"),
+        "largest deviation of a disk's spindle speed, if its preset sets none"),
 ];
 
-/// How members are combined.
+/// How the members are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Combined {
     /// A RAID level.
     Raid(Level),
-    /// Concatenation.
+    /// Concatenation of the members.
     Linear,
-    /// One member with displaced chunks.
+    /// One member; some of its chunks are at other positions.
     Remap,
 }
 
-/// The parameters of an array, in typed form.
+/// The parameters of a software array, converted to typed values.
 #[derive(Debug, Clone)]
 pub struct ArrayParams {
     /// Preset name.
@@ -80,7 +81,7 @@ pub struct ArrayParams {
     pub combined: Combined,
     /// Specification of each member.
     pub members: Vec<String>,
-    /// Scheduler of the members; `None`: the one under test.
+    /// Scheduler of the members; `None`: the scheduler under test.
     pub scheduler: Option<String>,
     /// Indices of the failed members.
     pub failed: Vec<usize>,
@@ -90,27 +91,28 @@ pub struct ArrayParams {
     pub read_policy: String,
     /// Size of the stripe cache, in stripes.
     pub stripe_cache: u32,
-    /// Rows that may overtake a row with reads (preread_bypass_threshold).
+    /// Number of rows without reads that may overtake a row with reads (preread_bypass_threshold).
     pub preread_bypass: u32,
-    /// Prefer read-modify-write on a tie.
+    /// True: use read-modify-write if both methods need the same number of reads.
     pub modify_on_tie: bool,
-    /// Time of the thread per row, and per page of parity.
+    /// CPU time of the array's thread, per row and per page of parity.
     pub thread: (Nanos, Nanos),
-    /// The bitmap's region in sectors, and its delay.
+    /// Size of a region of the write-intent bitmap in sectors, and the delay of the bitmap write;
+    /// `None` without a bitmap.
     pub bitmap: Option<(u64, Nanos)>,
-    /// Share of displaced chunks, chunks per table, cached tables.
+    /// Fraction of displaced chunks, chunks per mapping table, number of cached tables.
     pub remap: (f64, u64, usize),
-    /// Spread of spindle speeds, ppm.
+    /// Maximum deviation of the members' spindle speeds, in ppm.
     pub rpm_spread: f64,
 }
 
-/// A text; `None` if it is empty.
+/// Returns a text parameter; `None` if it is empty.
 pub(crate) fn text(p: &Preset, key: &str) -> Option<String> {
     Some(p.word(key).to_owned()).filter(|s| !s.is_empty())
 }
 
 impl ArrayParams {
-    /// Converts a preset of kind `raid`.
+    /// Converts a preset of kind `raid`. Returns an error for an impossible value.
     pub fn from_preset(p: &Preset) -> Result<Self, ParamError> {
         let order = match p.word("layout") {
             "far" => Order::Far,

@@ -1,31 +1,32 @@
-//! Closed forms: results that follow from the parameters without a simulation. They serve to fit
-//! profiles and to check the models.
+//! Closed formulas: results that follow from the parameters without a simulation. They are used to
+//! fit presets and to check the models.
 
 use super::params::SsdParams;
 use super::wa::write_amplification;
 
-/// Closed forms of a drive. Rates in commands per second or MB/s (10^6 bytes), times in us.
+/// The closed formulas with the parameters of one drive. Rates are in commands per second or MB/s
+/// (10^6 bytes per second), times in us.
 #[derive(Debug, Clone)]
 pub struct ClosedForms {
     p: SsdParams,
 }
 
 impl ClosedForms {
-    /// The closed forms for these parameters.
+    /// Makes the formulas for these parameters.
     pub fn new(p: &SsdParams) -> Self {
         ClosedForms { p: p.clone() }
     }
     fn page_link_ns(&self) -> f64 {
         self.p.cmd_ns as f64 + 4096e3 / self.p.link_mb
     }
-    /// Latency of a random 4 KiB read on an idle drive.
+    /// Returns the latency of a random 4 KiB read on an idle drive, in us.
     pub fn read_us(&self) -> f64 {
         let p = &self.p;
         let add: u64 = p.read_add_ns.iter().sum();
         let ns = p.fw_read_ns + p.lat_ns + p.read_ns + p.xfer_ns;
         (ns as f64 + add as f64 / 3.0 + self.page_link_ns()) / 1e3
     }
-    /// Upper bound of random 4 KiB reads per second at any depth.
+    /// Returns an upper bound of the random 4 KiB reads per second at any queue depth.
     pub fn read_ceiling(&self) -> f64 {
         let p = &self.p;
         let add: u64 = p.read_add_ns.iter().sum();
@@ -38,7 +39,7 @@ impl ClosedForms {
         ];
         1e9 / stages.into_iter().fold(0.0, f64::max)
     }
-    /// Mean number of busy units under `depth` random reads.
+    /// Returns the mean number of busy units under `depth` random reads.
     pub fn busy_units(&self, depth: f64) -> f64 {
         let n = f64::from(self.p.units);
         n * (1.0 - libm::pow(1.0 - 1.0 / n, depth))
@@ -54,17 +55,17 @@ impl ClosedForms {
             + wa * p.erase_ns as f64 * k / f64::from(p.block);
         f64::from(p.units) * k * 1e9 / each
     }
-    /// Rate of sequential writes outside the fast region, MB/s.
+    /// Returns the rate of sequential writes outside the fast region, in MB/s.
     pub fn sequential_write_mb(&self) -> f64 {
         (self.program_rate(1.0) * 4096.0 / 1e6).min(self.p.link_mb)
     }
-    /// Random 4 KiB writes per second at this write amplification.
+    /// Returns the random 4 KiB writes per second at write amplification `wa`.
     pub fn random_write(&self, wa: f64) -> f64 {
         self.program_rate(wa)
             .min(1e9 / self.p.fw_write_ns as f64)
             .min(1e9 / self.page_link_ns())
     }
-    /// Random 4 KiB writes per second over the whole range in the steady state.
+    /// Returns the random 4 KiB writes per second over the whole capacity in the steady state.
     pub fn steady_random_write(&self) -> f64 {
         self.random_write(write_amplification(self.p.rho))
     }

@@ -1,16 +1,16 @@
-//! The side of the drive that faces the host: link, command stage, completions in order.
+//! The host side of a flash drive: link, command stage, and completions in order of time.
 
 use super::params::SsdParams;
 use seekwell_core::{DeviceFacts, Done, Instant, Nanos, Sector};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// No event.
+/// The time of an event that never occurs.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Models a first-in-first-out resource as one clock. Returns the time at which a request leaves
-/// that enters at `at` and needs `service`. Requests must enter in order of time, at the time when
-/// they begin to wait. Otherwise work far in the future would make the resource look busy until
+/// Models a first-in-first-out resource as one clock. A request enters at `at` and needs `service`.
+/// Returns the time at which it leaves. Requests must enter in order of time, at the time when they
+/// begin to wait. Otherwise a request in the far future would make the resource look busy until
 /// then.
 #[inline]
 pub(super) fn enter(clock: &mut u64, at: u64, service: u64) -> u64 {
@@ -23,11 +23,11 @@ pub(super) fn enter(clock: &mut u64, at: u64, service: u64) -> u64 {
 pub(super) struct Front {
     /// Clock of the command stage.
     stage: u64,
-    /// Clocks of the link: to the host, and from it. SATA has one clock for both.
+    /// Clocks of the link towards the host (0) and from the host (1). SATA uses one clock for both.
     links: [u64; 2],
     duplex: bool,
     cmd: u64,
-    /// Link time per sector, 1/1024 ns.
+    /// Transfer time of a sector on the link, in 1/1024 ns.
     per_sector: u64,
     fw: [u64; 2],
 }
@@ -43,17 +43,19 @@ impl Front {
             fw: [p.fw_read_ns, p.fw_write_ns],
         }
     }
-    /// Link time of a command with this number of sectors.
+    /// Returns the link time of a command with this number of sectors, in ns.
     #[inline]
     pub fn link_ns(&self, sectors: u32) -> u64 {
         self.cmd + ((u64::from(sectors) * self.per_sector) >> 10)
     }
-    /// Passes a read (0) or write (1) through the command stage.
+    /// Passes a read (`dir` 0) or write (`dir` 1) through the command stage. Returns the time at
+    /// which it leaves.
     #[inline]
     pub fn command(&mut self, at: u64, dir: usize) -> u64 {
         enter(&mut self.stage, at, self.fw[dir])
     }
-    /// Occupies the link towards the host (0) or from it (1) for `ns`.
+    /// Occupies the link towards the host (`dir` 0) or from the host (`dir` 1) for `ns`. Returns
+    /// the end.
     #[inline]
     pub fn link(&mut self, at: u64, dir: usize, ns: u64) -> u64 {
         let which = if self.duplex { dir } else { 0 };
@@ -61,7 +63,7 @@ impl Front {
     }
 }
 
-/// Pending completions, earliest first; equal times are in order of insertion.
+/// Pending completions, earliest first. Completions at equal times are in order of insertion.
 #[derive(Debug, Clone)]
 pub(super) struct Finishes {
     heap: BinaryHeap<Reverse<u128>>,
@@ -88,7 +90,7 @@ impl Finishes {
             .peek()
             .map_or(NEVER, |Reverse(x)| (x >> 64) as u64)
     }
-    /// The earliest completion, if it is not later than `to`.
+    /// Returns and removes the earliest completion, if it is not later than `to`.
     #[inline]
     pub fn pop(&mut self, to: u64) -> Option<Done> {
         if self.next() > to {
@@ -105,8 +107,8 @@ impl Finishes {
     }
 }
 
-/// Time during which the drive has at least one command. Commands must be noted in order of
-/// arrival.
+/// Measures the time during which the drive has at least one command. Commands must be recorded in
+/// order of arrival.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Busy {
     to: u64,
@@ -127,8 +129,8 @@ impl Busy {
     }
 }
 
-/// The pages that a run of sectors touches: the first, their number, and how many are touched only
-/// in part.
+/// Returns the pages that a range of sectors covers: the first page, the number of pages, and the
+/// number of pages that are covered only in part.
 #[inline]
 pub(super) fn pages(sector: u64, sectors: u32) -> (u64, u32, u32) {
     let end = sector + u64::from(sectors);
@@ -138,7 +140,7 @@ pub(super) fn pages(sector: u64, sectors: u32) -> (u64, u32, u32) {
     (first, n, partial.min(n))
 }
 
-/// The facts that the drive reports to the host.
+/// Returns the facts that the drive reports to the host.
 pub(super) fn facts(p: &SsdParams, name: &str, pages: u64) -> DeviceFacts {
     DeviceFacts {
         hw_queues: p.hw_queues,

@@ -1,16 +1,16 @@
-//! The translation pages cached by a drive without enough RAM for the whole map. Eviction is least
-//! recently used.
+//! The cache of translation pages, in a drive whose RAM is too small for the whole map. The least
+//! recently used translation page is evicted.
 
-/// Pages that one translation page maps: 4 MiB of addresses.
+/// Number of pages that one translation page maps; they are 4 MiB of addresses.
 pub(super) const COVERS: u64 = 1024;
 const NONE: u32 = u32::MAX;
 
-/// The cost of a look-up.
+/// The cost of a map look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cost {
-    /// The translation page has to be read from flash.
+    /// True if the translation page must be read from flash.
     pub miss: bool,
-    /// A changed page has to be written first, to make room.
+    /// True if a changed translation page must first be written, to free its space.
     pub write_back: bool,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct MapCache {
 }
 
 impl MapCache {
-    /// A cache for `pages` user pages with `room` translation pages. With a room of 0 the whole map
-    /// is in RAM, and look-ups are free.
+    /// Makes a cache for `pages` user pages with space for `room` translation pages. With `room` 0
+    /// the whole map is in RAM, and look-ups cost nothing.
     pub fn new(pages: u64, room: u32) -> Self {
         let n = if room == 0 { 0 } else { pages.div_ceil(COVERS) };
         let entry = Entry {
@@ -72,7 +72,7 @@ impl MapCache {
         }
         self.newest = i;
     }
-    /// Looks up (or, with `write`, changes) the entry of a user page.
+    /// Looks up the entry of a user page, or changes the entry if `write` is true.
     #[inline]
     pub fn touch(&mut self, page: u64, write: bool) -> Cost {
         if self.room == 0 {
@@ -109,7 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares hits and write-backs with those of a list in order of use.
+        /// The hits and write-backs equal those of a list in order of use.
         #[test]
         fn agrees_with_a_plain_list(
             room in 1u32..6,

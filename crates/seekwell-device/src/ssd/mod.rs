@@ -1,12 +1,15 @@
-//! A flash drive: host link, a serial command stage, a buffer, and flash units behind channels.
+//! A flash drive: a link to the host, a serial command stage, a buffer, and flash units on
+//! channels.
 //!
-//! Two variants share one set of parameters. The *cheap* one computes the result when a command
-//! arrives, from clocks and from counts of pending work. Use it for sweeps, long traces and real
-//! time. The *detailed* one keeps a page map and simulates every flash operation as an event.
-//! `ssd:NAME,variant=detailed,state=steady` selects it. Both give the same means.
+//! Two variants have the same parameters. The *cheap* variant computes the result when a command
+//! arrives, from clocks and from counts of pending work. Use it for parameter sweeps, long traces
+//! and real-time service. The *detailed* variant has a page map, and simulates every flash
+//! operation as an event. The specification `ssd:NAME,variant=detailed,state=steady` selects it.
+//! Both variants give the same means.
 //!
-//! Left out: thermal throttling, link power states, stalls of the firmware, the choice among
-//! several submission queues (commands carry no queue number), read disturb and errors.
+//! The model leaves out thermal throttling, power states of the link, stalls of the firmware,
+//! arbitration among several submission queues (commands carry no queue number), read disturb and
+//! errors.
 
 mod cheap;
 mod closed;
@@ -26,8 +29,8 @@ pub use params::{DEFS, SsdParams, State, Victim};
 
 use crate::preset::{Preset, Value};
 
-/// Adds the scale of the detailed variant, and its meaning, to the description of a drive. Leaves a
-/// description alone if no drive can be made from it.
+/// Adds the scale of the detailed variant, with an explanation, to the description of a drive. Does
+/// not change the description if the parameters give no drive.
 pub(crate) fn state_scale(preset: &mut Preset) {
     let sized = SsdParams::from_preset(preset).and_then(|p| detailed::scaled(&p));
     let Ok((p, scale)) = sized else { return };
@@ -40,7 +43,8 @@ pub(crate) fn state_scale(preset: &mut Preset) {
     }
 }
 
-/// Bytes of those tables whose size depends on the parameters; 0 if no drive can be made from them.
+/// Returns the size of the tables that depend on the parameters, in bytes; 0 if the parameters give
+/// no drive.
 pub(crate) fn footprint(preset: &Preset) -> u64 {
     let Ok(p) = SsdParams::from_preset(preset) else {
         return 0;

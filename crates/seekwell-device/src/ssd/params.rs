@@ -1,5 +1,5 @@
-//! The parameters of a flash drive: their declarations for files, overrides and listings, and their
-//! typed form.
+//! The parameters of a flash drive: their declarations (for preset files, overrides and listings)
+//! and their typed values.
 
 use crate::error::ParamError;
 use crate::preset::{Def, Dim, Preset, Source};
@@ -13,7 +13,7 @@ const LINK_WORDS: &[&str] = &[
     "sata-1.5", "sata-3", "sata-6", "pcie-3x4", "pcie-4x4", "pcie-5x4",
 ];
 
-/// For each link: payload rate in MB/s, and time per command in ns.
+/// For each link type: payload rate in MB/s, and link time per command in ns.
 const LINKS: [(f64, u64); 6] = [
     (135.0, 5_000),
     (270.0, 3_000),
@@ -23,8 +23,9 @@ const LINKS: [(f64, u64); 6] = [
     (14_000.0, 0),
 ];
 
-/// Every parameter of the kind `ssd`. A page is 4 KiB here, whatever the page size of the flash. A
-/// unit is the smallest part that works independently: a die, or a plane if planes are independent.
+/// Declarations of all parameters of the kind `ssd`. A page is 4 KiB, regardless of the page size
+/// of the flash. A unit is the smallest part that works independently: a die, or a plane if the
+/// planes of a die are independent.
 #[rustfmt::skip]
 pub static DEFS: &[Def] = &[
     Def::new("variant", Dim::Word(&["cheap", "detailed"]), Some("cheap"), NONE,
@@ -34,7 +35,7 @@ pub static DEFS: &[Def] = &[
         "state before the run: erased; written once in order; in use (see fill); written at random \
          for a long time"),
     Def::new("fill", Dim::Real("ratio"), Some("0.6"), (0.01, 1.0),
-        "state used: share of addresses with data; the rest is trimmed"),
+        "state=used: fraction of addresses with data; the rest is trimmed"),
     Def::new("scale", Dim::Count("times"), Some("0"), (0.0, 65_536.0),
         "detailed: model 1/scale of the capacity; 0: the least power of 2 with tables under 128 \
          MiB"),
@@ -47,29 +48,29 @@ pub static DEFS: &[Def] = &[
     Def::new("t_cmd", Dim::Time, None, MS,
         "link time per command; absent: 5, 3, 3 us (SATA), 0 (PCIe)"),
     Def::new("depth", Dim::Count("commands"), Some("31"), (1.0, 65_536.0),
-        "commands accepted at a time"),
+        "maximum number of commands accepted at a time"),
     Def::new("hw_queues", Dim::Count("queues"), Some("1"), (1.0, 1024.0),
-        "submission queues offered"),
+        "number of submission queues"),
     Def::new("channels", Dim::Count("channels"), None, (1.0, 256.0),
-        "flash channels"),
+        "number of flash channels"),
     Def::new("units", Dim::Count("units"), None, (1.0, 256.0),
-        "flash units that work independently, all channels together"),
+        "total number of flash units that work independently"),
     Def::new("program_unit", Dim::Count("pages"), None, (1.0, 256.0),
-        "4 KiB pages per program operation"),
+        "number of 4 KiB pages per program operation"),
     Def::new("block", Dim::Count("pages"), None, (1.0, 65_534.0),
-        "4 KiB pages per erase block"),
+        "number of 4 KiB pages per erase block"),
     Def::new("t_read", Dim::Time, None, (1e-6, 10_000.0),
-        "array read"),
+        "time of an array read"),
     Def::new("t_read_mid", Dim::Time, Some("0"), MS,
-        "added on every second of three pages (TLC middle pages)"),
+        "extra read time of the second of three pages (TLC middle pages)"),
     Def::new("t_read_up", Dim::Time, Some("0"), MS,
-        "added on every third of three pages (TLC upper pages)"),
+        "extra read time of the third of three pages (TLC upper pages)"),
     Def::new("t_prog", Dim::Time, None, (1e-6, 10_000.0),
-        "program of a program unit"),
+        "time to program a program unit"),
     Def::new("t_prog_rested", Dim::Time, None, (1e-6, 10_000.0),
-        "program on a unit that rested for t_prog: a fast page is free; absent: t_prog"),
+        "time to program on a unit that was idle for t_prog (it has a fast page free); absent: t_prog"),
     Def::new("t_erase", Dim::Time, None, MS,
-        "erase of a block"),
+        "time to erase a block"),
     Def::new("t_susp", Dim::Time, Some("0"), MS,
         "time to suspend a program or erase for a read; 0: no suspension"),
     Def::new("channel_rate", Dim::Rate, None, RATE,
@@ -84,9 +85,9 @@ pub static DEFS: &[Def] = &[
     Def::new("t_ack", Dim::Time, Some("0"), MS,
         "latency of a write once its data are in the buffer"),
     Def::new("buffer", Dim::Bytes, None, (4096.0, 1e12),
-        "write buffer"),
+        "size of the write buffer"),
     Def::new("rho", Dim::Real("ratio"), None, (0.01, 20.0),
-        "spare over user capacity, without the few blocks being written or erased"),
+        "spare capacity divided by user capacity, without the few blocks being written or erased"),
     Def::new("plp", Dim::Flag, Some("no"), NONE,
         "power-loss protection: a FLUSH does not wait for programs"),
     Def::new("t_flush", Dim::Time, Some("0"), MS,
@@ -94,29 +95,29 @@ pub static DEFS: &[Def] = &[
     Def::new("write_cache", Dim::Flag, Some("yes"), NONE,
         "reports a volatile write cache, so that the host sends FLUSH"),
     Def::new("fua", Dim::Flag, Some("no"), NONE,
-        "FUA offered to the host (not by default in libata)"),
+        "the drive supports FUA (libata does not use it by default)"),
     Def::new("read_ahead", Dim::Bytes, Some("256KiB"), (0.0, 1e9),
-        "read-ahead for a sequential reader; 0: none"),
+        "size of the read-ahead for a sequential reader; 0: none"),
     Def::new("slc_bytes", Dim::Bytes, Some("0"), (0.0, 1e15),
         "size of the fast region (one bit per cell), which takes writes first; 0: none"),
     Def::new("slc_static", Dim::Bytes, Some("0"), (0.0, 1e15),
         "part of the fast region that remains on a full drive; the rest shrinks with free space"),
     Def::new("slc_prog", Dim::Time, Some("0.3"), (1e-6, 10_000.0),
-        "program of slc_unit pages in the fast region"),
+        "time to program slc_unit pages in the fast region"),
     Def::new("slc_unit", Dim::Count("pages"), Some("4"), (1.0, 256.0),
-        "4 KiB pages programmed at once in the fast region"),
+        "number of 4 KiB pages per program operation in the fast region"),
     Def::new("slc_fold", Dim::Rate, Some("500"), (0.0, 1e6),
         "rate at which the fast region is emptied while the host is idle"),
     Def::new("map_cache", Dim::Count("entries"), Some("0"), (0.0, 1e7),
-        "translation pages (4 MiB of addresses each) in RAM; 0: the whole map"),
+        "number of translation pages (4 MiB of addresses each) in RAM; 0: the whole map"),
     Def::new("t_trim", Dim::Time, Some("0.05"), MS,
         "time of a TRIM"),
     Def::new("write_factor", Dim::Real("ratio"), Some("1"), (1.0, 4.0),
-        "internal writes for parity and the map's journal, as a factor on programs"),
+        "factor of the number of programs, for internal writes (parity, the map's journal)"),
     Def::new("gc", Dim::Word(&["greedy", "choices", "cost-benefit", "fifo"]), Some("greedy"), NONE,
         "detailed: which block is cleaned (fewest valid pages; best of a few; by age; oldest)"),
     Def::new("gc_choices", Dim::Count("blocks"), Some("0"), (0.0, 1e5),
-        "blocks that gc=choices samples; 0: log2 of the blocks per unit"),
+        "number of blocks that gc=choices compares; 0: log2 of the blocks per unit"),
     Def::new("gc_low", Dim::Count("blocks"), Some("4"), (3.0, 1e5),
         "detailed: free blocks of a unit below which cleaning keeps pace with writing"),
     Def::new("gc_high", Dim::Count("blocks"), Some("5"), (3.0, 1e5),
@@ -129,55 +130,57 @@ pub static DEFS: &[Def] = &[
         "detailed: difference of erase counts at which cold blocks are moved; 0: never"),
 ];
 
-/// The history of the drive before the run.
+/// The state of the drive before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Erased: no address holds data.
+    /// Erased; no address holds data.
     Fresh,
     /// Written once, in order.
     Filled,
-    /// In use: a share of the addresses holds data, the rest is trimmed, all of it aged.
+    /// In use: a fraction of the addresses holds data that was written at random for a long time.
+    /// The other addresses are trimmed.
     Used,
-    /// Written at random over the whole range for several times the capacity.
+    /// Written at random over the whole capacity, for several times the capacity.
     Steady,
 }
 
-/// How cleaning chooses its victim block.
+/// The policy that selects the block to clean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
-    /// Fewest valid pages.
+    /// The block with the fewest valid pages.
     Greedy,
-    /// Fewest valid pages among this number of random blocks.
+    /// The block with the fewest valid pages among this number of randomly selected blocks.
     Choices(u32),
-    /// Most space gained per copied page, weighted by age.
+    /// The block with the highest ratio of freed space to copied pages, weighted by age.
     CostBenefit,
     /// The block that was closed first.
     Fifo,
 }
 
-/// The parameters of a flash drive, in typed form. Times in nanoseconds, sizes in 4 KiB pages
-/// unless stated.
+/// The parameters of a flash drive, as typed values. Times are in ns, and sizes in pages of 4 KiB
+/// unless stated otherwise.
 #[derive(Debug, Clone)]
 pub struct SsdParams {
     /// Preset name, for reports.
     pub name: String,
-    /// Use the detailed variant, which maps pages.
+    /// True for the detailed variant, false for the cheap variant.
     pub detailed: bool,
-    /// State before the run.
+    /// State of the drive before the run.
     pub state: State,
-    /// Share of addresses with data in the state `Used`.
+    /// Fraction of the addresses that hold data in the state `Used`, 0 to 1.
     pub fill: f64,
-    /// The detailed variant models 1/`scale` of the drive; 0: chosen automatically.
+    /// The detailed variant models 1/`scale` of the drive. 0 means that the scale is selected
+    /// automatically.
     pub scale: u64,
     /// Number of user pages.
     pub pages: u64,
-    /// NVMe (queued FLUSH, duplex link) or SATA.
+    /// True for NVMe (queued FLUSH, duplex link), false for SATA.
     pub nvme: bool,
     /// Payload rate of the link, MB/s.
     pub link_mb: f64,
     /// Link time per command.
     pub cmd_ns: u64,
-    /// Commands accepted at a time.
+    /// Maximum number of commands that the drive accepts at a time.
     pub depth: u32,
     /// Number of submission queues.
     pub hw_queues: u16,
@@ -185,21 +188,21 @@ pub struct SsdParams {
     pub channels: u32,
     /// Number of flash units.
     pub units: u32,
-    /// Pages per program operation.
+    /// Number of pages per program operation.
     pub k: u32,
-    /// Pages per block.
+    /// Number of pages per block.
     pub block: u32,
     /// Time of an array read.
     pub read_ns: u64,
-    /// Extra read time by page type.
+    /// Extra read time of each page type.
     pub read_add_ns: [u64; 3],
     /// Time of a program operation.
     pub prog_ns: u64,
-    /// Program time on a unit that has rested.
+    /// Time of a program operation on a unit that has been idle.
     pub prog_rested_ns: u64,
     /// Time of an erase.
     pub erase_ns: u64,
-    /// Time to suspend an operation; 0: no suspension.
+    /// Time to suspend an operation; 0 means that operations are not suspended.
     pub susp_ns: u64,
     /// Channel time per page.
     pub xfer_ns: u64,
@@ -207,54 +210,54 @@ pub struct SsdParams {
     pub fw_read_ns: u64,
     /// Time of a write in the command stage.
     pub fw_write_ns: u64,
-    /// Further latency of a read.
+    /// Additional latency of a read.
     pub lat_ns: u64,
     /// Time to acknowledge a write.
     pub ack_ns: u64,
-    /// Size of the write buffer.
+    /// Size of the write buffer, in pages.
     pub buffer: u32,
-    /// Over-provisioning: spare space over user space.
+    /// Over-provisioning: spare space divided by user space.
     pub rho: f64,
-    /// Power-loss protection.
+    /// True if the drive has power-loss protection.
     pub plp: bool,
     /// Time of a FLUSH.
     pub flush_ns: u64,
-    /// The drive reports a write cache.
+    /// True if the drive reports a volatile write cache.
     pub write_cache: bool,
-    /// The drive supports FUA.
+    /// True if the drive supports FUA.
     pub fua: bool,
-    /// Read-ahead window.
+    /// Size of the read-ahead window, in pages.
     pub read_ahead: u32,
-    /// Size of the fast region of an empty drive.
+    /// Size of the fast region of an empty drive, in pages.
     pub slc_pages: u64,
-    /// Part of the fast region that a full drive keeps.
+    /// Size of the fast region of a full drive, in pages.
     pub slc_static: u64,
     /// Program time in the fast region.
     pub slc_prog_ns: u64,
-    /// Pages per program in the fast region.
+    /// Number of pages per program in the fast region.
     pub slc_k: u32,
-    /// Pages per second moved out of the fast region when idle.
+    /// Rate at which an idle drive moves pages out of the fast region, in pages per second.
     pub slc_fold: f64,
-    /// Number of cached translation pages; 0: all of them.
+    /// Number of translation pages that fit into the cache; 0 means that the whole map is in RAM.
     pub map_cache: u32,
     /// Time of a TRIM.
     pub trim_ns: u64,
-    /// Factor on the number of programs.
+    /// Factor by which the number of programs is multiplied, for parity and journal writes.
     pub write_factor: f64,
-    /// Rule to choose the block to clean.
+    /// Policy that selects the block to clean.
     pub victim: Victim,
-    /// Numbers of free blocks: cleaning keeps pace with writes below the first, and stops at the
-    /// second.
+    /// Numbers of free blocks per unit: (low, high). Below `low`, cleaning keeps up with writes. At
+    /// `high`, cleaning stops.
     pub gc_marks: (u32, u32),
-    /// Cleaning does not use the channel.
+    /// True if cleaning does not use the channel.
     pub copyback: bool,
-    /// Programs go to the units in fixed rotation.
+    /// True if programs go to the units in fixed rotation.
     pub striped: bool,
-    /// Largest difference of erase counts; 0: no wear levelling.
+    /// Maximum difference of erase counts; 0 means no wear levelling.
     pub wear_spread: u32,
 }
 
-/// Checks a condition that the range of a parameter cannot express.
+/// Returns an error if a condition is false that the range of one parameter cannot express.
 fn demand(ok: bool, key: &'static str, what: String, remedy: &str) -> Result<(), ParamError> {
     if ok {
         Ok(())
@@ -264,7 +267,7 @@ fn demand(ok: bool, key: &'static str, what: String, remedy: &str) -> Result<(),
 }
 
 impl SsdParams {
-    /// Converts a preset of kind `ssd`.
+    /// Converts a preset of kind `ssd`. Returns an error for an impossible value.
     pub fn from_preset(p: &Preset) -> Result<SsdParams, ParamError> {
         let ns = |key| Ok::<u64, ParamError>(libm::round(p.num(key)? * 1e6) as u64);
         let count = |key| Ok::<u32, ParamError>(p.num(key)? as u32);
@@ -272,7 +275,8 @@ impl SsdParams {
         let sectors = p.num("capacity")? as u64;
         let word = p.word("link");
         let which = LINK_WORDS.iter().position(|w| *w == word).unwrap_or(2);
-        // A link typed by the user implies its own rate, unless the user typed a rate too.
+        // If the user typed a link, the rate of this link applies, unless the user also typed a
+        // rate.
         let typed = |key: &str| p.get(key).is_some_and(|q| q.source == Source::Override);
         let keep = |key: &str| p.num_opt(key).filter(|_| !typed("link") || typed(key));
         let (link_mb, cmd_ns) = LINKS[which];
@@ -342,7 +346,7 @@ impl SsdParams {
         Ok(out)
     }
 
-    /// Checks the geometry of the drive.
+    /// Checks the numbers of pages, blocks and units of the drive.
     fn check(&self, sectors: u64) -> Result<(), ParamError> {
         demand(
             sectors.is_multiple_of(8),
@@ -403,7 +407,7 @@ impl SsdParams {
         )
     }
 
-    /// Number of spare pages.
+    /// Returns the number of spare pages.
     pub fn spare(&self) -> f64 {
         self.rho * self.pages as f64
     }

@@ -1,29 +1,30 @@
-//! The map of the cheap variant: one of three states per MiB of addresses.
+//! The map of the cheap variant. It stores one of three states per MiB of addresses.
 
 use super::params::{SsdParams, State};
 
-/// Pages per region.
+/// Number of pages per region.
 pub(super) const REGION: u64 = 256;
 
 /// How a region was last written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Not written since the last erase or TRIM: reads need no flash operation.
+    /// The region was not written since the last erase or TRIM. Reads need no flash operation.
     Empty = 0,
-    /// In order: pages are striped over the units.
+    /// The region was written in order. Its pages are striped over the units.
     Ordered = 1,
-    /// At random: pages are on random units.
+    /// The region was written at random. Its pages are on random units.
     Random = 2,
 }
 
-/// Two bits per region, and the number of regions of each kind.
+/// The state of each region in two bits, and the number of regions in each state.
 #[derive(Debug, Clone)]
 pub(super) struct Regions {
     words: Vec<u64>,
     counts: [u64; 3],
 }
 
-/// Whether this region holds data in the state `Used`, when a share `fill` of all regions does.
+/// Returns true if this region holds data in the state `Used`, when a fraction `fill` of all
+/// regions holds data.
 pub(super) fn holds_data(region: u64, fill: f64) -> bool {
     let h = region.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((h ^ h >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64 / (1u64 << 53) as f64 <= fill
@@ -67,7 +68,7 @@ impl Regions {
             *word = *word & !(3 << shift) | (kind as u64) << shift;
         }
     }
-    /// Number of regions of this kind.
+    /// Returns the number of regions of this kind.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }

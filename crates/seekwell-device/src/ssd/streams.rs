@@ -1,31 +1,33 @@
-//! Detects sequential readers and writers by address: a command that begins where an earlier one
-//! ended continues its stream.
+//! Detection of sequential readers and writers by address. A command that begins where an earlier
+//! command ended continues the stream of that command.
 
-/// Number of streams that are tracked.
+/// Maximum number of streams that are tracked.
 pub(super) const STREAMS: usize = 8;
-/// Number of remembered ends of single commands, each of which may become a stream.
+/// Number of single commands whose ends are remembered. Each of them can become a stream.
 const CANDIDATES: usize = 8;
 
-/// How a command relates to the streams.
+/// The relation of a command to the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// No known command or stream ends where this command begins.
     Alone,
-    /// The command is the second of a new stream, which takes this place from any earlier stream.
+    /// The command is the second command of a new stream. The new stream gets this index and
+    /// replaces any earlier stream there.
     Begins(usize),
-    /// The command continues the stream in this place.
+    /// The command continues the stream with this index.
     Continues(usize),
 }
 
-/// Ends of streams and of single commands, in sectors.
+/// End sectors of streams and of single commands.
 #[derive(Debug, Clone)]
 pub(super) struct Streams {
     ends: [u64; STREAMS],
     single: [u64; CANDIDATES],
-    /// Next place to overwrite: of the streams, and of the single commands.
+    /// Index of the stream that is replaced next.
     turn: usize,
+    /// Index of the single command that is replaced next.
     turn_single: usize,
-    /// The most recently continued stream, which must not be overwritten next.
+    /// The stream that was continued last. It must not be replaced next.
     last: usize,
 }
 
@@ -39,11 +41,11 @@ impl Streams {
             last: 0,
         }
     }
-    /// Records a command [from, to).
+    /// Records a command [from, to), and returns its relation to the streams.
     #[inline]
     pub fn note(&mut self, from: u64, to: u64) -> Found {
-        // Search all entries without an early exit: the compiler turns this loop into a few vector
-        // instructions.
+        // Compare all entries without an early exit. The compiler converts this loop to a few
+        // vector instructions.
         if self.ends.iter().fold(false, |a, e| a | (*e == from)) {
             let i = self.ends.iter().position(|e| *e == from).unwrap_or(0);
             self.ends[i] = to;

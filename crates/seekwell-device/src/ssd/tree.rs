@@ -1,15 +1,16 @@
 //! A tournament tree, which finds the earliest of a few hundred clocks.
 
-/// Keys of `n` players. The least key wins; on a tie, the lowest player number.
+/// Keys of `n` players. The player with the smallest key wins; on a tie, the lowest player number
+/// wins.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
-    /// The leaves start at `size`; each inner node holds the lesser of its children.
+    /// The leaves start at index `size`. Each inner node holds the smaller key of its two children.
     key: Vec<u64>,
     size: usize,
 }
 
 impl Tree {
-    /// A tree with all `n` players at `u64::MAX`.
+    /// Makes a tree with the keys of all `n` players at `u64::MAX`.
     pub fn new(n: usize) -> Self {
         let size = n.max(2).next_power_of_two();
         Tree {
@@ -17,12 +18,12 @@ impl Tree {
             size,
         }
     }
-    /// Key of a player.
+    /// Returns the key of a player.
     #[inline]
     pub fn get(&self, player: usize) -> u64 {
         self.key[self.size + player]
     }
-    /// Gives a player a key.
+    /// Sets the key of a player.
     #[inline]
     pub fn set(&mut self, player: usize, key: u64) {
         let mut at = self.size + player;
@@ -32,18 +33,18 @@ impl Tree {
             least = least.min(self.key[at ^ 1]);
             at >>= 1;
             if self.key[at] == least {
-                // Nothing changes further up.
+                // Nodes above this node do not change.
                 break;
             }
             self.key[at] = least;
         }
     }
-    /// The least key.
+    /// Returns the smallest key.
     #[inline]
     pub fn least(&self) -> u64 {
         self.key[1]
     }
-    /// The player with the least key.
+    /// Returns the player with the smallest key.
     #[inline]
     pub fn winner(&self) -> usize {
         let least = self.key[1];
@@ -61,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The same winner as a search through all of them.
+        /// The winner equals that of a linear search.
         #[test]
         fn agrees_with_a_linear_search(
             n in 1usize..70,

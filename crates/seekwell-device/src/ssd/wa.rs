@@ -1,25 +1,27 @@
-//! Write amplification: the number of pages that the flash programs per page written by the host.
+//! Write amplification: the number of pages that the flash programs, divided by the number of pages
+//! that the host writes.
 //!
 //! For uniform random writes, greedy cleaning and large blocks, write amplification depends only on
-//! the over-provisioning: WA = a / (a + W(-a e^-a)) with a = 1 + rho and W the principal branch of
-//! Lambert's function (Xiang and Kurkoski 2012, after Agarwal and Marrow; the same fixed point as
-//! Desnoyers'). Small blocks give slightly less, because some of them have fewer valid pages than
-//! the mean.
+//! the over-provisioning rho. The formula is WA = a / (a + W(-a e^-a)), where a = 1 + rho and W is
+//! the principal branch of Lambert's function (Xiang and Kurkoski 2012, after Agarwal and Marrow;
+//! Desnoyers' equation has the same fixed point). With small blocks, write amplification is
+//! slightly lower, because some blocks have fewer valid pages than the mean.
 
 use libm::{exp, fabs};
 
-/// Write amplification at this over-provisioning (spare space over data, above 0).
+/// Returns the write amplification for an over-provisioning `rho` (spare space divided by user
+/// space, greater than 0).
 pub fn write_amplification(rho: f64) -> f64 {
     let a = 1.0 + rho.max(1e-6);
-    // W e^W = -a e^-a: Newton's method from -0.5, which lies between the solution -a and the wanted
-    // one.
+    // Solves W e^W = -a e^-a with Newton's method. It starts at -0.5, which is between the trivial
+    // solution -a and the other solution.
     let y = -a * exp(-a);
     let mut w = -0.5;
     for _ in 0..60 {
         let e = exp(w);
         let step = (w * e - y) / (e * (1.0 + w));
         w -= step;
-        // Near -1, where both solutions meet, a step may overshoot.
+        // Near -1 the two solutions meet, and a step can go too far.
         w = w.clamp(-1.0 + 1e-12, 0.0);
         if fabs(step) < 1e-13 {
             break;
@@ -28,14 +30,14 @@ pub fn write_amplification(rho: f64) -> f64 {
     (a / (a + w)).max(1.0)
 }
 
-/// Share of a block's pages that are still valid when the block is cleaned.
+/// Returns the fraction of a block's pages that are still valid when the block is cleaned.
 pub fn victim_valid(rho: f64) -> f64 {
     1.0 - 1.0 / write_amplification(rho)
 }
 
-/// Progress of a drive from the first write to the steady state, 0 to 1. `beyond` is the number of
-/// pages written at random since the never-used space was exhausted. An approximation: random
-/// writes of 1.5 times the spare space give 78 %.
+/// Returns the progress of a drive from the first write (0) to the steady state (1). `beyond` is
+/// the number of pages written at random since the never-used space was exhausted. The formula is
+/// an approximation: after random writes of 1.5 times the spare space, it gives 78 %.
 pub fn ramp(beyond: f64, spare: f64) -> f64 {
     if beyond <= 0.0 {
         0.0
@@ -48,7 +50,7 @@ pub fn ramp(beyond: f64, spare: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The published table of the formula.
+    /// The values equal the published table of the formula.
     #[test]
     fn the_table_of_the_formula() {
         for (rho, wa) in [
@@ -79,9 +81,9 @@ mod tests {
         assert_eq!(write_amplification(1e9), 1.0);
     }
 
-    /// The identity behind the steady state: the valid share of blocks decays exponentially with
-    /// age, from 1 to the victim's share, and its mean is the ratio of user space to physical
-    /// space.
+    /// The identity behind the steady state. The valid fraction of blocks decays exponentially with
+    /// age, from 1 to the fraction of a victim block. The mean of this fraction is the ratio of
+    /// user space to physical space.
     #[test]
     fn the_decay_from_full_to_victim_holds_the_data() {
         for rho in [0.07, 0.3, 1.0] {

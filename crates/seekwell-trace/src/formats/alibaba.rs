@@ -1,8 +1,9 @@
-//! Alibaba block traces 2020 (Li and others, IISWC 2020): 1000 disks of a cloud in January 2020,
-//! all in `io_traces.csv` without a header: `device_id,opcode,offset,length,timestamp`.
+//! Alibaba block traces 2020 (Li and others, IISWC 2020). They contain 1000 disks of a cloud in
+//! January 2020. All records are in `io_traces.csv`, without a header line. The columns are
+//! `device_id,opcode,offset,length,timestamp`.
 //!
-//! The opcode is R or W, offset and length are in bytes, the time is in microseconds, taken in the
-//! server. Completions were not recorded.
+//! The opcode is R or W. Offset and length are in bytes. The time is in microseconds and was
+//! measured in the server. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -12,15 +13,15 @@ use seekwell_core::Op;
 const REMEDY: &str = "the line should read \"device_id,opcode,offset,length,timestamp\", opcode R \
                       or W, the time in microseconds";
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "alibaba",
     summary: "Alibaba block traces 2020: disks of a cloud",
     extensions: &["csv"],
-    help: "device_id,opcode,offset,length,timestamp, without a header; offset and length in \
-           bytes, time in microseconds. All 1000 disks are in one file: choose one with \
-           --trace-device ID. Neither processes nor completions: replay it timed, scaled or at a \
-           fixed depth.",
+    help: "device_id,opcode,offset,length,timestamp, without a header. Offset and length are in \
+           bytes, the time is in microseconds. One file contains all 1000 disks; --trace-device ID \
+           selects one of them. The format has neither processes nor completions, so replay it \
+           timed, scaled or at a fixed depth.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,

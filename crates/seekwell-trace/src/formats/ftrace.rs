@@ -1,10 +1,11 @@
-//! Block events as the kernel's tracefs prints them (`trace` or `trace_pipe` of an instance):
+//! Block events in the text format of the kernel's tracefs (`trace` or `trace_pipe` of an
+//! instance):
 //! `comm-pid [cpu] flags seconds.us: EVENT: maj,min RWBS ... sector + sectors ... [comm]`.
 //!
 //! The layout follows the print formats of the block events (`events/block/*/format`). Kernels
-//! without the ioprio field and without the flags column are also supported. Lines of other events
-//! are skipped. Left out: packet commands, bio splits and remaps, plugs (which name no device), and
-//! events that duplicate others (`block_io_start`, `block_rq_merge`, ...).
+//! without the ioprio field or without the column of flags are also supported. Lines of other
+//! events are skipped. The reader leaves out packet commands, bio splits and remaps, plugs (which
+//! name no device), and events that duplicate others (`block_io_start`, `block_rq_merge`, ...).
 
 use super::lines::{BLANK, Dialect, LineReader, device, error_number, with_rwbs};
 pub use super::lines::{Line, Wrong};
@@ -13,17 +14,18 @@ use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 use crate::text::{number, seconds_ns, word};
 use seekwell_core::{Action, Op};
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "ftrace",
     summary: "ftrace block events: the text of the kernel's tracefs",
     extensions: &["ftrace"],
-    help: "What tracefs prints for the events of the block group (trace-cmd report prints much \
-           the same). Needs no tool to record: an instance under /sys/kernel/tracing/instances, \
-           events/block/*/enable, and `cat trace_pipe`. Records are the block_bio_queue events \
-           (or block_rq_issue, if asked for, or if there are no others). A write that ends with a cache flush of its own \
-           (FUA on a device without it) counts as done when its data are. Priorities are read \
-           past. Events the kernel lost are a warning.",
+    help: "The text that tracefs prints for the events of the block group (the output of trace-cmd \
+           report is similar). Recording needs no tool: use an instance under \
+           /sys/kernel/tracing/instances, events/block/*/enable, and `cat trace_pipe`. Records are \
+           made from the block_bio_queue events (or from block_rq_issue, if requested, or if there \
+           are no others). A write that ends with its own cache flush (FUA on a device without \
+           FUA) is complete when its data are written. Priorities are ignored. A warning reports \
+           events that the kernel lost.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,
@@ -44,7 +46,7 @@ pub const INFO: FormatInfo = FormatInfo {
     create: None,
 };
 
-/// Counted when the kernel reports lost events.
+/// Note that counts the places where the kernel reports lost events.
 pub const NOTE_LOST: &str = "places where the kernel lost events: enlarge buffer_size_kb";
 
 const DIALECT: Dialect = Dialect {
@@ -54,7 +56,7 @@ const DIALECT: Dialect = Dialect {
     lost: NOTE_LOST,
 };
 
-/// The action of an event by its name; `None` for skipped events.
+/// Returns the action of an event name, or `None` for a skipped event.
 fn action_of(name: &[u8]) -> Option<Action> {
     Some(match name {
         b"block_bio_queue" => Action::Queue,
@@ -69,7 +71,7 @@ fn action_of(name: &[u8]) -> Option<Action> {
     })
 }
 
-/// The last word of `line[..end]`, and its start.
+/// Returns the last word of `line[..end]`, and its start.
 fn last_word(line: &[u8], end: usize) -> (&[u8], usize) {
     let trimmed = line[..end].trim_ascii_end();
     let from = trimmed.iter().rposition(|&c| c == b' ' || c == b'\t');
@@ -84,8 +86,8 @@ struct Head<'a> {
     t_ns: u64,
 }
 
-/// `comm-pid [(tgid)] [cpu] [flags] seconds.us`, parsed from the end, because a comm may contain
-/// any characters.
+/// Parses `comm-pid [(tgid)] [cpu] [flags] seconds.us`, beginning at the end, because a comm can
+/// contain any characters.
 fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
     let (w, mut at) = last_word(text, text.len());
     let t_ns = seconds_ns(w).ok_or(("time", w))?;
@@ -99,7 +101,7 @@ fn head(text: &[u8]) -> Result<Head<'_>, Wrong<'_>> {
     let cpu = inner.and_then(number).and_then(|n| u32::try_from(n).ok());
     let cpu = cpu.ok_or(("CPU in brackets", w))?;
     let mut who = text[..from].trim_ascii();
-    // The option record-tgid adds the process at the end: "( 697)" or "(-----)".
+    // With the option record-tgid, the process id is at the end: "( 697)" or "(-----)".
     if who.ends_with(b")")
         && let Some(open) = memchr::memrchr(b'(', who)
     {
@@ -127,7 +129,8 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Wrong<'_>> {
     if trimmed.starts_with(b"CPU:") && memchr::memmem::find(trimmed, b"LOST").is_some() {
         return Ok(Line::Lost);
     }
-    // "seconds.us: event: text": use the first such colon whose left side can be parsed as a head.
+    // The line has the form "seconds.us: event: text". Use the first colon with a valid head on its
+    // left.
     let mut found = Err(("\"seconds.us: EVENT: \"", trimmed));
     for i in memchr::memmem::find_iter(line, b": ").take(8) {
         match head(&line[..i]) {
@@ -167,13 +170,14 @@ fn body<'a>(
     );
     let mut w = word(text, at);
     if request {
-        // Insert and issue events have bytes before the command; complete and requeue have none.
+        // Insert and issue events have a number of bytes before the command. Complete and requeue
+        // events have none.
         if !w.starts_with(b"(") {
             number(w).ok_or(("bytes", w))?;
             w = word(text, at);
         }
         if w != b"()" {
-            // A packet command: bytes in parentheses, and meaningless sectors.
+            // A packet command has bytes in parentheses, and its sectors have no meaning.
             return match w.first() {
                 Some(b'(') => Ok(Line::Nothing),
                 _ => Err(("command in parentheses", w)),
@@ -191,7 +195,7 @@ fn body<'a>(
     let sectors = sectors.ok_or(("number of sectors", w))?;
     let mut error = 0;
     if matches!(action, Action::Complete | Action::Requeue) {
-        // "[-5]", after the priority on newer kernels.
+        // The error is for example "[-5]". On newer kernels, it follows the priority.
         let (w, _) = last_word(text, text.len());
         let inner = w.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]"));
         let e = inner.and_then(error_number);
@@ -204,7 +208,7 @@ fn body<'a>(
         sector = 0;
     }
     if op == Op::Write && sectors == 0 && sector != 0 {
-        // The flush after a write is done; the write itself completed before.
+        // This is the end of the flush after a write. The write itself completed before.
         return Ok(Line::Nothing);
     }
     let event = BlkEvent {
@@ -218,7 +222,7 @@ fn body<'a>(
         error,
         ..BLANK
     };
-    // Other actions run on behalf of other processes.
+    // Other actions can run in the context of another process.
     let name = match action {
         Action::Queue => head.comm,
         _ => b"",

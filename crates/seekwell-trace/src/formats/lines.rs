@@ -1,5 +1,5 @@
-//! Block events as lines of text. blkparse and the kernel's tracefs print different lines, but the
-//! processing of parsed lines is the same.
+//! Block events as lines of text. blkparse and the kernel's tracefs print different lines, but
+//! parsed lines are processed in the same way.
 
 use crate::blk::{BlkEvent, Rwbs};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -16,44 +16,44 @@ use std::collections::BTreeMap;
 /// The content of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
-    /// An event, and the name of its process; empty if the line has none.
+    /// An event, and the name of its process (empty if the line has no name).
     Event(BlkEvent, &'a [u8]),
     /// The recorder reports lost events.
     Lost,
-    /// A line that is irrelevant for records.
+    /// A line that is not needed for records.
     Nothing,
     /// The end of the events.
     End,
 }
 
-/// The unreadable field, and its content.
+/// Description of the expected field, and the invalid content.
 pub type Wrong<'a> = (&'static str, &'a [u8]);
 
-/// A dialect of lines.
+/// The differences between the text formats.
 #[derive(Clone, Copy)]
 pub(super) struct Dialect {
     /// Parses a line without its newline.
     pub(super) parse: for<'a> fn(&'a [u8]) -> Result<Line<'a>, Wrong<'a>>,
-    /// The remedy for an unreadable line.
+    /// Remedy in the message about an invalid line.
     pub(super) remedy: &'static str,
-    /// Counted where events were lost.
+    /// Note that counts the places where events were lost.
     pub(super) lost: &'static str,
 }
 
-/// `major,minor`.
+/// Parses a device number `major,minor`.
 pub(super) fn device(w: &[u8]) -> Option<u32> {
     let comma = memchr::memchr(b',', w)?;
     let (major, minor) = (number(&w[..comma])?, number(&w[comma + 1..])?);
     (major < 1 << 12 && minor < 1 << 20).then(|| device_number(major as u32, minor as u32))
 }
 
-/// The error of a completion, without its sign: `5` or `-5`.
+/// Parses the error number of a completion. The sign is ignored: `5` equals `-5`.
 pub(super) fn error_number(w: &[u8]) -> Option<u16> {
     let e = number(w.strip_prefix(b"-").unwrap_or(w))?;
     Some(u16::try_from(e).unwrap_or(u16::MAX))
 }
 
-/// An event with the contents of its RWBS word; `None` if that has no operation.
+/// Adds the contents of an RWBS field to an event. Returns `None` if the field has no operation.
 pub(super) fn with_rwbs(rwbs: Rwbs, event: BlkEvent) -> Option<BlkEvent> {
     let all = BlkEvent {
         op: rwbs.op?,
@@ -64,7 +64,7 @@ pub(super) fn with_rwbs(rwbs: Rwbs, event: BlkEvent) -> Option<BlkEvent> {
     Some(all.normal())
 }
 
-/// An event whose RWBS word is not known yet.
+/// An event without the contents of its RWBS field.
 pub(super) const BLANK: BlkEvent = BlkEvent {
     t_ns: 0,
     action: seekwell_core::Action::Queue,
@@ -79,7 +79,7 @@ pub(super) const BLANK: BlkEvent = BlkEvent {
     write_bit: false,
 };
 
-/// Number of letters of a process name that are kept.
+/// Maximum length of a stored process name, in bytes.
 const NAME_BYTES: usize = 64;
 
 /// Converts lines to records.
@@ -129,7 +129,8 @@ impl LineReader {
                 if self.device.is_some_and(|d| d != e.device) {
                     return Ok(true);
                 }
-                // Names change only with exec: check again when another process follows.
+                // A process name changes only with exec, so check it only when another process
+                // follows.
                 if self.last_task != Some(e.task) && !name.is_empty() {
                     self.last_task = Some(e.task);
                     if self.tasks.len() < self.names_max && !self.tasks.contains_key(&e.task) {

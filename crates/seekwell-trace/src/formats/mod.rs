@@ -1,4 +1,4 @@
-//! The formats, one file or directory each.
+//! The formats. Each has its own file or directory.
 
 pub mod alibaba;
 pub mod blkparse;

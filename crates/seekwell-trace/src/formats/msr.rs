@@ -1,9 +1,10 @@
-//! MSR Cambridge (Narayanan and others, FAST 2008): a week of 36 volumes of servers in a data
-//! centre, 2007. `HOST_DISK.csv.gz`, no header:
+//! MSR Cambridge traces (Narayanan and others, FAST 2008): one week of 36 volumes of servers in a
+//! data centre, 2007. The files are `HOST_DISK.csv.gz`, without a header line. The columns are
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Timestamp (of the issue) and ResponseTime are in Windows filetime, steps of 100 ns since 1601.
-//! Type is Read or Write, and Offset and Size are in bytes. Left out: the dependencies of requests.
+//! Timestamp is the time of the issue. Timestamp and ResponseTime are in units of Windows filetime,
+//! which are steps of 100 ns; timestamps count from 1601. Type is Read or Write. Offset and Size
+//! are in bytes. The format does not contain dependencies between requests.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -15,15 +16,16 @@ const REMEDY: &str = "the line should read \"Timestamp,Hostname,DiskNumber,Type,
 /// Nanoseconds per step of Windows filetime.
 const STEP_NS: u64 = 100;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "msr",
     summary: "MSR Cambridge: volumes of enterprise servers, 2007",
     extensions: &["csv"],
-    help: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, without a header; times \
-           in steps of 100 ns (Windows filetime), offset and size in bytes. One file a volume as \
-           published; several in one file are told apart by --trace-device HOST_DISK (usr_0). \
-           No processes: replay it timed, scaled or at a fixed depth.",
+    help: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime, without a header. Times \
+           are in steps of 100 ns (Windows filetime), offset and size in bytes. The published \
+           files have one volume each; if a file has several volumes, --trace-device HOST_DISK \
+           (usr_0) selects one of them. The format has no processes, so replay it timed, scaled or \
+           at a fixed depth.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Yes,

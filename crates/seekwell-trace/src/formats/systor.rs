@@ -1,9 +1,10 @@
-//! SNIA SYSTOR '17 (Lee and others): an enterprise's virtual desktops, February and March 2016.
-//! `YYYYMMDDHH-LUNn.csv.gz`, with the header `Timestamp,Response,IOType,LUN,Offset,Size`.
+//! SNIA SYSTOR '17 traces (Lee and others): virtual desktops of a company, February and March 2016.
+//! The files are `YYYYMMDDHH-LUNn.csv.gz`, with the header
+//! `Timestamp,Response,IOType,LUN,Offset,Size`.
 //!
-//! Timestamp is in Unix seconds with nine decimals (exact to microseconds), Response in seconds,
-//! Offset and Size in bytes. IOType is R or W, or blank if no response was captured: such lines are
-//! skipped and counted.
+//! Timestamp is in Unix seconds with nine decimals, and is exact to microseconds. Response is in
+//! seconds, Offset and Size are in bytes. IOType is R or W. It is blank if no response was
+//! recorded; such lines are skipped and counted.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -15,16 +16,16 @@ const REMEDY: &str = "the line should read \"Timestamp,Response,IOType,LUN,Offse
                       in seconds, IOType R, W or nothing";
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "systor",
     summary: "SNIA SYSTOR '17: LUNs of virtual desktops, 2016",
     extensions: &["csv"],
-    help: "Timestamp,Response,IOType,LUN,Offset,Size under a header; times in Unix seconds with a \
-           fraction, offset and size in bytes. One file an hour and LUN as published; \
-           --trace-device N takes one LUN out of several. Lines without IOType (no response was \
-           captured) are skipped and counted. No processes: replay it timed, scaled or at a \
-           fixed depth.",
+    help: "Timestamp,Response,IOType,LUN,Offset,Size, with a header. Times are in Unix seconds \
+           with a fraction, offset and size in bytes. The published files have one hour and LUN \
+           each; if a file has several LUNs, --trace-device N selects one of them. Lines without \
+           IOType (no response was recorded) are skipped and counted. The format has no processes, \
+           so replay it timed, scaled or at a fixed depth.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Maybe,
@@ -36,7 +37,7 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Named,
     text: true,
-    // Without a header, other formats are equally likely, so the user must name it.
+    // Without the header, lines of other formats look the same, so the user must give the format.
     detect: |head| {
         let first = head.split(|&c| c == b'\n').next().unwrap_or(b"");
         first.trim_ascii_end().eq_ignore_ascii_case(HEADER)

@@ -1,10 +1,10 @@
-//! Tencent CBS (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018.
-//! `YYYY-MM-DD-HH.tgz`, of which the text inside is read. It has no header:
-//! `Timestamp,Offset,Size,IOType,VolumeID`.
+//! Tencent CBS traces (Zhang and others, ATC 2020): 5584 volumes of a cloud, ten days of 2018. The
+//! files are `YYYY-MM-DD-HH.tgz`; the reader reads the text file from inside the archive. It has no
+//! header line. The columns are `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! The time is in whole Unix seconds. The order within a second is that of the file, and a replay
-//! submits the requests of a second together. Offset and Size are sectors of 512 bytes; IOType is 0
-//! for a read and 1 for a write. Completions were not recorded.
+//! The time is in whole Unix seconds. Within a second, the order is that of the file, and a replay
+//! submits the requests of a second together. Offset and Size are in sectors of 512 bytes. IOType
+//! is 0 for a read and 1 for a write. Completions were not recorded.
 
 use super::volumes::{Row, Volume, VolumesReader, Wrong, fields, looks_like};
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
@@ -15,19 +15,20 @@ use seekwell_core::units::SECTOR_BYTES;
 const REMEDY: &str = "the line should read \"Timestamp,Offset,Size,IOType,VolumeID\", the time in \
                       seconds, offset and size in sectors, IOType 0 (read) or 1 (write)";
 const SECOND_NS: u64 = 1_000_000_000;
-/// Plausible values of the first field, as a time of a collection: 2001 to 2065.
+/// Plausible times in the first field, in Unix seconds: 2001 to 2065.
 const TIMES: std::ops::Range<u64> = 1_000_000_000..3_000_000_000;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "tencent",
     summary: "Tencent CBS: volumes of a cloud, 2018",
     extensions: &["csv"],
-    help: "Timestamp,Offset,Size,IOType,VolumeID, without a header; the time in whole seconds (a \
-           replay as timed submits the requests of a second at once: use scaled or a fixed depth \
-           with care), offset and size in sectors, IOType 0 read, 1 write. Published as tar \
-           files: tar -xzOf FILE.tgz | seekwell replay -. All volumes are in one file: choose one \
-           with --trace-device ID. Neither processes nor completions.",
+    help: "Timestamp,Offset,Size,IOType,VolumeID, without a header. The time is in whole seconds, \
+           so a timed replay submits all requests of a second together; use scaled or a fixed \
+           depth with care. Offset and size are in sectors. IOType is 0 for a read and 1 for a \
+           write. The published files are tar archives: tar -xzOf FILE.tgz | seekwell replay -. \
+           One file contains all volumes; --trace-device ID selects one of them. The format has \
+           neither processes nor completions.",
     carries: Carries {
         pids: Has::No,
         completions: Has::No,
@@ -39,7 +40,8 @@ pub const INFO: FormatInfo = FormatInfo {
     keeps: Keeps::NONE,
     volumes: Volumes::Named,
     text: true,
-    // Five numbers are ambiguous, but a plausible time in the first field is specific enough.
+    // Many formats have five numbers per line. A plausible time in the first field makes this
+    // format likely enough.
     detect: |head| {
         let comma = head.iter().position(|&c| c == b',').unwrap_or(0);
         number(&head[..comma]).is_some_and(|t| TIMES.contains(&t)) && looks_like(head, parse, None)

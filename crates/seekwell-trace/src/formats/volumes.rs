@@ -1,8 +1,9 @@
-//! Common parts of the CSV collections of many volumes: one request per line, in bytes, on a named
-//! volume.
+//! Common parts of CSV collections with many volumes. Each line is one request, in bytes, on a
+//! named volume.
 //!
-//! A collection is one file per volume, or all volumes in one file. `ReadOptions::volume` selects
-//! one of them. Otherwise all are read, and [`Record::device`] distinguishes them.
+//! A collection has one file per volume, or one file with all volumes. `ReadOptions::volume`
+//! selects a volume. If it is not set, all volumes are read, and [`Record::device`] distinguishes
+//! them.
 
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
@@ -14,40 +15,40 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-/// Counted for lines without a request.
+/// Note that counts lines without a request.
 const NO_OPERATION: &str = "lines without an operation (nothing was captured) skipped";
 
 /// A parsed line.
 pub(super) struct Row<'a> {
-    /// Time on the collection's clock.
+    /// Time on the clock of the collection, in ns.
     pub t_ns: u64,
-    /// Operation; `None`: the line has none.
+    /// Operation; `None` if the line has none.
     pub op: Option<Op>,
-    /// First byte.
+    /// Position of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
-    /// The volume.
+    /// Volume of the request.
     pub volume: Volume<'a>,
-    /// Time from `t_ns` to the completion.
+    /// Time from `t_ns` to the completion, in ns.
     pub response_ns: Option<u64>,
 }
 
 /// The name of a volume in a collection.
 #[derive(Clone, Copy)]
 pub(super) enum Volume<'a> {
-    /// By number.
+    /// A number.
     Number(u32),
-    /// By host and disk.
+    /// The name of a host, and the number of a disk.
     Disk(&'a [u8], &'a [u8]),
 }
 
-/// Column and content of an unreadable field.
+/// Name of the column and content of an invalid field.
 pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
-/// Parses a line.
+/// The function that parses a line.
 pub(super) type Parse = fn(&[u8]) -> Result<Row<'_>, Wrong<'_>>;
 
-/// The fields of a line, exactly `N`.
+/// Splits a line into exactly `N` fields.
 #[inline]
 pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_>> {
     let mut out = [&line[..0]; N];
@@ -61,7 +62,7 @@ pub(super) fn fields<const N: usize>(line: &[u8]) -> Result<[&[u8]; N], Wrong<'_
     }
 }
 
-/// Whether the first whole lines can be parsed. `header` is an optional first line.
+/// Returns true if the first complete lines can be parsed. `header` is an optional first line.
 pub(super) fn looks_like(head: &[u8], parse: Parse, header: Option<&[u8]>) -> bool {
     let mut lines = head.split(|&c| c == b'\n').map(<[u8]>::trim_ascii_end);
     let mut seen = 0;
@@ -85,21 +86,22 @@ pub(super) struct VolumesReader {
     header: Option<&'static [u8]>,
     remedy: &'static str,
     wanted: Option<Wanted>,
-    /// Numbers of disks by name, and names by number.
+    /// Number of each disk, by name.
     numbers: BTreeMap<Vec<u8>, u32>,
+    /// Name of each disk, by number.
     names: Vec<String>,
     names_max: usize,
     line: u64,
 }
 
-/// The requested volume.
+/// The volume that the user selected.
 enum Wanted {
     Number(u32),
     Disk(Vec<u8>),
 }
 
-/// A disk in a uniform notation, with any separator between host and number (`usr_0`, `usr,0`,
-/// `usr.0`).
+/// Returns the name of a disk in a uniform notation, for any separator between host and number
+/// (`usr_0`, `usr,0`, `usr.0`).
 fn disk_name(text: &[u8]) -> Vec<u8> {
     let plain = |c: &u8| {
         if matches!(c, b',' | b'.' | b':') {
@@ -112,7 +114,8 @@ fn disk_name(text: &[u8]) -> Vec<u8> {
 }
 
 impl VolumesReader {
-    /// `header` is skipped if present; `remedy` describes a valid line.
+    /// Makes a reader. The first line is skipped if it equals `header`. `remedy` describes a valid
+    /// line.
     pub fn new(
         input: Input,
         options: &ReadOptions,
@@ -138,7 +141,8 @@ impl VolumesReader {
     }
 }
 
-/// The number of a disk, which may be new; `None` if there are too many.
+/// Returns the number of a disk, and assigns one if the disk is new. Returns `None` if there are
+/// too many disks.
 fn number_of(
     numbers: &mut BTreeMap<Vec<u8>, u32>,
     names: &mut Vec<String>,

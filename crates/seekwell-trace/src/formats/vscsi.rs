@@ -1,14 +1,16 @@
 //! VMware vscsi: the format of published `vscsiStats` traces of virtual disks.
 //!
-//! Version 1 has 32 bytes per record, little-endian: serial u32, length in bytes u32,
+//! Version 1 has 32 bytes per record, little-endian: serial number u32, length in bytes u32,
 //! scatter-gather count u32, SCSI operation u16, version u16 (256), first sector u64, time in
-//! microseconds u64. Version 2 has 40 bytes: operation u16, version u16 (512), serial u32, length
-//! u32, scatter-gather count u32, first sector u64, time u64, response time u64. The layout of
-//! version 2 is that of public readers. None of them defines the unit of the response time, so it
-//! is used only if [`ReadOptions::vscsi_response`] is set.
+//! microseconds u64.
 //!
-//! Left out: serials and scatter-gather counts. SCSI commands that neither move data, trim nor
-//! flush are skipped and counted.
+//! Version 2 has 40 bytes: operation u16, version u16 (512), serial number u32, length u32,
+//! scatter-gather count u32, first sector u64, time u64, response time u64. This layout is that of
+//! publicly available readers. None of them defines the unit of the response time, so it is used
+//! only if [`ReadOptions::vscsi_response`] is set.
+//!
+//! Serial numbers and scatter-gather counts are not used. SCSI commands that do not transfer data,
+//! trim or flush are skipped and counted.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::input::Input;
@@ -22,15 +24,15 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::io::Write;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "vscsi",
     summary: "VMware vscsi, versions 1 and 2 (written: 1)",
     extensions: &["vscsi"],
     help: "SCSI commands of one virtual disk, as published by CloudPhysics and read by cache \
-           simulators. Knows neither processes nor completions (version 2 has a response time of \
-           undocumented unit, used if --response-unit names it): replay it timed, scaled or at a fixed \
-           depth.",
+           simulators. The format has neither processes nor completions, so replay it timed, \
+           scaled or at a fixed depth. Version 2 has a response time in an undocumented unit; it \
+           is used only if --response-unit gives the unit.",
     carries: Carries {
         pids: Has::No,
         completions: Has::Maybe,
@@ -57,7 +59,7 @@ pub const INFO: FormatInfo = FormatInfo {
 const SKIPPED: &str = "SCSI commands that move no data skipped";
 const UNALIGNED: &str = "lengths that are no multiple of 512 bytes rounded up";
 
-/// SCSI operation codes and their operations. The first code of each operation is used for writing.
+/// SCSI operation codes with their operations. The writer uses the first code of each operation.
 const CODES: &[(u16, Op)] = &[
     (0x28, Op::Read),
     (0x2a, Op::Write),
@@ -85,7 +87,7 @@ fn u64_at(b: &[u8], i: usize) -> u64 {
     u64::from(u32_at(b, i)) | u64::from(u32_at(b, i + 4)) << 32
 }
 
-/// The version, if all of the first records have its mark.
+/// Returns the version, if all of the first records contain the number of this version.
 fn version_of(head: &[u8]) -> Option<u32> {
     let marked = |size: usize, at: usize, mark: u16| {
         let mut whole = head.chunks_exact(size).take(8);
@@ -118,7 +120,7 @@ impl VscsiReader {
                 let what = "is no vscsi trace of version 1 or 2: the records lack the version mark";
                 (ErrorKind::Unsupported, what)
             };
-            let remedy = "name the correct format, or omit it for automatic detection";
+            let remedy = "give the correct format, or omit it for automatic detection";
             return Err(input.error(kind, Place::File, what, remedy));
         };
         Ok(VscsiReader {
@@ -129,7 +131,8 @@ impl VscsiReader {
         })
     }
 
-    /// Operation code, mark, length in bytes, sector, time, response time.
+    /// Reads the next record. Returns operation code, version number, length in bytes, sector, time
+    /// and response time.
     fn fields(&mut self) -> Result<Option<[u64; 6]>, TraceError> {
         let place = Place::Record(self.records);
         Ok(if self.version == 1 {
@@ -212,15 +215,15 @@ impl Source for VscsiReader {
     }
 }
 
-/// Writes version 1. Times are rounded down to microseconds; processes, flags and completions are
-/// lost; a length above 4 GiB is an error.
+/// Writes version 1. Times are rounded down to microseconds. Processes, flags and completions are
+/// not written. A length above 4 GiB is an error.
 pub struct VscsiWriter {
     out: Output,
     serial: u32,
 }
 
 impl VscsiWriter {
-    /// A writer to `out`.
+    /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         VscsiWriter {
             out: Output::new(out, options),

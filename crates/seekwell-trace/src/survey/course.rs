@@ -1,12 +1,12 @@
-//! Sums over time, in steps that grow tenfold when the trace is longer.
+//! Sums over time, in steps. The length of a step grows tenfold when the trace becomes longer.
 
 use super::data::Course;
 
-/// Largest number of steps.
+/// Maximum number of steps.
 const STEPS_MAX: usize = 4096;
-/// Initial length of a step, ns.
+/// Initial length of a step, in ns.
 const STEP_NS: u64 = 1_000_000;
-/// Growth factor of a step.
+/// Factor by which a step grows.
 const GROWS: usize = 10;
 
 #[derive(Clone, Copy, Default)]
@@ -18,7 +18,7 @@ struct Step {
     done: u64,
     sum_ns: u128,
     max_ns: u64,
-    /// Integral of the number over time, in ns.
+    /// Sum of (number of waiting bios) * (time in ns).
     waiting: u128,
     in_device: u128,
 }
@@ -80,7 +80,7 @@ impl CourseSum {
         }
     }
 
-    /// Records a latency that ended at `t_ns`.
+    /// Records a latency of `ns` that ended at `t_ns`.
     pub fn took(&mut self, t_ns: u64, ns: u64) {
         let i = self.at(t_ns);
         let step = &mut self.steps[i];
@@ -89,7 +89,7 @@ impl CourseSum {
         step.max_ns = step.max_ns.max(ns);
     }
 
-    /// Adds the numbers of waiting and issued requests over a period.
+    /// Adds the numbers of waiting bios and of requests at the driver during a period.
     pub fn depth(&mut self, from_ns: u64, until_ns: u64, waiting: u64, in_device: u64) {
         if until_ns <= from_ns || (waiting == 0 && in_device == 0) {
             return;
@@ -110,7 +110,7 @@ impl CourseSum {
         let step_ns = self.step_ns as f64;
         let mean = |f: fn(&Step) -> u128| {
             let all = self.steps.iter();
-            // Three decimals are sufficient for a chart, and short in a file.
+            // Three decimals are enough for a chart, and keep the file short.
             all.map(|s| (f(s) as f64 / step_ns * 1000.0).round() / 1000.0)
                 .collect()
         };

@@ -1,52 +1,51 @@
-//! The survey as data, for the terminal, JSON, Markdown and HTML.
+//! The survey of a trace as data, for the terminal, JSON, Markdown and HTML.
 
 use seekwell_core::result::Latency;
 use serde::Serialize;
 
-/// Version of the written [`Survey`]; incremented when the meaning of a field changes.
+/// Version of the written [`Survey`]. It is incremented when the meaning of a field changes.
 pub const SURVEY_VERSION: u32 = 1;
 
-/// The contents of a trace.
+/// A summary of the contents of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Survey {
-    /// [`SURVEY_VERSION`].
+    /// The version, [`SURVEY_VERSION`].
     pub version: u32,
-    /// File name without its directory.
+    /// Name of the file, without its directory.
     pub name: String,
-    /// Format.
+    /// Name of the format.
     pub format: String,
-    /// Whether the trace has events, not only records: then merges and allocations are known.
+    /// True if the trace has events and not only records. Then merges and allocations are known.
     pub events: bool,
-    /// Whether the trace has queue times. If false, it has only the times of issue to the driver,
-    /// which replace them.
+    /// True if the trace has queue times. If false, the times of issue to the driver replace them.
     pub queued: bool,
-    /// Time from the first to the last event, ns.
+    /// Time from the first to the last event, in ns.
     pub span_ns: u64,
-    /// Devices with their numbers of requests, the busiest first.
+    /// Devices with their numbers of requests; the device with the most requests is first.
     pub devices: Vec<(String, u64)>,
-    /// Reads, writes, flushes, ...
+    /// One entry per kind of operation: reads, writes, flushes and so on.
     pub kinds: Vec<KindPart>,
-    /// Phases in which time is spent, in btt's terms.
+    /// Phases of a bio between two events, with the names that btt uses.
     pub phases: Vec<Phase>,
-    /// Effects of merging.
+    /// Numbers about merging.
     pub merges: Merges,
-    /// Sizes as queued, and as issued to the driver.
+    /// Sizes of queued bios and of issued requests.
     pub sizes: Vec<SizeClass>,
-    /// Distances between consecutive accesses as queued.
+    /// Distances between consecutive queued accesses.
     pub seeks_queued: Seeks,
-    /// Distances between consecutive accesses as issued to the driver; `None`: unknown.
+    /// Distances between consecutive issued requests; `None` if unknown.
     pub seeks_issued: Option<Seeks>,
     /// Queue depths.
     pub depth: Depth,
-    /// Processes, those with the most data first.
+    /// Processes; the process with the most data is first.
     pub tasks: Vec<TaskShare>,
     /// Number of processes that are not listed.
     pub tasks_more: u64,
     /// Activity over time.
     pub course: Course,
-    /// Activity over time and place.
+    /// Activity over time and sector.
     pub heat: Heat,
-    /// Number of queued accesses that are not complete at the end.
+    /// Number of queued accesses that are not complete at the end of the trace.
     pub unfinished: u64,
     /// Number of completions without an earlier submission.
     pub orphans: u64,
@@ -54,21 +53,20 @@ pub struct Survey {
     pub warnings: Vec<String>,
 }
 
-/// Summary of durations, ns. The quantiles have three significant digits; the other values are
-/// exact.
+/// Summary of durations in ns. Quantiles have three significant digits. The other values are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// Number of values.
     pub n: u64,
-    /// Smallest.
+    /// Shortest duration.
     pub min_ns: u64,
-    /// Mean.
+    /// Mean duration.
     pub mean_ns: f64,
-    /// Median.
+    /// Median duration.
     pub p50_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile of the durations.
     pub p99_ns: u64,
-    /// Largest.
+    /// Longest duration.
     pub max_ns: u64,
 }
 
@@ -85,64 +83,65 @@ impl From<&Latency> for Spread {
     }
 }
 
-/// A kind of operation.
+/// Numbers about one kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KindPart {
-    /// "read", "write", "flush", "discard".
+    /// Name of the kind: "read", "write", "flush" or "discard".
     pub kind: String,
     /// Number of queued operations.
     pub n: u64,
-    /// Bytes queued.
+    /// Number of bytes in queued operations.
     pub bytes: u64,
-    /// Number of synchronous ones (a task waits; all reads).
+    /// Number of synchronous operations, for which a task waits. All reads count as synchronous.
     pub sync: u64,
-    /// From queueing to completion.
+    /// Time from queueing to completion.
     pub latency: Option<Spread>,
-    /// From issue to completion.
+    /// Time from issue to completion.
     pub service: Option<Spread>,
 }
 
-/// A phase between two events.
+/// A phase of a bio between two events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// "Q2G".
+    /// Name, for example "Q2G".
     pub name: &'static str,
     /// Description.
     pub about: &'static str,
     /// Durations.
     #[serde(flatten)]
     pub spread: Spread,
-    /// Share of the total time from Q to C; `None` if it is not a part of it.
+    /// Fraction of the total time from Q to C, 0 to 1. `None` if the phase is not a part of this
+    /// time.
     pub share: Option<f64>,
 }
 
-/// Effects of merging.
+/// Numbers about merging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Merges {
     /// Number of queued bios with data.
     pub queued: u64,
-    /// Number of requests issued to the driver; 0: unknown.
+    /// Number of requests issued to the driver; 0 if unknown.
     pub issued: u64,
     /// Number of back merges into waiting requests.
     pub back: u64,
     /// Number of front merges.
     pub front: u64,
-    /// Number of requests that the driver returned.
+    /// Number of requeued requests, which the driver returned.
     pub requeued: u64,
-    /// Smallest issued request, sectors.
+    /// Size of the smallest issued request, in sectors.
     pub issued_min: u64,
-    /// Mean issued request, sectors.
+    /// Mean size of issued requests, in sectors.
     pub issued_mean: f64,
-    /// Largest issued request, sectors.
+    /// Size of the largest issued request, in sectors.
     pub issued_max: u64,
-    /// Total of issued requests, sectors.
+    /// Total size of issued requests, in sectors.
     pub issued_sectors: u64,
 }
 
 /// A class of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SizeClass {
-    /// Upper bound in bytes; the lower bound is the class before.
+    /// Upper bound in bytes. The lower bound is that of the previous class.
     pub bytes: u64,
     /// Number of queued reads.
     pub reads: u64,
@@ -152,57 +151,61 @@ pub struct SizeClass {
     pub issued: u64,
 }
 
-/// Upper bounds (exclusive) of the classes of distances, bytes; the first is 0, the last has none.
+/// Upper bounds (exclusive) of the distance classes, in bytes. The class of distance 0 comes before
+/// them, and the class without an upper bound after them.
 pub const SEEK_CLASSES: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 256 << 20, 4 << 30];
 
-/// Distances defined as in btt: forwards from the end of one access to the start of the next,
-/// backwards from start to start, 0 if they touch or overlap. The first is counted from sector 0.
+/// Distances as btt defines them. A forward distance is from the end of an access to the start of
+/// the next access. A backward distance is from start to start. The distance is 0 if the accesses
+/// touch or overlap. The first distance counts from sector 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Seeks {
     /// Number of distances.
     pub n: u64,
-    /// Mean, sectors.
+    /// Mean distance, in sectors.
     pub mean: f64,
-    /// Median, sectors (the lower median of an even number).
+    /// Median distance, in sectors (the lower median of an even number).
     pub median: u64,
-    /// Most frequent distance, sectors; the shortest of several.
+    /// Most frequent distance, in sectors. If several are equally frequent, the shortest.
     pub mode: u64,
-    /// Frequency of the mode.
+    /// Number of occurrences of the most frequent distance.
     pub mode_n: u64,
-    /// Number of accesses without a gap.
+    /// Number of accesses that follow the previous access without a gap.
     pub sequential: u64,
-    /// Number of accesses to lower sectors.
+    /// Number of accesses to a lower sector than the previous access.
     pub backwards: u64,
-    /// By class: 0, then below each of [`SEEK_CLASSES`], then the rest.
-    pub classes: [u64; 7],
-    /// Median and mode have an error of up to 0.2 %, because there were too many different
+    /// Number of distances per class: 0, then less than each of [`SEEK_CLASSES`], then all larger
     /// distances.
+    pub classes: [u64; 7],
+    /// True if there were too many different distances to store all of them. Then median and mode
+    /// have an error of up to 0.2 %.
     pub rounded: bool,
 }
 
-/// Queue depths.
+/// Queue depths. A bio waits from queueing to issue. A request is at the driver from issue to
+/// completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Depth {
-    /// Mean number of requests waiting for the driver at the arrival of a bio.
+    /// Mean number of waiting bios when a bio arrives. Merged bios do not count.
     pub at_queue: f64,
-    /// Mean number waiting for the driver, over time.
+    /// Mean number of waiting bios over time. Merged bios count.
     pub waiting: f64,
-    /// Largest number waiting.
+    /// Maximum number of waiting bios.
     pub waiting_max: u64,
-    /// Mean number of requests at the driver, over time; `None`: unknown.
+    /// Mean number of requests at the driver over time; `None` if unknown.
     pub in_device: Option<f64>,
-    /// Largest number at the driver.
+    /// Maximum number of requests at the driver.
     pub in_device_max: u64,
-    /// Share of the time with at least one request at the driver.
+    /// Fraction of the time with at least one request at the driver, 0 to 1.
     pub busy: Option<f64>,
 }
 
-/// The share of a process.
+/// The accesses of a process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskShare {
-    /// Its pid; `None`: accesses without a known process.
+    /// Process id; `None` for accesses without a known process.
     pub pid: Option<u32>,
-    /// Its name, or empty.
+    /// Name of the process; can be empty.
     pub name: String,
     /// Number of queued reads.
     pub reads: u64,
@@ -212,23 +215,23 @@ pub struct TaskShare {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Number of accesses that begin at the end of the process's previous one.
+    /// Number of accesses that begin at the end of the previous access of the process.
     pub sequential: u64,
     /// Number of merged accesses.
     pub merged: u64,
-    /// Number of accesses with known latency, from queueing to completion.
+    /// Number of accesses with a known latency (from queueing to completion).
     pub completed: u64,
-    /// Mean latency, ns.
+    /// Mean latency, in ns.
     pub mean_ns: f64,
-    /// Greatest latency, ns.
+    /// Maximum latency, in ns.
     pub max_ns: u64,
 }
 
-/// Activity over time, in steps. An access counts at its completion, or, if that is unknown, at its
-/// submission.
+/// Activity over time, in steps. An access counts at the time of its completion, or of its
+/// submission if the completion is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Course {
-    /// Length of a step, ns: a power of ten times 1 ms.
+    /// Length of a step in ns. It is 1 ms times a power of ten.
     pub step_ns: u64,
     /// Number of reads.
     pub reads: Vec<u64>,
@@ -238,31 +241,31 @@ pub struct Course {
     pub read_bytes: Vec<u64>,
     /// Bytes written.
     pub write_bytes: Vec<u64>,
-    /// Mean latency from queueing to completion, ns; 0: no completions.
+    /// Mean latency from queueing to completion, in ns; 0 if there are no completions.
     pub mean_ns: Vec<u64>,
-    /// Greatest latency.
+    /// Maximum latency, in ns.
     pub max_ns: Vec<u64>,
-    /// Mean number waiting for the driver.
+    /// Mean number of waiting bios.
     pub waiting: Vec<f64>,
     /// Mean number of requests at the driver.
     pub in_device: Vec<f64>,
 }
 
-/// Number of accesses by time and place.
+/// Numbers of accesses by time and sector, in a grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Heat {
-    /// Duration of a column, ns.
+    /// Duration of a column of the grid, in ns.
     pub step_ns: u64,
-    /// Lowest sector of the lowest row.
+    /// First sector of the lowest row of the grid.
     pub first_sector: u64,
-    /// Height of a row, sectors.
+    /// Number of sectors per row.
     pub row_sectors: u64,
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Reads by column and row, column after column, the lowest row first.
+    /// Numbers of reads, column after column; within a column, the lowest row is first.
     pub reads: Vec<u32>,
-    /// Writes and discards, likewise.
+    /// Numbers of writes and discards, in the same order.
     pub writes: Vec<u32>,
 }

@@ -1,4 +1,4 @@
-//! Converts a reader's events, or its records, to sums in order of time.
+//! Adds the events or records of a reader to the sums of the survey, in order of time.
 
 use super::data::{SURVEY_VERSION, Survey};
 use super::sums::{Known, Sums};
@@ -12,13 +12,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::path::Path;
 
-/// Number of devices listed.
+/// Maximum number of devices in the survey.
 const DEVICES: usize = 20;
 
-/// A future event of a record: (time, rank among equal times, record, which event).
+/// A future event of a record: (time, rank among equal times, number of the record, kind of event).
 type Next = Reverse<(u64, u64, u8)>;
 
-/// Follows a trace.
+/// Follows a trace and collects the sums.
 pub(super) struct Follow {
     by_events: bool,
     from_ns: u64,
@@ -26,7 +26,7 @@ pub(super) struct Follow {
     pids: BTreeSet<u32>,
     trips: Trips,
     sums: Sums,
-    /// For records: the future events, and the state of each record.
+    /// Future events of records, and the state of each record. Used for traces without events.
     next: BinaryHeap<Next>,
     records: BTreeMap<u64, (Record, Known)>,
     number: u64,
@@ -50,7 +50,8 @@ impl Follow {
         }
     }
 
-    /// Processes all events; `base_ns` is the time of the trace's first record on its own clock.
+    /// Processes all events. `base_ns` is the time of the trace's first record on the clock of the
+    /// trace.
     pub fn events(&mut self, base_ns: u64, events: &mut Vec<BlkEvent>) {
         for mut e in events.drain(..) {
             let Some(t_ns) = e.t_ns.checked_sub(base_ns) else {
@@ -59,7 +60,7 @@ impl Follow {
             if t_ns < self.from_ns || t_ns >= self.until_ns {
                 continue;
             }
-            // For events farther out of order than the reader sorts.
+            // An event can be farther out of order than the reader can sort.
             e.t_ns = (t_ns - self.from_ns).max(self.sums.last_ns());
             let counts = self.pids.is_empty() || self.pids.contains(&e.task);
             self.trips.event(&e, counts, &mut self.sums);
@@ -89,7 +90,7 @@ impl Follow {
         if r.op == Op::Flush {
             self.sums.flush(&e);
             if let Some(done) = r.complete_ns {
-                // The end of a flush is not counted over time.
+                // The end of a flush is not counted in the activity over time.
                 self.sums.flushed(e.task, r.t_ns, done.max(r.t_ns));
             }
             return;
@@ -113,7 +114,8 @@ impl Follow {
         }
     }
 
-    /// Processes the future events before `t_ns`, and those beyond the memory limit.
+    /// Processes the future events before `t_ns`, and further events if there are more than the
+    /// memory limit.
     fn step(&mut self, t_ns: u64) {
         while let Some(Reverse((at, number, what))) = self.next.peek().copied() {
             if at > t_ns && self.records.len() <= self.pending_max {
@@ -163,7 +165,7 @@ impl Follow {
         }
     }
 
-    /// The finished survey.
+    /// Returns the finished survey.
     pub fn done(mut self, reader: &Reader) -> Survey {
         self.step(u64::MAX);
         self.trips.end(&mut self.sums);
@@ -194,7 +196,8 @@ impl Follow {
             unfinished: self.trips.unfinished,
             orphans: match self.from_ns {
                 0 => self.trips.orphans,
-                // Accesses queued before the window end inside it.
+                // Bios that were queued before the selected period end inside it, so their
+                // completions are not orphans.
                 _ => 0,
             },
             warnings: reader.warnings(),

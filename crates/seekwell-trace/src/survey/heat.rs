@@ -1,23 +1,23 @@
-//! Number of accesses by time and place: a grid whose columns and rows double when the trace is
-//! longer, or the device larger.
+//! The number of accesses by time and sector, in a grid. Columns and rows double in size when the
+//! trace becomes longer, or the largest sector higher.
 
 use super::data::Heat;
 
-/// Number of columns and rows during collection.
+/// Number of columns, and of rows, while the trace is read.
 const COLUMNS: usize = 512;
 const ROWS: usize = 2048;
-/// Largest number of columns and rows in the result.
+/// Maximum number of columns, and of rows, in the result.
 const COLUMNS_OUT: usize = 256;
 const ROWS_OUT: usize = 96;
 
-/// Number of reads and writes at a place and time.
+/// Numbers of reads and writes in a cell of the grid.
 type Count = [u32; 2];
 
 /// Collects the grid.
 pub(super) struct HeatSum {
     step_ns: u64,
     row_sectors: u64,
-    /// The counts, by column.
+    /// Numbers of accesses, column after column.
     counts: Vec<Count>,
     columns: usize,
     sectors: (u64, u64),
@@ -39,7 +39,7 @@ fn join(a: Count, b: Count) -> Count {
     [a[0].saturating_add(b[0]), a[1].saturating_add(b[1])]
 }
 
-/// Merges every `by` columns and `high` rows; the result has the sums.
+/// Combines every `by` columns and every `high` rows into one. The result contains the sums.
 fn shrink(counts: &[Count], columns: usize, rows: usize, by: usize, high: usize) -> Vec<Count> {
     let (new_columns, new_rows) = (columns.div_ceil(by), rows.div_ceil(high));
     let mut out = vec![[0; 2]; new_columns * new_rows];
@@ -53,7 +53,7 @@ fn shrink(counts: &[Count], columns: usize, rows: usize, by: usize, high: usize)
 }
 
 impl HeatSum {
-    /// Counts an access at this time and place.
+    /// Counts an access at this time and sector.
     pub fn add(&mut self, t_ns: u64, sector: u64, read: bool) {
         while t_ns / self.step_ns >= COLUMNS as u64 {
             self.counts = shrink(&self.counts, COLUMNS, ROWS, 2, 1);

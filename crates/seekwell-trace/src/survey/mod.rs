@@ -1,17 +1,25 @@
-//! Summary of a trace, from one pass: sizes, distances, the time in each phase from queueing to
-//! completion, merges, processes, and activity over time and place.
+//! The survey: a summary of a trace, made in one pass. It contains sizes, distances, the time in
+//! each phase from queueing to completion, merges, processes, and activity over time and sector.
 //!
-//! The phases are those of btt, with the letters of blktrace: Q queued (a bio arrives), G a request
-//! is allocated, M merged into a waiting one, I inserted into the scheduler, D issued to the
-//! driver, C complete. Traces with events (blktrace, blkparse, ftrace) are followed event by event,
-//! like in btt; in other traces each record gives the known times. Phases, distances and merges
-//! exclude flushes, which move no data.
+//! The phases are those of btt. A phase is named by the blktrace letters of the two events at its
+//! ends:
+//! - Q: a bio is queued.
+//! - G: a request is allocated.
+//! - M: a bio is merged into a waiting request.
+//! - I: a request is inserted into the scheduler.
+//! - D: a request is issued to the driver.
+//! - C: a request is complete.
 //!
-//! Memory does not grow with the trace: times and places are kept in bins that double. Distances
-//! are exact up to 2^18 different ones, and within 0.2 % beyond.
+//! If a trace has events (blktrace, blkparse, ftrace), the survey follows every event, like btt. In
+//! other traces, each record gives the times that it contains. Phases, distances and merges do not
+//! include flushes, because flushes transfer no data.
 //!
-//! Left out: plugging, remaps between stacked devices, and splits (a split bio is complete when its
-//! last part is).
+//! The memory does not grow with the trace. Times and sectors are counted in bins that double in
+//! size. Up to 2^18 different distances are stored exactly; beyond that, distances have an error of
+//! up to 0.2 %.
+//!
+//! The survey leaves out plugging, remaps between stacked devices, and splits (a split bio is
+//! complete when its last part is complete).
 
 mod course;
 mod data;
@@ -38,11 +46,12 @@ use follow::Follow;
 /// Number of records between two calls of `told`.
 const TOLD_EVERY: u64 = 4096;
 
-/// Surveys at most `limit` records of a trace. It should have been opened with `options` that set
-/// [`ReadOptions::keep_events`]. `told` receives the progress and returns whether to continue.
+/// Makes the survey of a trace, or of its first `limit` records. The options with which the trace
+/// is opened should set [`ReadOptions::keep_events`]. `told` receives the progress, and returns
+/// true to continue.
 ///
 /// # Errors
-/// Those of the reader.
+/// Returns the errors of the reader.
 pub fn survey(
     reader: &mut Reader,
     options: &ReadOptions,

@@ -1,20 +1,20 @@
-//! Distances from one access to the next on the same device.
+//! Distances between consecutive accesses to the same device.
 
 use super::data::{SEEK_CLASSES, Seeks};
 use seekwell_core::units::SECTOR_BYTES;
 use std::collections::BTreeMap;
 
-/// Number of different distances that are kept exactly.
+/// Maximum number of different distances that are stored exactly.
 const EXACT_MAX: usize = 1 << 18;
-/// Leading bits that are kept of further distances.
+/// Number of leading bits that are stored of further distances.
 const BITS: u32 = 9;
-/// Number of devices whose last place is kept.
+/// Maximum number of devices whose last access is stored.
 const DEVICES_MAX: usize = 1 << 16;
 
 /// Collects distances.
 #[derive(Default)]
 pub(super) struct SeekSum {
-    /// Range of the last access per device.
+    /// Range of the last access to each device.
     last: BTreeMap<u32, (u64, u64)>,
     counts: BTreeMap<u64, u64>,
     exact_max: Option<usize>,
@@ -25,7 +25,8 @@ pub(super) struct SeekSum {
     classes: [u64; 7],
 }
 
-/// The distance reduced to its leading bits, as the middle of the interval that shares them.
+/// Reduces a distance to its leading bits. Returns the middle of the interval of all distances with
+/// these bits.
 fn rounded(distance: u64) -> u64 {
     let length = 64 - distance.leading_zeros();
     match length.checked_sub(BITS) {
@@ -43,7 +44,7 @@ impl SeekSum {
         }
     }
 
-    /// Adds the next access: `sectors` from `sector` on.
+    /// Adds the next access: `sectors` sectors from `sector` on.
     pub fn add(&mut self, device: u32, sector: u64, sectors: u64) {
         let end = sector + sectors;
         let (from, to) = self.last.get(&device).copied().unwrap_or((0, 0));
@@ -52,7 +53,7 @@ impl SeekSum {
         }
         let distance = match sector {
             s if s >= to => s - to,
-            // They touch or overlap.
+            // The accesses touch or overlap.
             _ if end >= from => 0,
             s => from - s,
         };
@@ -84,7 +85,7 @@ impl SeekSum {
         }
     }
 
-    /// Whether there are no distances.
+    /// Returns true if there are no distances.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }

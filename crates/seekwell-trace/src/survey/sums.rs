@@ -1,4 +1,4 @@
-//! The counters that are collected while reading a trace.
+//! The counters that are collected while a trace is read.
 
 use super::course::CourseSum;
 use super::data::{Depth, KindPart, Merges, Phase, Seeks, SizeClass, Spread};
@@ -11,12 +11,12 @@ use seekwell_core::units::SECTOR_BYTES;
 use seekwell_core::{Flags, Op};
 use std::collections::BTreeMap;
 
-/// Largest number of different devices.
+/// Maximum number of different devices.
 const DEVICES_MAX: usize = 1 << 16;
-/// Smallest size class, bytes.
+/// Upper bound of the smallest size class, in bytes.
 const SMALLEST: u64 = 4096;
 
-/// The state of a bio in flight.
+/// The known facts about a bio in flight.
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     pub op: Op,
@@ -52,12 +52,12 @@ struct Phases {
     q2c: Latency,
 }
 
-/// The present queue depths.
+/// The current queue depths.
 #[derive(Default)]
 struct Now {
     t_ns: u64,
     waiting: u64,
-    /// Those of them that are not merged into another.
+    /// Number of waiting bios that are not merged into another.
     requests: u64,
     in_device: u64,
     waiting_sum: u128,
@@ -68,7 +68,7 @@ struct Now {
     at_queue: u64,
 }
 
-/// All counters.
+/// All counters of the survey.
 #[derive(Default)]
 pub(super) struct Sums {
     phases: Phases,
@@ -96,7 +96,7 @@ fn kind(op: Op) -> &'static str {
 }
 
 impl Sums {
-    /// Advances time.
+    /// Advances the time to `t_ns`.
     fn until(&mut self, t_ns: u64) {
         let now = &mut self.now;
         let ns = u128::from(t_ns.saturating_sub(now.t_ns));
@@ -110,7 +110,7 @@ impl Sums {
         now.t_ns = now.t_ns.max(t_ns);
     }
 
-    /// Time of the last event.
+    /// Returns the time of the last event.
     pub fn last_ns(&self) -> u64 {
         self.now.t_ns
     }
@@ -122,7 +122,7 @@ impl Sums {
         class
     }
 
-    /// A bio arrives.
+    /// Counts a bio that arrives.
     pub fn queued(&mut self, e: &BlkEvent) -> Known {
         self.until(e.t_ns);
         let bytes = u64::from(e.sectors) * SECTOR_BYTES;
@@ -164,14 +164,14 @@ impl Sums {
         }
     }
 
-    /// A request is allocated for a bio.
+    /// Counts the allocation of a request for a bio.
     pub fn got(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.getrq_ns = Some(t_ns);
         self.phases.q2g.record(t_ns.saturating_sub(known.queued_ns));
     }
 
-    /// A bio enters the scheduler.
+    /// Counts the insertion of a bio into the scheduler.
     pub fn inserted(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.inserted_ns = Some(t_ns);
@@ -181,7 +181,7 @@ impl Sums {
         }
     }
 
-    /// A bio is merged into a waiting request.
+    /// Counts the merge of a bio into a waiting request.
     pub fn merged(&mut self, known: &Known, t_ns: u64, front: bool) {
         self.until(t_ns);
         self.now.requests = self.now.requests.saturating_sub(1);
@@ -193,7 +193,8 @@ impl Sums {
         self.tasks.merged(known.task);
     }
 
-    /// A bio is issued to the driver; `queue`: its queue time is known.
+    /// Counts the issue of a bio to the driver. `queue` is true if the queue time of the bio is
+    /// known.
     pub fn issued(&mut self, known: &mut Known, merged_ns: Option<u64>, t_ns: u64, queue: bool) {
         self.until(t_ns);
         known.issued_ns = Some(t_ns);
@@ -214,7 +215,7 @@ impl Sums {
         }
     }
 
-    /// A request is issued to the driver.
+    /// Counts the issue of a request to the driver.
     pub fn request(&mut self, e: &BlkEvent) {
         let sectors = u64::from(e.sectors);
         self.class(sectors * SECTOR_BYTES).issued += 1;
@@ -232,14 +233,14 @@ impl Sums {
         now.in_device_max = now.in_device_max.max(now.in_device);
     }
 
-    /// A bio of a request that the driver returned.
+    /// Counts a bio of a requeued request, which the driver returned.
     pub fn taken_back(&mut self, known: &mut Known, t_ns: u64) {
         self.until(t_ns);
         known.issued_ns = None;
         self.now.waiting += 1;
     }
 
-    /// The driver returned a request.
+    /// Counts a requeued request, which the driver returned.
     pub fn requeued(&mut self, t_ns: u64) {
         self.until(t_ns);
         self.merges.requeued += 1;
@@ -257,7 +258,7 @@ impl Sums {
         }
     }
 
-    /// A bio is complete, and perhaps its request.
+    /// Counts the completion of a bio. `was_last` is true if its request is then also complete.
     pub fn completed(&mut self, known: &Known, t_ns: u64, was_last: bool) {
         self.until(t_ns);
         self.gone(known, was_last);
@@ -274,7 +275,7 @@ impl Sums {
         self.course.moved(t_ns, known.op == Op::Read, known.bytes);
     }
 
-    /// A bio without further events.
+    /// Counts a bio that has no further events.
     pub fn lost(&mut self, known: &Known, now_ns: u64, was_last: bool) {
         self.until(now_ns);
         self.gone(known, was_last);
@@ -282,14 +283,14 @@ impl Sums {
         self.course.moved(known.queued_ns, read, known.bytes);
     }
 
-    /// A flush is queued.
+    /// Counts a queued flush.
     pub fn flush(&mut self, e: &BlkEvent) {
         self.until(e.t_ns);
         let of = self.kinds.entry(kind(Op::Flush)).or_default();
         (of.n, of.sync) = (of.n + 1, of.sync + 1);
     }
 
-    /// A flush is complete.
+    /// Counts the completion of a flush.
     pub fn flushed(&mut self, task: u32, queued_ns: u64, t_ns: u64) {
         let took = t_ns.saturating_sub(queued_ns);
         let of = self.kinds.entry(kind(Op::Flush)).or_default();
@@ -298,8 +299,8 @@ impl Sums {
             .completed((task != u32::MAX).then_some(task), took);
     }
 
-    /// The phases that occurred, in the order of a bio's path. Without `queued`, all begin at the
-    /// driver.
+    /// Returns the phases that occurred, in the order of the path of a bio. If `queued` is false,
+    /// the trace has only issue times, and the paths begin at the driver.
     pub fn phases(&self, queued: bool) -> Vec<Phase> {
         let p = &self.phases;
         let whole = p.q2c.mean_ns() * p.q2c.count() as f64;
@@ -310,15 +311,15 @@ impl Sums {
         let all = [
             next,
             ("Q2G", "from queueing to request allocation", &p.q2g, true),
-            ("G2I", "until it is in the scheduler", &p.g2i, true),
-            ("Q2I", "until it is in the scheduler", &p.q2i, true),
-            ("Q2M", "until it is merged into another", &p.q2m, true),
-            ("I2D", "in the scheduler", &p.i2d, true),
-            ("M2D", "in the scheduler, merged", &p.m2d, true),
-            ("G2D", "directly to the driver", &p.g2d, true),
-            ("Q2D", "until it goes to the driver", &p.q2d, true),
-            ("D2C", "in driver and device", &p.d2c, queued),
-            ("Q2C", "all of it", &p.q2c, false),
+            ("G2I", "from allocation to insertion", &p.g2i, true),
+            ("Q2I", "from queueing to insertion", &p.q2i, true),
+            ("Q2M", "from queueing to merging", &p.q2m, true),
+            ("I2D", "from insertion to issue", &p.i2d, true),
+            ("M2D", "from merging to issue", &p.m2d, true),
+            ("G2D", "from allocation to issue", &p.g2d, true),
+            ("Q2D", "from queueing to issue", &p.q2d, true),
+            ("D2C", "from issue to completion", &p.d2c, queued),
+            ("Q2C", "from queueing to completion", &p.q2c, false),
         ];
         let met = all
             .into_iter()
@@ -381,7 +382,8 @@ impl Sums {
         }
     }
 
-    /// Devices by number, the busiest first.
+    /// Returns the devices with their numbers of requests; the device with the most requests is
+    /// first.
     pub fn devices(&self) -> Vec<(u32, u64)> {
         let mut all: Vec<(u32, u64)> = self.devices.iter().map(|(d, n)| (*d, *n)).collect();
         all.sort_by_key(|(d, n)| (std::cmp::Reverse(*n), *d));

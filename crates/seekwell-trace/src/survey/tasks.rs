@@ -1,20 +1,20 @@
-//! Accesses by process.
+//! Numbers of accesses by process.
 
 use super::data::TaskShare;
 use seekwell_core::Op;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Largest number of different processes.
+/// Maximum number of different processes.
 const TASKS_MAX: usize = 1 << 16;
-/// Number of processes listed.
+/// Maximum number of processes in the survey.
 const LISTED: usize = 100;
 
 #[derive(Default)]
 struct Task {
     part: TaskShare,
     sum_ns: u128,
-    /// The end of its last access.
+    /// Device and end sector of the last access.
     end: Option<(u32, u64)>,
 }
 
@@ -22,7 +22,7 @@ struct Task {
 #[derive(Default)]
 pub(super) struct TaskSum {
     tasks: BTreeMap<Option<u32>, Task>,
-    /// Lower bound of the number of further processes.
+    /// Lower bound of the number of processes that were not stored.
     beyond: u64,
 }
 
@@ -34,7 +34,7 @@ impl TaskSum {
         Some(self.tasks.entry(pid).or_default())
     }
 
-    /// A process queued an access.
+    /// Counts an access that a process queued.
     pub fn queued(&mut self, pid: Option<u32>, device: u32, op: Op, sector: u64, sectors: u64) {
         let bytes = sectors * seekwell_core::units::SECTOR_BYTES;
         let Some(task) = self.of(pid) else {
@@ -52,14 +52,14 @@ impl TaskSum {
         task.end = Some((device, sector + sectors));
     }
 
-    /// An access of a process was merged.
+    /// Counts a merged access of a process.
     pub fn merged(&mut self, pid: Option<u32>) {
         if let Some(task) = self.of(pid) {
             task.part.merged += 1;
         }
     }
 
-    /// An access of a process is complete.
+    /// Counts a completed access of a process.
     pub fn completed(&mut self, pid: Option<u32>, ns: u64) {
         if let Some(task) = self.of(pid) {
             task.part.completed += 1;
@@ -68,8 +68,8 @@ impl TaskSum {
         }
     }
 
-    /// All processes, those with the most data first, and the number of unlisted ones. Empty if the
-    /// trace has no processes.
+    /// Returns all processes, and the number of processes that are not listed. The process with the
+    /// most data is first. The list is empty if the trace has no processes.
     pub fn done(self, names: Option<&BTreeMap<u32, String>>) -> (Vec<TaskShare>, u64) {
         if self.tasks.keys().all(Option::is_none) {
             return (Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! Surveys of events in blkparse's notation, compared with btt's figures.
+//! Tests of surveys. The events are in the notation of blkparse, and the results are compared with
+//! those of btt.
 
 use super::course::CourseSum;
 use super::heat::HeatSum;
@@ -18,7 +19,7 @@ fn of(bytes: Vec<u8>, options: &ReadOptions) -> Survey {
     survey(&mut reader, &options, None, |_| true).expect("it is read")
 }
 
-/// Lines of `us ACTION RWBS rest`.
+/// Makes the survey of lines of the form `us ACTION RWBS rest`.
 fn text(lines: &str) -> Survey {
     let mut out = String::new();
     for line in lines.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -30,7 +31,7 @@ fn text(lines: &str) -> Survey {
     of(out.into_bytes(), &ReadOptions::default())
 }
 
-/// Minimum, mean and maximum of a phase in us, and the number.
+/// Returns minimum, mean and maximum of a phase in us, and the number of durations.
 fn phase(s: &Survey, name: &str) -> (f64, f64, f64, u64) {
     let Some(Phase { spread: p, .. }) = s.phases.iter().find(|p| p.name == name) else {
         return (0.0, 0.0, 0.0, 0);
@@ -227,7 +228,7 @@ fn distances_are_btts() {
         s.add(0, sector, n);
     }
     let d = s.done();
-    // 1000, 3992, 0, 3984, 0, 0, 8500.
+    // The distances are 1000, 3992, 0, 3984, 0, 0 and 8500.
     let mode = (d.median, d.mode, d.mode_n);
     assert_eq!((d.n, d.mean, mode), (7, 17476.0 / 7.0, (1000, 0, 3)));
     assert_eq!((d.sequential, d.backwards), (3, 2));
@@ -279,7 +280,7 @@ fn a_longer_trace_has_longer_steps_and_loses_nothing() {
 #[test]
 fn the_grid_grows_and_keeps_every_count() {
     let mut h = HeatSum::default();
-    // A single access in a corner, which a coarser grid must not lose.
+    // A single access in a corner must remain in a coarser grid.
     h.add(5, 3, true);
     for i in 0..20_000u64 {
         h.add(i * 50_000, 1_000_000 + i * 37 % 400_000, i % 3 == 0);

@@ -1,19 +1,21 @@
-//! Follows each bio from Q to C through the events of its range.
+//! Follows each bio from Q to C, using the events that cover its range.
 //!
 //! The rules are those of btt, determined from its output for traces of a few events. A bio that
-//! was inserted counts I to D, even if its request was later merged into another. A bio that was
-//! only merged counts M to D. After a requeue, the path to the driver counts again. Unlike btt,
-//! this module follows split bios, requests that complete in parts, and two bios at the same place.
+//! was inserted has a phase I2D, even if its request was later merged into another. A bio that was
+//! only merged has a phase M2D. After a requeue, the phases up to the driver count again. In
+//! contrast to btt, this module also follows split bios, requests that complete in parts, and two
+//! bios at the same sectors.
 
 use super::sums::{Known, Sums};
 use crate::blk::BlkEvent;
 use seekwell_core::{Action, Op};
 use std::collections::{BTreeMap, VecDeque};
 
-/// (device, first sector, number).
+/// (device, first sector, number of the bio).
 type Key = (u32, u64, u64);
 
-/// Most ranges that one event visits; a request of the largest size has 2,560 bios of one sector.
+/// Maximum number of ranges to which one event is applied. A request of the maximum size has 2,560
+/// bios of one sector.
 const WALK_MAX: usize = 4096;
 
 /// A bio in flight.
@@ -23,11 +25,11 @@ struct Trip {
     left: u64,
     known: Known,
     merged_ns: Option<u64>,
-    /// The request in which it was issued to the driver.
+    /// Number of the request in which the bio was issued to the driver.
     request: Option<u64>,
 }
 
-/// A flush in flight, which has no range to find it by.
+/// A flush in flight. It has no range.
 struct Flush {
     device: u32,
     queued_ns: u64,
@@ -38,13 +40,13 @@ struct Flush {
 /// All bios and flushes in flight.
 pub(super) struct Trips {
     trips: BTreeMap<Key, Trip>,
-    /// In order of time, to abandon those that never complete.
+    /// Bios in order of time, to find those that never complete.
     order: VecDeque<(u64, Key)>,
     flushes: VecDeque<Flush>,
-    /// Requests at the driver, with the number of their incomplete bios.
+    /// Requests at the driver, each with the number of its incomplete bios.
     requests: BTreeMap<u64, u32>,
     number: u64,
-    /// Length of the longest read or write, sectors.
+    /// Length of the longest read or write, in sectors.
     longest: u64,
     saw_queue: bool,
     pending_max: usize,
@@ -72,7 +74,8 @@ impl Trips {
         }
     }
 
-    /// Processes the next event in order of time. `counts`: a bio that begins with it is wanted.
+    /// Processes the next event in order of time. `counts` is true if a bio that begins with this
+    /// event belongs to the survey.
     pub fn event(&mut self, e: &BlkEvent, counts: bool, sums: &mut Sums) {
         self.give_up(e.t_ns, sums);
         if e.is_flush() {
@@ -107,7 +110,7 @@ impl Trips {
         }
     }
 
-    /// Whether the trace has queue events.
+    /// Returns true if the trace has queue events.
     pub fn saw_queue(&self) -> bool {
         self.saw_queue
     }
@@ -134,14 +137,14 @@ impl Trips {
         self.order.push_back((e.t_ns, key));
     }
 
-    /// Finds the bios that the event covers; among equal starts, the oldest for which `past` is
-    /// false.
+    /// Finds the bios that the event covers. Among bios with the same start, selects the oldest for
+    /// which `past` returns false.
     fn find(&mut self, e: &BlkEvent, past: impl Fn(&Trip) -> bool) {
         self.keys.clear();
         let end = e.sector.saturating_add(u64::from(e.sectors));
         let from = e.sector.saturating_sub(self.longest);
         let mut at = e.sector;
-        // A bio that began before and was split.
+        // A bio that began at a lower sector and was split.
         let before = self.trips.range((e.device, from, 0)..(e.device, at, 0));
         let mut before = before.rev().take(WALK_MAX);
         if let Some((key, t)) =
@@ -190,7 +193,7 @@ impl Trips {
     fn issue(&mut self, e: &BlkEvent, counts: bool, sums: &mut Sums) {
         self.find(e, |t| t.request.is_some());
         if self.keys.is_empty() {
-            // A trace with D and C only: every issued request is a bio.
+            // A trace with D and C events only: every issued request counts as a bio.
             if self.saw_queue || !counts {
                 return;
             }
@@ -252,7 +255,7 @@ impl Trips {
         }
     }
 
-    /// Removes a bio from a request. Returns whether it was the last.
+    /// Removes a bio from a request. Returns true if it was the last bio of the request.
     fn last_of(&mut self, request: Option<u64>) -> bool {
         let Some(request) = request else { return false };
         match self.requests.get_mut(&request) {
@@ -284,7 +287,8 @@ impl Trips {
                 });
             }
             Action::Complete => {
-                // The flush machinery's own flush (`FN`) ends before the submitter's.
+                // The flush of the kernel's flush machinery (`FN`) ends before the submitter's
+                // flush.
                 let own = e.write_bit || e.op == Op::Write;
                 let mut all = self.flushes.iter();
                 let found = all.position(|f| f.device == e.device && f.write_bit == own);
@@ -296,7 +300,8 @@ impl Trips {
         }
     }
 
-    /// Abandons bios that have been in flight for too long, or that are too many.
+    /// Abandons bios that have been in flight for too long, and the oldest bios if there are too
+    /// many.
     fn give_up(&mut self, now_ns: u64, sums: &mut Sums) {
         while let Some(&(t_ns, key)) = self.order.front() {
             let overdue = now_ns.saturating_sub(t_ns) > self.pending_ns;
@@ -317,7 +322,7 @@ impl Trips {
         }
     }
 
-    /// At the end, the remaining bios count as incomplete.
+    /// Counts the remaining bios as incomplete, at the end of the trace.
     pub fn end(&mut self, sums: &mut Sums) {
         let now_ns = sums.last_ns();
         while let Some((_, key)) = self.order.pop_front() {

@@ -1,9 +1,9 @@
-//! Comparison with the calls of fio 3.33 under strace with the same job files.
+//! Comparisons with the system calls of fio 3.33 under strace, for the same job files.
 
 use super::tests::trial;
 use crate::testing::Trial;
 
-/// Calls on the files of the first job, after their layout: name, file, block of 4 KiB.
+/// Returns the calls on the files of the first job after the layout: (name, file, block of 4 KiB).
 fn calls(t: &Trial, names: &[&str]) -> Vec<(String, u64, u64)> {
     let all = t.world.log().iter();
     let main = t
@@ -20,8 +20,9 @@ fn calls(t: &Trial, names: &[&str]) -> Vec<(String, u64, u64)> {
     .collect()
 }
 
-/// Observed under strace with fio 3.33: files take turns, and so does a sync. The sync comes before
-/// the next write, so none follows the last. At the end each file is synced.
+/// Observed with fio 3.33 under strace: calls go to the files in turn, and a sync also counts as a
+/// call. A sync comes before the next write, so no sync follows the last write. At the end, each
+/// file is synced.
 #[test]
 fn files_take_turns_and_a_sync_comes_before_the_next_call() {
     let t = trial("[w]\nrw=write\nbs=4k\nsize=32k\nnrfiles=2\nfsync=2\nend_fsync=1\n");
@@ -55,8 +56,8 @@ fn service_types_choose_the_file() {
     assert!(pairs.iter().all(|p| p[0] == p[1]), "{random}");
 }
 
-/// fio's manual: after a random pattern, `:N` means a new place after every N calls. After a
-/// sequential one it is the number of bytes to skip after each call.
+/// From the manual of fio: after a random pattern, `:N` means a new position after every N calls.
+/// After a sequential pattern, it is the number of bytes that are skipped after each call.
 #[test]
 fn runs_from_random_places_and_sequences_with_holes() {
     let places = |text: &str| -> Vec<u64> {
@@ -82,7 +83,7 @@ fn runs_from_random_places_and_sequences_with_holes() {
     assert_eq!(holes, [0, 3, 6, 9, 12, 15, 0, 3], "and over again");
 }
 
-/// Observed with fio: the directions of a mixed job progress through the file independently.
+/// Observed with fio: reads and writes of a mixed job have separate positions in the file.
 #[test]
 fn reads_and_writes_of_a_mixed_job_have_their_own_places() {
     let t = trial("[m]\nrw=rw\nbs=4k\nsize=256k\n");
@@ -98,8 +99,8 @@ fn reads_and_writes_of_a_mixed_job_have_their_own_places() {
     assert_eq!(all.len(), 64, "together they move the size");
 }
 
-/// Observed with fio: files to read are allocated, written and synced first; files that are only
-/// written are allocated; overwrite=1 also writes them first.
+/// Observed with fio: files that are read are allocated, written and synced first. Files that are
+/// only written are allocated; with overwrite=1, they are also written first.
 #[test]
 fn files_are_laid_out_as_fio_does() {
     let before = |text: &str| {
@@ -124,7 +125,8 @@ fn files_are_laid_out_as_fio_does() {
     );
 }
 
-/// Observed with fio: 10 KiB in blocks of 4 KiB are two calls; three files of filesize=8k are six.
+/// Observed with fio: 10 KiB in blocks of 4 KiB are two calls. Three files with filesize=8k are six
+/// calls.
 #[test]
 fn files_hold_whole_blocks() {
     assert_eq!(trial("[w]\nrw=write\nsize=10k\n").ops("write"), 2);
@@ -145,7 +147,8 @@ fn files_hold_whole_blocks() {
     );
 }
 
-/// Observed with fio: with various lengths, every byte of the file is still moved exactly once.
+/// Observed with fio: with several lengths, every byte of the file is still transferred exactly
+/// once.
 #[test]
 fn lengths_that_differ_fill_the_file_without_overlap() {
     for (rw, more) in [
@@ -183,8 +186,8 @@ fn lengths_that_differ_fill_the_file_without_overlap() {
     assert!(writes.clone().all(|c| c.len == 8192) && writes.count() > 0);
 }
 
-/// Observed with fio: one call per submission unless a batch is set; completions are reaped one by
-/// one.
+/// Observed with fio: each submission has one call unless a batch is set. Completions are collected
+/// one by one.
 #[test]
 fn calls_are_submitted_one_by_one_or_in_batches() {
     let sizes = |more: &str| {

@@ -1,51 +1,50 @@
-//! The figures that decide for a job file. A reporting group is one section, and each of its
-//! directions has its own figures.
+//! The metrics that decide a comparison with a job file. Each section of the file is one reporting
+//! group, and each direction of a section has its own metrics.
 //!
-//! | a section's direction | figures |
-//! |---|---|
-//! | paced by `rate`, `rate_iops` or `thinktime`, or one call at a time | mean and 99th percentile of the latency |
-//! | several calls at a time, or a stream through the page cache | throughput |
-//! | `fsync` or `fdatasync` after some writes | also the 99th percentile of that call |
+//!  direction of a section | metrics | ---|---| paced by `rate`, `rate_iops` or `thinktime`, or one
+//! call at a time | mean and 99th percentile of the latency | several calls at a time, or a stream
+//! through the page cache | throughput | `fsync` or `fdatasync` after some writes | also the 99th
+//! percentile of that call |
 //!
-//! Throughput is IOPS for random calls below 64 KiB, else bandwidth.
+//! Throughput is IOPS for random calls of less than 64 KiB, and bandwidth otherwise.
 
 use super::job::{Dir, Engine, Job, JobFile};
 use seekwell_core::Nanos;
 use std::borrow::Cow;
 
-/// Random calls of at least this size are judged by bandwidth, bytes.
+/// Minimum size, in bytes, of random calls whose throughput is given as bandwidth.
 const LARGE: u32 = 64 << 10;
 
-/// The quantity of a figure.
+/// The quantity of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Calls per second.
     Iops(Dir),
     /// MiB per second.
     Bandwidth(Dir),
-    /// Mean latency, ms.
+    /// Mean latency in ms.
     Mean(Dir),
-    /// 99th percentile of the latency, ms.
+    /// 99th percentile of the latency in ms.
     P99(Dir),
-    /// 99th percentile of fsync, ms.
+    /// 99th percentile of the latency of fsync in ms.
     FsyncP99,
-    /// 99th percentile of fdatasync, ms.
+    /// 99th percentile of the latency of fdatasync in ms.
     FdatasyncP99,
 }
 
-/// A figure of a section.
+/// A metric of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
     /// Index of the section in [`JobFile::jobs`].
     pub section: usize,
-    /// The quantity.
+    /// Quantity of the metric.
     pub kind: Kind,
-    /// Name of the metric: "reader read p99". Without the section's name if there is only one
-    /// section.
+    /// Name of the metric, for example "reader read p99". Without the name of the section if there
+    /// is only one section.
     pub name: Cow<'static, str>,
 }
 
-/// Name of a direction.
+/// Returns the name of a direction.
 pub(super) fn word(dir: Dir) -> &'static str {
     match dir {
         Dir::Read => "read",
@@ -55,7 +54,7 @@ pub(super) fn word(dir: Dir) -> &'static str {
 }
 
 impl Kind {
-    /// Unit of the metric.
+    /// Returns the unit of the metric.
     pub fn unit(self) -> &'static str {
         match self {
             Kind::Iops(_) => "I/Os/s",
@@ -63,11 +62,11 @@ impl Kind {
             _ => "ms",
         }
     }
-    /// Whether a larger value is better.
+    /// Returns true if a larger value is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Kind::Iops(_) | Kind::Bandwidth(_))
     }
-    /// The kind of operation that is measured.
+    /// Returns the kind of operation that is measured.
     pub fn operation(self) -> &'static str {
         match self {
             Kind::Iops(d) | Kind::Bandwidth(d) | Kind::Mean(d) | Kind::P99(d) => word(d),
@@ -86,14 +85,14 @@ impl Kind {
     }
 }
 
-/// Whether a call of this direction waits for the device, so that users notice its latency.
+/// Returns true if a call of this direction waits for the device, so that users notice its latency.
 fn waits(job: &Job, dir: Dir) -> bool {
     let d = dir as usize;
     if job.thinktime > Nanos::ZERO || job.rate[d].is_some() || job.rate_iops[d].is_some() {
         return true;
     }
     let one_at_a_time = job.engine == Engine::Sync || job.depth <= 1;
-    // Writes go to the page cache, and read-ahead supplies a sequential reader.
+    // Writes go to the page cache, and read-ahead serves a sequential reader.
     let streams = !job.direct
         && match dir {
             Dir::Write => !job.sync && !job.dsync,
@@ -102,7 +101,7 @@ fn waits(job: &Job, dir: Dir) -> bool {
     one_at_a_time && !streams
 }
 
-/// The deciding figures of a section, by the table above.
+/// Returns the deciding metrics of a section, as in the table of this module.
 pub(super) fn of_section(job: &Job) -> Vec<Kind> {
     let mut all = Vec::new();
     if job.pattern.writes {
@@ -124,7 +123,7 @@ pub(super) fn of_section(job: &Job) -> Vec<Kind> {
     all
 }
 
-/// The figures of a direction that every section reports, whether they decide or not.
+/// Returns the metrics of a direction that every section reports, deciding or not.
 pub(super) fn each_direction(dir: Dir) -> [Kind; 4] {
     [
         Kind::Iops(dir),
@@ -135,8 +134,8 @@ pub(super) fn each_direction(dir: Dir) -> [Kind; 4] {
 }
 
 impl JobFile {
-    /// The deciding figures of the file, by section. A direction without calls in a run has no
-    /// value.
+    /// Returns the deciding metrics of the file, by section. A direction without calls in a run has
+    /// no value.
     pub fn figures(&self) -> Vec<Figure> {
         let all = self.jobs.iter().enumerate();
         let of = |(section, job): (usize, &Job)| {
@@ -148,7 +147,7 @@ impl JobFile {
             .collect()
     }
 
-    /// All figures that a run can report for its sections, whether they decide or not.
+    /// Returns all metrics that a run can report for the sections of the file, deciding or not.
     pub fn all_figures(&self) -> Vec<Figure> {
         let mut all = self.figures();
         for (section, job) in self.jobs.iter().enumerate() {
@@ -163,7 +162,7 @@ impl JobFile {
         all
     }
 
-    /// A figure of a section, with its name.
+    /// Makes a metric of a section, with its name.
     pub(super) fn figure(&self, section: usize, kind: Kind) -> Figure {
         let name = match self.jobs.len() {
             1 => kind.text(),
@@ -176,7 +175,7 @@ impl JobFile {
         }
     }
 
-    /// The section's name; the second of two sections with the same name gets a number.
+    /// Returns the name of a section. If two sections have the same name, the second gets a number.
     fn title_of(&self, section: usize) -> String {
         let name = &self.jobs[section].name;
         let before = self.jobs[..section]

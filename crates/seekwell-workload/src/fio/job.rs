@@ -1,4 +1,4 @@
-//! A job of a fio file, with fio's defaults.
+//! A job of a fio job file, with the defaults of fio.
 
 use seekwell_core::{Class, IoPrio, Nanos};
 
@@ -10,156 +10,158 @@ pub enum Dir {
     Read,
     /// Writes.
     Write,
-    /// Discards; only of a raw device.
+    /// Discards; only on a raw device.
     Trim,
 }
 
 /// The access pattern of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
-    /// It reads.
+    /// The job reads.
     pub reads: bool,
-    /// It writes.
+    /// The job writes.
     pub writes: bool,
-    /// It discards.
+    /// The job discards.
     pub trims: bool,
-    /// It discards each block and then writes it.
+    /// The job discards each block and then writes it.
     pub trims_first: bool,
-    /// Places are random.
+    /// The positions are random.
     pub random: bool,
-    /// Number of consecutive calls from each random place (rw=randread:8). Below 2, each call has
-    /// its own place.
+    /// Number of consecutive calls from each random position (rw=randread:8). For 0 and 1, each
+    /// call has its own random position.
     pub run: u32,
-    /// Bytes skipped after each call of a sequential job (rw=read:8k).
+    /// Number of bytes that a sequential job skips after each call (rw=read:8k).
     pub hole: u64,
-    /// All calls of a run go to its first place (rw_sequencer=identical).
+    /// All calls of a run go to its first position (rw_sequencer=identical).
     pub identical: bool,
 }
 
 /// Lengths of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// Smallest and largest; all lengths between are equally frequent.
+    /// Smallest and largest length in bytes. All lengths between them are equally frequent.
     Range(u32, u32),
-    /// Bytes, and the number of calls in a hundred (bssplit).
+    /// Pairs of length in bytes and percentage of the calls (bssplit).
     Split(Vec<(u32, u32)>),
 }
 
 impl Blocks {
-    /// The smallest length, which is the grid of random places.
+    /// Returns the smallest length. Random positions are multiples of it.
     pub fn min(&self) -> u32 {
         match self {
             Blocks::Range(lo, _) => *lo,
             Blocks::Split(all) => all.iter().map(|b| b.0).min().unwrap_or(4096),
         }
     }
-    /// The largest length.
+    /// Returns the largest length.
     pub fn max(&self) -> u32 {
         match self {
             Blocks::Range(_, hi) => *hi,
             Blocks::Split(all) => all.iter().map(|b| b.0).max().unwrap_or(4096),
         }
     }
-    /// Whether all calls have the same length.
+    /// Returns true if all calls have the same length.
     pub fn fixed(&self) -> bool {
         self.min() == self.max()
     }
 }
 
-/// How the next file is chosen (file_service_type).
+/// How the file of the next call is selected (file_service_type).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// In turn, with this number of calls per file.
+    /// In turn, with this number of consecutive calls per file.
     RoundRobin(u64),
-    /// The next file when one is finished.
+    /// One file after the other; the next file follows when the current file is finished.
     Sequential,
-    /// A random file, with this number of calls per file.
+    /// A random file, with this number of consecutive calls per file.
     Random(u64),
 }
 
-/// Advice to the kernel about future access.
+/// Advice to the kernel about future accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// No advice.
     None,
-    /// According to the pattern.
+    /// Advice that corresponds to the pattern.
     Pattern,
-    /// Sequential, for any pattern.
+    /// Advice for sequential access, with any pattern.
     Sequential,
-    /// Random, for any pattern.
+    /// Advice for random access, with any pattern.
     Random,
 }
 
-/// Distribution of random places.
+/// Distribution of random positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// Uniform.
+    /// Uniform distribution.
     #[default]
     Uniform,
-    /// Zipf with this theta: block k has weight 1/k^theta.
+    /// Zipf distribution with this theta: block k has weight 1/k^theta.
     Zipf(f64),
-    /// Pareto: this share of the places gets the rest of the calls, recursively.
+    /// Pareto distribution: a fraction h of the positions gets 1 - h of the calls, recursively.
     Pareto(f64),
-    /// Normal: the standard deviation in per cent of the file.
+    /// Normal distribution; the value is the standard deviation in percent of the file.
     Normal(f64),
-    /// Zones from the file's start: (per cent of the calls, per cent of the file).
+    /// Zones from the start of the file: (percent of the calls, percent of the file).
     Zoned(Vec<(f64, f64)>),
 }
 
-/// Whether the engine makes one call at a time or keeps a depth.
+/// Whether the I/O engine makes one call at a time or keeps several calls in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// sync, psync, vsync, pvsync, mmap.
+    /// One call at a time: sync, psync, vsync, pvsync, mmap.
     #[default]
     Sync,
-    /// libaio, io_uring, posixaio.
+    /// Several calls in flight: libaio, io_uring, posixaio.
     Async,
 }
 
-/// A job; sizes in bytes.
+/// A job. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Name of its section.
+    /// Name of the section.
     pub name: String,
-    /// rw
+    /// Option rw.
     pub pattern: Pattern,
-    /// rwmixread: share of reads, per cent.
+    /// Option rwmixread: percentage of reads.
     pub mix_read: u32,
     /// Lengths of reads, writes and discards.
     pub blocks: [Blocks; 3],
-    /// Total bytes of all files' regions; 0: determined by `filesize`, or a whole raw device.
+    /// Total size of the regions of all files. 0: determined by `filesize`, or the whole raw
+    /// device.
     pub size: u64,
-    /// Bytes of each file.
+    /// Size of each file.
     pub filesize: Option<u64>,
-    /// Bytes to move; `None`: as many as `size`.
+    /// Number of bytes to transfer; `None`: as many as `size`.
     pub io_size: Option<u64>,
-    /// Start of the region.
+    /// Start of the region in each file.
     pub offset: u64,
-    /// Greatest number of calls.
+    /// Maximum number of calls.
     pub number_ios: Option<u64>,
-    /// Number of clones.
+    /// Number of clones of the job.
     pub numjobs: u32,
     /// Number of files per clone.
     pub nrfiles: u32,
-    /// Names of files shared by all clones. If empty, each clone has its own files.
+    /// Names of files that all clones share. If empty, each clone has its own files.
     pub filenames: Vec<String>,
-    /// Runs on the run's raw device (filename=/dev/NAME) instead of files.
+    /// True if the job uses the raw device of the run (filename=/dev/NAME) instead of files.
     pub raw: bool,
-    /// How the next file is chosen.
+    /// How the file of the next call is selected.
     pub service: Service,
-    /// Allocate blocks before writing (fallocate).
+    /// Allocate the blocks of files before writing (fallocate).
     pub fallocate: bool,
     /// Write the files once before the run.
     pub overwrite: bool,
-    /// ioengine
+    /// Option ioengine.
     pub engine: Engine,
-    /// iodepth
+    /// Option iodepth.
     pub depth: u32,
-    /// Number of calls submitted at a time (iodepth_batch).
+    /// Number of calls per submission (iodepth_batch).
     pub batch: u32,
-    /// Number of completions awaited at a time (iodepth_batch_complete_min).
+    /// Number of completions to wait for at a time (iodepth_batch_complete_min).
     pub batch_complete: u32,
-    /// Once full, reap until this number of calls is outstanding (iodepth_low); `None`: the depth.
+    /// When the queue is full, collect completions until only this number of calls is in flight
+    /// (iodepth_low). `None`: the depth.
     pub low: Option<u32>,
     /// O_DIRECT.
     pub direct: bool,
@@ -167,54 +169,54 @@ pub struct Job {
     pub sync: bool,
     /// O_DSYNC.
     pub dsync: bool,
-    /// fsync after this number of writes; 0: never.
+    /// Number of writes between two fsync calls; 0: no fsync.
     pub fsync: u64,
-    /// fdatasync after this number of writes; 0: never.
+    /// Number of writes between two fdatasync calls; 0: no fdatasync.
     pub fdatasync: u64,
-    /// fsync after the last write.
+    /// Call fsync after the last write.
     pub end_fsync: bool,
-    /// fsync at each close.
+    /// Call fsync before each close.
     pub fsync_on_close: bool,
-    /// Advice about sequential or random access.
+    /// Advice about sequential or random access (fadvise_hint).
     pub fadvise_hint: Hint,
-    /// Drop the files' pages before the start.
+    /// Drop the cached pages of the files before the start.
     pub invalidate: bool,
-    /// Greatest rate of each direction, bytes per second.
+    /// Maximum rate of each direction, in bytes per second.
     pub rate: [Option<u64>; 3],
-    /// Greatest rate of each direction, calls per second.
+    /// Maximum rate of each direction, in calls per second.
     pub rate_iops: [Option<u64>; 3],
     /// Length of a pause.
     pub thinktime: Nanos,
     /// Number of calls before each pause.
     pub thinktime_blocks: u64,
-    /// Longest time.
+    /// Maximum duration of the job.
     pub runtime: Option<Nanos>,
-    /// Repeat until the time is up.
+    /// Repeat the job until `runtime` has passed.
     pub time_based: bool,
-    /// Initial time that is not measured.
+    /// Time at the start that is not measured.
     pub ramp_time: Nanos,
     /// Delay before the first call.
     pub startdelay: Nanos,
-    /// Wait for the previous jobs.
+    /// Wait until the previous jobs have ended.
     pub stonewall: bool,
-    /// The end of this job ends all jobs.
+    /// When this job ends, all jobs end.
     pub exitall: bool,
     /// Number of passes over the region.
     pub loops: u64,
-    /// random_distribution
+    /// Option random_distribution.
     pub distribution: Distribution,
-    /// Random places may repeat before all have been used.
+    /// Random positions may repeat before all positions have been used.
     pub norandommap: bool,
-    /// ioprio
+    /// I/O priority (prio, prioclass).
     pub prio: IoPrio,
-    /// nice
+    /// Option nice.
     pub nice: i8,
     /// Weight of the job's own cgroup.
     pub cgroup_weight: Option<u32>,
 }
 
 impl Default for Job {
-    /// fio's defaults.
+    /// Returns a job with the defaults of fio.
     fn default() -> Self {
         Job {
             name: String::new(),
@@ -273,30 +275,31 @@ impl Default for Job {
     }
 }
 
-/// A job file.
+/// A parsed job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFile {
-    /// Its name, without directories and suffix.
+    /// Name of the file, without directories and suffix.
     pub name: String,
-    /// The jobs, at least one.
+    /// The jobs; at least one.
     pub jobs: Vec<Job>,
     /// Warnings about ignored options and other differences.
     pub warnings: Vec<String>,
 }
 
 impl Job {
-    /// Number of files per clone.
+    /// Returns the number of files per clone.
     pub fn files(&self) -> u64 {
         match self.filenames.len() {
             0 => u64::from(self.nrfiles),
             n => n as u64,
         }
     }
-    /// Bytes of each file's region; 0 for a whole raw device, whose size is unknown here.
+    /// Returns the size of the region of each file. Returns 0 for a whole raw device, because its
+    /// size is not known before the run.
     pub fn each(&self) -> u64 {
         self.filesize.unwrap_or(self.size / self.files())
     }
-    /// Whether the job has calls of this direction.
+    /// Returns true if the job makes calls of this direction.
     pub fn does(&self, dir: Dir) -> bool {
         match dir {
             Dir::Read => self.pattern.reads,
@@ -304,7 +307,7 @@ impl Job {
             Dir::Trim => self.pattern.trims,
         }
     }
-    /// The smallest length of any call; places are multiples of it.
+    /// Returns the smallest length of any call. All positions are multiples of it.
     pub fn smallest(&self) -> u32 {
         let of = |d: Dir| self.does(d).then(|| self.blocks[d as usize].min());
         let all = [Dir::Read, Dir::Write, Dir::Trim]
@@ -315,11 +318,11 @@ impl Job {
 }
 
 impl JobFile {
-    /// Whether the jobs use the raw device; either all or none do.
+    /// Returns true if the jobs use the raw device. Either all jobs or no jobs use it.
     pub fn raw(&self) -> bool {
         self.jobs.iter().any(|j| j.raw)
     }
-    /// Total bytes of all files.
+    /// Returns the total size of all files.
     pub fn space(&self) -> u64 {
         let of = |j: &Job| {
             let clones = if j.filenames.is_empty() {

@@ -1,22 +1,25 @@
-//! fio job files as workloads: the subset that describes the order, time and task of reads and
-//! writes.
+//! fio job files as workloads. Only the options that determine which calls are made, when, and by
+//! which task are supported.
 //!
-//! Engines differ only in whether they keep a depth: libaio, io_uring and posixaio do; the others
-//! make one call at a time. The following was compared with fio 3.33, call by call:
-//! - Files to read are written and synced first; files that are only written are allocated
+//! I/O engines differ only in the number of calls in flight: libaio, io_uring and posixaio keep
+//! several calls in flight, and all other engines make one call at a time. The following behaviour
+//! was compared with fio 3.33, call by call:
+//! - Files that are read are written and synced first. Files that are only written are allocated
 //!   (fallocate).
 //! - Calls go to the files in turn.
-//! - Reads and writes of a mixed job progress through the file independently.
-//! - A sync comes before the next call, so none follows the last call.
-//! - Calls are submitted one by one unless a batch is set.
+//! - Reads and writes of a mixed job have separate positions in the file.
+//! - A sync comes before the next call, so no sync follows the last call.
+//! - Each submission has one call, unless a batch is set.
 //!
-//! `filename=/dev/NAME` means the device of the run, whatever its name is: the modelled one, or the
-//! one that the user named.
+//! `filename=/dev/NAME` means the device of the run, regardless of NAME. This is the modelled
+//! device in a simulation, or the device that the user named on a host.
 //!
-//! Options about contents, the process (memory, CPU affinity) and logs are ignored with a warning,
-//! because only lengths are modelled and every run records its series. Every other option is
-//! rejected with its name. Random numbers differ from fio's: only the distribution is the same, and
-//! the seed is the run's. `random_distribution=normal` follows the documentation.
+//! Options about file contents, the process (memory, CPU affinity) and logs are ignored with a
+//! warning. Contents have no effect, because only lengths are modelled. Logs are not needed,
+//! because every run records time series. Every other unsupported option is an error that contains
+//! the name of the option. Random numbers differ from those of fio: they have the same
+//! distribution, but the run's seed determines them. `random_distribution=normal` follows the
+//! documentation of fio.
 
 #[cfg(test)]
 mod against_fio;
@@ -42,8 +45,8 @@ use thiserror::Error;
 pub struct FioError {
     /// Name of the file.
     pub file: String,
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The error and the remedy.
+    /// The fault and the remedy.
     pub what: String,
 }

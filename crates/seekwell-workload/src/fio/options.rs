@@ -1,11 +1,11 @@
-//! The options of a job file: names, values and errors.
+//! The options of a job: names, values and errors.
 
 use super::job::{Blocks, Dir, Distribution, Engine, Hint, Job, Pattern, Service};
 use crate::params::{parse_bytes, parse_time};
 use seekwell_core::{IoPrio, NSEC_PER_SEC, NSEC_PER_USEC, Nanos};
 
-/// Options about the process, contents, logs and reports, which have no effect here. Files are in
-/// the run's directory, every run records its series, and the seed is the run's.
+/// Options about the process, contents, logs and reports. They have no effect, because all files
+/// are in the directory of the run, every run records time series, and the run has its own seed.
 const IGNORED: &[&str] = &[
     "group_reporting",
     "directory",
@@ -51,10 +51,10 @@ const IGNORED: &[&str] = &[
     "new_group",
 ];
 
-/// Greatest number of clones of a job.
+/// Maximum number of clones of a job.
 const MAX_CLONES: u64 = 1024;
 
-/// The usual name of an option with several names.
+/// Returns the usual name of an option that has several names.
 pub(super) fn usual(key: &str) -> &str {
     match key {
         "readwrite" => "rw",
@@ -70,7 +70,8 @@ pub(super) fn usual(key: &str) -> &str {
     }
 }
 
-/// Sets an option. Returns a warning if the option is ignored.
+/// Sets an option of a job. Returns a warning if the option is ignored, and the error text if the
+/// value is invalid.
 pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Option<String>, String> {
     let text = value.unwrap_or_default();
     let bytes =
@@ -89,7 +90,7 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
         Some("0" | "false" | "no") => Ok(false),
         Some(v) => Err(format!("{key}={v}: not 0 or 1")),
     };
-    // A number without a unit means seconds or microseconds, depending on the option.
+    // The unit of a number without a unit is seconds or microseconds, depending on the option.
     let time = |unit: u64| -> Result<Nanos, String> {
         let n = match text.parse::<u64>() {
             Ok(n) => n.checked_mul(unit),
@@ -228,7 +229,8 @@ pub(super) fn set(job: &mut Job, key: &str, value: Option<&str>) -> Result<Optio
 }
 
 fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
-    // After a colon: calls per random place, or bytes skipped after a sequential call.
+    // After the colon: the number of calls per random position, or the bytes to skip after a
+    // sequential call.
     let (word, more) = match text.split_once(':') {
         Some((word, more)) => (word, Some(more)),
         None => (text, None),
@@ -274,8 +276,8 @@ fn pattern(key: &str, text: &str) -> Result<Pattern, String> {
     })
 }
 
-/// Parses "reads,writes,trims". Missing values at the end are equal to the last one. Empty values
-/// leave the setting unchanged.
+/// Parses a list "reads,writes,trims". Missing values at the end equal the last value. An empty
+/// value does not change the setting.
 fn lists(
     job: &mut Job,
     text: &str,
@@ -294,7 +296,8 @@ fn lists(
     Ok(())
 }
 
-/// Parses "4k/10:64k/50:32k": bytes and per cent. Lengths without a share divide the rest evenly.
+/// Parses "4k/10:64k/50:32k": lengths in bytes, each with a percentage. Lengths without a
+/// percentage divide the rest equally.
 fn split(
     list: &str,
     text: &str,
@@ -333,7 +336,7 @@ fn split(
     Ok(Blocks::Split(all.filter(|b| b.1 > 0).collect()))
 }
 
-/// Parses "reads,writes,trims", or one value for all.
+/// Parses a list "reads,writes,trims", or one value for all three directions.
 fn rates(
     key: &str,
     text: &str,
@@ -405,7 +408,8 @@ fn distribution(text: &str) -> Result<Distribution, String> {
     }
 }
 
-/// Parses "zoned:60/10:30/20:10/70": per cent of the calls and of the places; each sums to 100.
+/// Parses "zoned:60/10:30/20:10/70": percent of the calls and percent of the positions of each
+/// zone. Each of the two sums must be 100.
 fn zones(text: &str) -> Result<Distribution, String> {
     let bad =
         || format!("random_distribution={text}: shares of calls and of places, each together 100");
@@ -425,7 +429,8 @@ fn zones(text: &str) -> Result<Distribution, String> {
     Ok(Distribution::Zoned(all))
 }
 
-/// Class and level are separate options in any order; a level alone means best effort.
+/// Returns the I/O priority after one option. Class and level are separate options in any order. A
+/// level without a class means the best-effort class.
 fn prio(old: IoPrio, class: Option<u64>, level: Option<u64>) -> IoPrio {
     let class = class.unwrap_or(match old.class as u64 {
         0 => 2,
@@ -435,7 +440,7 @@ fn prio(old: IoPrio, class: Option<u64>, level: Option<u64>) -> IoPrio {
     IoPrio::from_numbers(class, level).unwrap_or(old)
 }
 
-/// Files are only in the run's own directory.
+/// Returns a valid file name. Files can only be in the directory of the run.
 fn file_name(text: &str) -> Result<String, String> {
     let bad = text.is_empty()
         || text.len() > 200

@@ -1,4 +1,4 @@
-//! Parser of job files.
+//! The parser of fio job files.
 
 use super::FioError;
 use super::job::{Blocks, Dir, Engine, Job, JobFile};
@@ -6,32 +6,32 @@ use super::options::{set, usual};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Limits of jobs, of lines with all includes, and of include depth. A file beyond these is
-/// probably a mistake.
+/// Maximum numbers of jobs, of lines with all included files, and of nested includes. A file that
+/// exceeds a limit is probably a mistake.
 const MAX_JOBS: usize = 1000;
 const MAX_LINES: usize = 100_000;
 const MAX_INCLUDES: usize = 8;
-/// Limit of included files, which are read even if empty.
+/// Maximum number of included files. Even empty files count, because each must be read.
 const MAX_INCLUDED: usize = 1000;
 
-/// External inputs of a job file.
+/// The environment of a job file: variables and included files.
 pub trait Outside {
-    /// The value of `${NAME}`.
+    /// Returns the value of `${NAME}`, if it is set.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The text of an included file, or why it is not available.
+    /// Returns the text of an included file, or the reason why it is not available.
     fn include(&self, file: &str) -> Result<String, String> {
         Err(format!("put the text of {file} here"))
     }
 }
 
-/// An implementation with variables only.
+/// An environment that has only variables and no included files.
 impl<F: Fn(&str) -> Option<String>> Outside for F {
     fn variable(&self, name: &str) -> Option<String> {
         self(name)
     }
 }
 
-/// A line and its origin.
+/// A line of a job file, with its file name and line number.
 struct Line {
     file: Arc<str>,
     number: usize,
@@ -48,7 +48,7 @@ impl Line {
     }
 }
 
-/// All lines with content; included files are inserted in place.
+/// Appends all non-empty lines. The lines of an included file replace its include line.
 fn flatten(
     file: &str,
     text: &str,
@@ -89,17 +89,17 @@ fn flatten(
     Ok(())
 }
 
-/// Parses a job file. `name` is for messages and the record.
+/// Parses a job file. `name` is used in messages and in the record of the run.
 pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, FioError> {
     let mut lines = Vec::new();
     flatten(name, text, outside, 0, &mut 0, &mut lines)?;
     let mut global = Job::default();
-    // Each job with the line of its section.
+    // Each job, with the line of its section.
     let mut jobs: Vec<(Job, &Line)> = Vec::new();
     let mut warnings: Vec<String> = Vec::new();
     let mut in_section = false;
-    // The lines that have set options of this section, by file and name. A file may override
-    // options of a file that it includes.
+    // The lines that set options in this section, by file and option name. A file may override an
+    // option that an included file sets.
     let mut given: BTreeMap<(Arc<str>, &str), &Line> = BTreeMap::new();
     let mut in_global = false;
     for line in &lines {
@@ -178,13 +178,13 @@ pub fn parse(name: &str, text: &str, outside: &dyn Outside) -> Result<JobFile, F
     })
 }
 
-/// Removes the comment of a line.
+/// Removes the comment from a line.
 fn strip(line: &str) -> &str {
     let t = line.trim_start();
     if t.starts_with(';') || t.starts_with('#') {
         return "";
     }
-    // Within a line, a comment needs a blank before it, because names may contain the characters.
+    // A comment within a line must follow a blank, because names can contain `;` and `#`.
     let cut = line.match_indices([';', '#']).find(|(i, _)| {
         let before = line[..*i].chars().next_back();
         before.is_some_and(char::is_whitespace)
@@ -192,7 +192,7 @@ fn strip(line: &str) -> &str {
     cut.map_or(line, |(i, _)| &line[..i])
 }
 
-/// Expands `${VAR}` and `$jobname`.
+/// Replaces `${VAR}` and `$jobname` by their values.
 fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = value;
@@ -220,7 +220,7 @@ fn expand(value: &str, job: &str, outside: &dyn Outside) -> Result<String, Strin
     Ok(out)
 }
 
-/// Checks combinations of options.
+/// Checks combinations of options of a job.
 fn finish(job: &mut Job, raw: bool, warnings: &mut Vec<String>) -> Result<(), String> {
     let used = |d: Dir| job.does(d).then(|| job.blocks[d as usize].clone());
     let used = [Dir::Read, Dir::Write, Dir::Trim].map(used);

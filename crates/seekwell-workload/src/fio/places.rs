@@ -1,4 +1,4 @@
-//! Chooses the next call: file, direction, place, length.
+//! Selection of the next call of a job: file, direction, position and length.
 
 use super::job::{Blocks, Dir, Distribution, Job, Service};
 use crate::machine::{Fd, Machine};
@@ -6,10 +6,11 @@ use crate::scripts::common::*;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-/// Largest number of blocks with a map of visited places; in larger files places may repeat.
+/// Maximum number of blocks for which visited positions are recorded. In larger files, positions
+/// can repeat.
 const MAP_BLOCKS: u64 = 1 << 24;
 
-/// A call.
+/// A call to make.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub fd: Fd,
@@ -18,45 +19,47 @@ pub(super) struct Call {
     pub len: u32,
 }
 
-/// A file and its visited places.
+/// A file, and the positions in it that were already used.
 struct Visited {
     fd: Fd,
-    /// Next sequential place of each direction.
+    /// Next sequential position of each direction.
     at: [u64; 3],
-    /// The present run from a random place: calls left, start and end of the last call.
+    /// The current run of calls from a random position: number of calls left, start and end of the
+    /// last call.
     run: (u32, u64, u64),
-    /// Bytes begun in its turn of a sequential service.
+    /// Bytes of calls started in this file, for the sequential service.
     bytes: u64,
-    /// Unvisited places, for random jobs with a map.
+    /// Positions that were not used yet, in random order; for random jobs that record visited
+    /// positions.
     map: Vec<u32>,
-    /// Visited places, if lengths differ: a call ends before a visited place.
+    /// Visited positions, for jobs with several lengths. A call ends before a visited position.
     seen: Vec<bool>,
 }
 
-/// The files of a job, and the progress on them.
+/// The files of a job and the current positions in them.
 pub(super) struct Places {
     files: Vec<Visited>,
-    /// Bytes of each file's region, in whole blocks.
+    /// Size of the region of each file, in bytes; a whole number of blocks.
     each: u64,
-    /// Bytes to move until the job is done.
+    /// Number of bytes after which the job is done.
     goal: u64,
-    /// The grid of places.
+    /// All positions are multiples of this number of bytes.
     unit: u32,
-    /// The file whose turn it is, and the calls already made in the turn.
+    /// The current file, and the number of calls already made in its turn.
     turn: (usize, u64),
     zipf: Option<(f64, f64)>,
-    /// A discarded block that must be written next.
+    /// A write that must follow the discard of the same block.
     pending: Option<Call>,
-    /// Calls and bytes begun. For blocks that are discarded and then written, only the discards
-    /// count.
+    /// Numbers of calls and bytes started. If blocks are discarded and then written, only the
+    /// discards count.
     pub ios: u64,
     pub bytes: u64,
-    /// Calls and bytes begun, by direction.
+    /// Numbers of calls and bytes started, by direction.
     pub of: [(u64, u64); 3],
 }
 
 impl Places {
-    /// The state for files whose regions have `each` bytes.
+    /// Makes the initial state for files whose regions have `each` bytes.
     pub(super) fn new(job: &Job, fds: &[Fd], each: u64) -> Self {
         let unit = job.smallest();
         let each = each - each % u64::from(unit);
@@ -84,7 +87,7 @@ impl Places {
         }
     }
 
-    /// Whether there are more calls to make, apart from a time limit.
+    /// Returns true if there are more calls to make. Does not check the time limit.
     pub(super) fn more(&self, job: &Job) -> bool {
         if self.pending.is_some() {
             return true;
@@ -95,7 +98,7 @@ impl Places {
         job.time_based || self.bytes < self.goal
     }
 
-    /// The file of the next call; a sync takes a turn like a call.
+    /// Selects and returns the file of a sync. A sync counts as a call in the turn of a file.
     pub(super) fn file<M: Machine>(&mut self, m: &mut M, job: &Job) -> Fd {
         let n = self.pick(m, job);
         self.files[n].fd
@@ -123,7 +126,7 @@ impl Places {
         at
     }
 
-    /// The next call.
+    /// Returns the next call.
     pub(super) fn next<M: Machine>(&mut self, m: &mut M, job: &Job) -> Call {
         if let Some(call) = self.pending.take() {
             self.of[Dir::Write as usize].0 += 1;
@@ -162,12 +165,12 @@ impl Places {
         call
     }
 
-    /// A random length that fits into `room`, or the smallest length.
+    /// Returns a random length that fits into `room`, or the smallest length.
     fn length<M: Machine>(&self, m: &mut M, blocks: &Blocks, room: u64) -> u32 {
         if blocks.fixed() {
             return blocks.min();
         }
-        // If lengths often fit, a few draws find one; otherwise use the smallest.
+        // If most lengths fit, a few draws find one. Otherwise use the smallest length.
         for _ in 0..64 {
             let len = draw(m, blocks);
             if u64::from(len) <= room {
@@ -197,7 +200,8 @@ impl Places {
         (at, len)
     }
 
-    /// A random place, or the next in the present run. A run ends early at the end of the file.
+    /// Returns the next position and length of the current run of calls. Starts a new run at a
+    /// random position if the current run is finished or has reached the end of the file.
     fn run<M: Machine>(&mut self, m: &mut M, job: &Job, n: usize, blocks: &Blocks) -> (u64, u32) {
         let (left, began, ended) = self.files[n].run;
         let at = if job.pattern.identical { began } else { ended };
@@ -213,7 +217,7 @@ impl Places {
         (at, len)
     }
 
-    /// Marks the place of a call as visited, if there is a map.
+    /// Marks the blocks of a call as visited, if visited positions are recorded.
     fn visit(&mut self, n: usize, at: u64, len: u32) {
         let unit = u64::from(self.unit);
         let seen = &mut self.files[n].seen;
@@ -236,7 +240,7 @@ impl Places {
             job.distribution == Distribution::Uniform && !job.norandommap && count <= MAP_BLOCKS;
         let len = draw(m, blocks);
         if !mapped {
-            // Move a block down that would exceed the end of the file.
+            // A block that would exceed the end of the file is moved towards the start.
             let place = self.rank(m, job, count) * unit;
             let fits = place.min(self.each - u64::from(len).min(self.each));
             return (fits - fits % unit, len);
@@ -311,7 +315,7 @@ fn draw<M: Machine>(m: &mut M, blocks: &Blocks) -> u32 {
     }
 }
 
-/// A random place in one of the zones.
+/// Returns a random position in one of the zones.
 fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
     let mut left = m.rng().random::<f64>() * 100.0;
     let mut from = 0.0;
@@ -326,13 +330,15 @@ fn zone<M: Machine>(m: &mut M, zones: &[(f64, f64)], blocks: u64) -> u64 {
     blocks - 1
 }
 
-/// A rank in 0..n: the share `h` of the ranks has weight 1 - h, recursively.
+/// Returns a rank in 0..n with a Pareto distribution, from a uniform number `u`. A fraction `h` of
+/// the ranks has weight 1 - h, recursively.
 fn pareto(u: f64, h: f64, n: u64) -> u64 {
     let power = libm::log(h) / libm::log(1.0 - h);
     (libm::pow(u, power) * (n - 1) as f64) as u64
 }
 
-/// Sum of 1/k^theta for k = 1..=n: the first ten thousand terms, and an integral for the rest.
+/// Returns the sum of 1/k^theta for k = 1..=n. The first ten thousand terms are added, and an
+/// integral approximates the rest.
 fn zeta(n: u64, theta: f64) -> f64 {
     let exact = n.min(10_000);
     let head: f64 = (1..=exact).map(|k| libm::pow(k as f64, -theta)).sum();
@@ -349,11 +355,12 @@ fn zeta(n: u64, theta: f64) -> f64 {
     head + integral(exact as f64 + 0.5, n as f64 + 0.5)
 }
 
-/// A rank in 0..n by Zipf's law, by bisection over the sums of weights.
+/// Returns a rank in 0..n with a Zipf distribution, found by bisection over the partial sums of the
+/// weights.
 fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
     let u = m.rng().random::<f64>() * all;
     let (mut lo, mut hi) = (0, n - 1);
-    // A few ranks have most of the weight: search them linearly, and invert the tail.
+    // The first few ranks have most of the weight, so search them linearly before the bisection.
     let mut sum = 0.0;
     for k in 1..=64.min(n) {
         sum += libm::pow(k as f64, -theta);
@@ -374,7 +381,8 @@ fn zipf<M: Machine>(m: &mut M, n: u64, (theta, all): (f64, f64)) -> u64 {
     lo
 }
 
-/// A permutation of 0..n that spreads the ranks over the file.
+/// Returns the position of a rank. The mapping is a permutation of 0..n that spreads neighbouring
+/// ranks over the file.
 fn spread(rank: u64, n: u64) -> u64 {
     let mut step = (n as f64 * 0.618_033_988_749_895) as u64 | 1;
     while gcd(step, n) != 1 {
@@ -402,21 +410,24 @@ mod tests {
         }
     }
 
-    /// fio-genzipf -t pareto -i 0.2 of fio 3.33 with 262144 hits on the same number of blocks: the
-    /// hottest 5, 10, 20 and 50 % of the hit blocks have 57.1, 63.6, 71.4 and 84.6 % of the hits.
+    /// The command `fio-genzipf -t pareto -i 0.2` of fio 3.33, with 262144 hits on the same number
+    /// of blocks: the most frequently hit 5, 10, 20 and 50 % of the hit blocks get 57.1, 63.6, 71.4
+    /// and 84.6 % of the hits.
     #[test]
     fn pareto_hits_are_those_of_fio() {
         let n = 262_144u64;
         let mut hits = vec![0u32; n as usize];
         for i in 0..n {
-            // Evenly spaced instead of random: a hit between two draws counts as one.
+            // Evenly spaced numbers replace random numbers. Two draws or fewer hit the same block
+            // as one.
             hits[pareto((i as f64 + 0.5) / n as f64, 0.2, n) as usize] += 1;
         }
-        // Where draws are rarer than blocks, random draws miss some blocks and hit others twice;
-        // even draws do not. So compare only the hot end.
+        // In the tail there are more blocks than draws. Random draws miss some of these blocks and
+        // hit others twice, but evenly spaced draws do not. So only the most frequent blocks are
+        // compared.
         hits.sort_unstable_by(|a, b| b.cmp(a));
         let hot = |blocks: usize| f64::from(hits[..blocks].iter().sum::<u32>()) / n as f64;
-        // 5 % of the 81271 hit blocks.
+        // 5 % of the 81271 blocks that were hit.
         assert!((hot(4064) - 0.571).abs() < 0.02, "{}", hot(4064));
         assert!((hot(8127) - 0.636).abs() < 0.02, "{}", hot(8127));
     }

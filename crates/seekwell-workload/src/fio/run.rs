@@ -1,4 +1,4 @@
-//! Runs a job file.
+//! The script that runs a fio job file.
 
 use super::figures::{Figure, Kind, each_direction, word};
 use super::job::{Dir, Engine, Hint, Job, JobFile};
@@ -10,12 +10,12 @@ use crate::scripts::common::*;
 use seekwell_core::result::Latency;
 use seekwell_core::{Advice, CgroupId, Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// Totals of a section's clones, without ramps.
+/// Totals over the clones of a section, without the ramp times.
 #[derive(Clone, Default)]
 struct Total {
-    /// Number of calls and bytes by direction.
+    /// Number of calls and number of bytes, by direction.
     of: [(u64, u64); 3],
-    /// Latencies of the calls by direction.
+    /// Latencies of the calls, by direction.
     latency: [Option<Box<Latency>>; 3],
     fsync: Option<Box<Latency>>,
     fdatasync: Option<Box<Latency>>,
@@ -24,7 +24,7 @@ struct Total {
 }
 
 impl Total {
-    /// Counts a call.
+    /// Counts a call that lasted from `begin` to `end`.
     fn count(&mut self, dir: Dir, bytes: u64, begin: Instant, end: Instant) {
         let d = dir as usize;
         self.of[d] = (self.of[d].0 + 1, self.of[d].1 + bytes);
@@ -36,7 +36,7 @@ impl Total {
     fn seconds(&self) -> Option<f64> {
         Some(self.last?.since(self.first?).as_secs_f64())
     }
-    /// The value of a figure; `None` if there were no such operations.
+    /// Returns the value of a metric, or `None` if there were no such operations.
     fn value(&self, kind: Kind) -> Option<f64> {
         let ms = |l: &Option<Box<Latency>>, f: fn(&Latency) -> f64| Some(f(l.as_ref()?) / 1e6);
         let p99 = |l: &Latency| l.percentile_ns(99.0) as f64;
@@ -53,15 +53,15 @@ impl Total {
     }
 }
 
-/// State shared by the tasks of a section.
+/// State that the tasks of a section share.
 #[derive(Clone)]
 struct Section {
     total: Shared<Total>,
-    /// A job with exitall has ended, so all end.
+    /// True after a job with the option exitall has ended. Then all jobs end.
     over: Shared<bool>,
 }
 
-/// The script of a job file.
+/// Runs a job file in the directory `dir`.
 pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Outcome {
     m.mark(Mark::Phase("lay out"));
     let mut told = false;
@@ -120,8 +120,8 @@ pub(crate) async fn run<M: Machine>(m: &mut M, file: &JobFile, dir: &str) -> Out
     outcome
 }
 
-/// Reports the deciding figures of each section first, then the totals of all jobs, and then the
-/// other figures of each section.
+/// Reports the metrics of a run. First come the deciding metrics of each section, then the totals
+/// of all jobs, then the other metrics of each section.
 fn report<M: Machine>(m: &mut M, file: &JobFile, each: &[Total]) {
     let firsts = each.iter().filter_map(|t| t.first);
     let lasts = each.iter().filter_map(|t| t.last);
@@ -165,7 +165,8 @@ fn tell<M: Machine>(m: &mut M, figure: &Figure, value: f64) {
     );
 }
 
-/// Paths of the files: from the numbers of job, clone and file, or the given names.
+/// Returns the paths of the files of a clone. They are the given names, or they consist of the
+/// numbers of job, clone and file.
 fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
     if job.filenames.is_empty() {
         return (0..job.nrfiles)
@@ -176,8 +177,9 @@ fn paths(dir: &str, n: usize, job: &Job, clone: u32) -> Vec<String> {
     names.map(|name| format!("{dir}/{name}")).collect()
 }
 
-/// Prepares a file: writes and syncs it if it will be read or overwritten, and otherwise allocates
-/// its blocks. `told`: the warning that the file system cannot preallocate was already given.
+/// Prepares a file. If the job reads or overwrites it, the file is written and synced. Otherwise,
+/// its blocks are allocated. `told` becomes true when the warning is given that the file system
+/// cannot preallocate, so that it is given only once.
 async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) -> Outcome {
     let need = job.offset + job.each();
     let there = m.stat(path).await.map_or(0, |s| s.len);
@@ -187,7 +189,8 @@ async fn prepare<M: Machine>(m: &mut M, job: &Job, path: &str, told: &mut bool) 
     let fd = open(m, path, OpenFlags::CREATE).await?;
     if job.fallocate {
         match m.fallocate(fd, 0, need).await {
-            // ext3 cannot preallocate. fio warns and continues: the writes allocate the blocks.
+            // ext3 cannot preallocate. fio warns and continues, and later the writes allocate the
+            // blocks.
             Err(Errno::EOPNOTSUPP) => {
                 if !std::mem::replace(told, true) {
                     m.mark(Mark::Other("goes on without fallocate"));
@@ -287,7 +290,7 @@ struct Worker {
     places: Places,
     section: Section,
     start: Instant,
-    /// The last call was a sync, or there was no call yet.
+    /// True if the last call was a sync, or if there was no call yet.
     synced: bool,
 }
 
@@ -299,7 +302,7 @@ impl Worker {
             && self.places.more(&self.job)
     }
 
-    /// Counts a completed call, unless it began during the ramp.
+    /// Counts a completed call, unless it began during the ramp time.
     fn count<M: Machine>(&self, m: &mut M, op: Running, dir: Dir, len: u32) {
         if op.since < self.start + self.job.ramp_time {
             return;
@@ -309,7 +312,8 @@ impl Worker {
         m.op_end(op, u64::from(len));
     }
 
-    /// Whether a sync is due before the next call, and whether of data only.
+    /// Returns `Some` if a sync must precede the next call. The value is true for fdatasync and
+    /// false for fsync.
     fn sync_due(&self) -> Option<bool> {
         let n = self.places.of[Dir::Write as usize].0;
         let due = |every: u64| every > 0 && n > 0 && n.is_multiple_of(every);
@@ -349,7 +353,7 @@ impl Worker {
         self.places.next(m, &self.job)
     }
 
-    /// Waits until the rates permit the next call.
+    /// Waits until the rate limits permit the next call.
     async fn pace<M: Machine>(&self, m: &mut M) -> Outcome {
         let after = |n: u64, per_second: u64| {
             let ns = u128::from(n) * u128::from(NSEC_PER_SEC) / u128::from(per_second.max(1));
@@ -371,7 +375,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Pauses after every `thinktime_blocks` calls, even after the last.
+    /// Pauses after every `thinktime_blocks` calls, even after the last call.
     async fn think<M: Machine>(&self, m: &mut M) -> Outcome {
         if self.job.thinktime > Nanos::ZERO
             && self.places.ios.is_multiple_of(self.job.thinktime_blocks)
@@ -382,7 +386,7 @@ impl Worker {
     }
 }
 
-/// Makes one call and waits for it.
+/// Makes one call and waits until it completes.
 async fn one<M: Machine>(m: &mut M, w: &Worker, call: Call) -> Outcome {
     let op = m.op_begin(word(call.dir));
     let done = match call.dir {
@@ -412,7 +416,7 @@ async fn plain<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
     Ok(())
 }
 
-/// A running call.
+/// An asynchronous call in flight.
 #[derive(Clone, Copy)]
 struct Slot {
     op: Running,
@@ -441,7 +445,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
             w.pace(m).await?;
             let call = w.next(m);
             if call.dir == Dir::Trim {
-                // Not asynchronous in fio's engines either.
+                // The engines of fio make this call synchronously, too.
                 one(m, w, call).await?;
                 continue;
             }
@@ -460,7 +464,7 @@ async fn deep<M: Machine>(m: &mut M, w: &mut Worker) -> Outcome {
         if free.len() == depth {
             return m.aio_close(aio).await.doing(|| "end the queue");
         }
-        // At the end, wait for all calls; before, for the configured number.
+        // At the end, wait for all calls. Before the end, wait for the configured number of calls.
         let least = w.job.batch_complete as usize;
         loop {
             let least = least.min(depth - free.len()).max(1);

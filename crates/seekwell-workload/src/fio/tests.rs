@@ -42,7 +42,7 @@ fn a_random_read_visits_every_block_once_unless_told_otherwise() {
     assert_eq!(r.len(), 256);
     r.sort_unstable();
     r.dedup();
-    // 1 - 1/e of all places.
+    // A fraction 1 - 1/e of all positions is visited.
     assert!((140..185).contains(&r.len()), "{}", r.len());
 }
 
@@ -68,8 +68,8 @@ fn mixes_rates_thinking_and_syncs() {
     let t = trial("[m]\nrw=randrw\nrwmixread=75\nsize=4m\nfsync=10\n");
     let share = t.ops("read") as f64 / 1024.0;
     assert!((0.70..0.80).contains(&share), "{share}");
-    // Observed with fio: a due sync comes before the next call. It is due again before each read
-    // until the number of writes changes.
+    // Observed with fio: a due sync comes before the next call. It is due again before each read,
+    // until another write changes the number of writes.
     let main = t.world.log()[0].task;
     let of = t.world.log().iter().filter(|c| c.task != main);
     let of = of.filter(|c| matches!(c.name, "read" | "write"));
@@ -80,7 +80,7 @@ fn mixes_rates_thinking_and_syncs() {
     }
     assert_eq!((t.ops("fsync"), t.ops("write")), (syncs, writes));
     let t = trial("[m]\nrw=read\nsize=4m\nrate_iops=1000\nnumber_ios=50\n");
-    // The rate limits it, so the latency of a read comes first.
+    // The rate limits the job, so the latency of its reads is the first metric.
     let all = t.world.measures().metrics();
     assert_eq!(all.first().map(|m| &*m.name), Some("read mean"));
     let rate = all.iter().find(|m| m.name == "IOPS").expect("a rate").value;
@@ -93,7 +93,7 @@ fn mixes_rates_thinking_and_syncs() {
 fn time_and_ramp() {
     let t =
         trial("[m]\nrw=randread\nsize=1m\nruntime=1\ntime_based\nramp_time=500ms\nthinktime=1ms\n");
-    // 1.5 s of calls of 1 ms, of which the first half second does not count.
+    // 1.5 s of calls of 1 ms each; the first 0.5 s does not count.
     assert!((990..=1000).contains(&t.ops("read")), "{}", t.ops("read"));
     let t = trial("[m]\nrw=read\nsize=1m\nloops=3\n");
     assert_eq!(t.ops("read"), 3 * 256);
@@ -112,7 +112,7 @@ fn skewed_places_are_skewed() {
         }
         n.into_values().max().unwrap_or(0)
     };
-    // Of 1024 blocks, with zipf 1.1, the first has weight 1 / 5.6.
+    // Of 1024 blocks with zipf 1.1, the first block has weight 1 / 5.6.
     let zipf = hits("zipf:1.1");
     assert!((290..430).contains(&zipf), "{zipf}");
     assert!(hits("random") <= 2);
@@ -265,11 +265,12 @@ fn a_raw_job_works_on_the_device_and_can_trim() {
 fn rates_hold_for_each_direction_and_thinking_follows_every_block() {
     let t = trial("[m]\nrw=rw\nsize=64m\nrate_iops=200,100\nruntime=2\n");
     let (r, w) = (t.ops("read"), t.ops("write"));
-    // One task does both, so each waits for the other: neither exceeds its rate.
+    // One task makes both kinds of calls, so each kind waits for the other. Neither exceeds its
+    // rate.
     assert!(r <= 402 && w <= 202 && r + w > 300, "{r} {w}");
     let t = trial("[m]\nrw=read\nsize=4m\nrate=1m\nnumber_ios=256\n");
     assert!((0.98..1.02).contains(&t.world.elapsed().as_secs_f64()));
-    // Six reads, with a pause after every second one, even the last: observed with fio.
+    // Observed with fio: of six reads, each second one is followed by a pause, even the last.
     let t = trial("[w]\nrw=read\nsize=24k\nthinktime=20ms\nthinktime_blocks=2\n");
     let ms = t.world.elapsed().as_secs_f64() * 1e3;
     assert!((60.0..61.0).contains(&ms), "{ms}");
@@ -305,7 +306,7 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
     };
     let aio = "ioengine=libaio\niodepth=32\ndirect=1\n";
     let latency = ["read mean", "read p99"];
-    // Limited by a rate, by think time, or to one call at a time: latency.
+    // A job that is limited by a rate, by think time or to one call at a time is judged by latency.
     assert_eq!(
         judged(&format!("[a]\nrw=randread\nrate_iops=50\n{aio}")),
         latency
@@ -320,7 +321,7 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
         judged("[a]\nrw=write\nsync=1\n"),
         ["write mean", "write p99"]
     );
-    // Several calls at a time, and streams through the page cache: throughput.
+    // Several calls at a time, and streams through the page cache, are judged by throughput.
     assert_eq!(judged(&format!("[a]\nrw=randread\n{aio}")), ["read IOPS"]);
     assert_eq!(
         judged(&format!("[a]\nrw=randread\nbs=64k\n{aio}")),
@@ -332,17 +333,18 @@ fn a_section_is_judged_by_what_its_users_wait_for() {
     );
     assert_eq!(judged("[a]\nrw=read\n"), ["read bandwidth"]);
     assert_eq!(judged("[a]\nrw=randwrite\n"), ["write IOPS"]);
-    // A rate of one direction has no effect on the other.
+    // A rate limit of one direction has no effect on the other direction.
     let mixed = judged(&format!("[a]\nrw=randrw\nrate_iops=50,\n{aio}"));
     assert_eq!(mixed, ["read mean", "read p99", "write IOPS"]);
-    // The sync's figure comes first.
+    // The metric of the sync is first.
     let wal = judged("[a]\nrw=write\nbs=2300\nfdatasync=1\n");
     assert_eq!(wal, ["fdatasync p99", "write bandwidth"]);
     assert_eq!(
         judged("[a]\nrw=write\nfsync=8\n"),
         ["fsync p99", "write bandwidth"]
     );
-    // With several sections, figures have the section's name; equal names get a number.
+    // With several sections, metric names contain the section name. Equal section names get a
+    // number.
     let two = judged(&format!(
         "{aio}[a]\nrw=randread\n[b]\nrw=write\n[a]\nrw=randwrite\n"
     ));
@@ -392,13 +394,14 @@ fn zones_and_bells_have_their_shares() {
     let all = reads("zoned:60/10:30/20:10/70");
     let share =
         |to: u64| all.iter().filter(|r| r.0 < to << 22 >> 3).count() as f64 / all.len() as f64;
-    // The first zone is an eighth, plus 2.5 of the 20 per cent of the second.
+    // An eighth of the file is the first zone and a part of the second zone: 2.5 of its 20 percent.
     assert!((share(1) - 0.6375).abs() < 0.02, "{}", share(1));
     let mut hits = std::collections::BTreeMap::new();
     for r in reads("normal:5") {
         *hits.entry(r.0).or_insert(0u32) += 1;
     }
-    // Nearly all within three deviations on either side: 30 % of the places.
+    // Nearly all calls are within three standard deviations on both sides, which is 30 % of the
+    // positions.
     assert!((200..420).contains(&hits.len()), "{}", hits.len());
 }
 
@@ -451,7 +454,7 @@ fn included_files_stand_in_their_place_and_errors_name_them() {
 }
 
 proptest::proptest! {
-    /// Any text is a job file or an error, and small job files run to their end.
+    /// Any text is either a valid job file or an error. Small valid job files run to their end.
     #[test]
     fn any_text_parses_or_is_refused(text in "(\\[[a-z]{0,3}\\]?|(rw|bs|size|iodepth|ioengine|nrfiles|offset|bsrange|loops|fsync|prio|direct|thinktime|rate|junk)=?[a-z0-9:,.-]{0,6}|[ -~]{0,8})(\n(\\[[a-z]{1,3}\\]|(rw=(rand)?(read|write|rw|trim)|bs=[1-9][kKmM]?|bssplit=4k/50:8k|file_service_type=sequential|filename=/dev/x|size=[1-9]{1,2}[km]|iodepth=[0-9]|ioengine=libaio|nrfiles=[1-4]|offset=4k|fsync=[0-3]|direct=1))){0,9}") {
         if let Ok(f) = parse("p.fio", &text, &none)

@@ -1,10 +1,11 @@
-//! AndroBench 3.4, the file part: sequential and random reads and writes without the page cache.
+//! The file tests of AndroBench 3.4: sequential and random reads and writes without the page cache.
 //!
-//! Each thread has one file, written beforehand, and four phases: sequential read, sequential
-//! write, random read, random write. All threads begin a phase together. The app is closed-source,
-//! so some details are estimates: sizes, calls, the open flags for writes, and that the file was
-//! written before. Those that matter are parameters. (A direct write is one request; O_DSYNC adds a
-//! flush, and O_SYNC a commit of the file's times and two flushes.)
+//! Each thread has one file, which was written before the test, and runs four phases: sequential
+//! read, sequential write, random read, random write. All threads begin a phase together.
+//! AndroBench is closed-source, so some details are estimates: sizes, calls, the open flags for
+//! writes, and that the file was written before. The important ones are parameters. A direct write
+//! is one request. O_DSYNC adds a flush. O_SYNC adds a commit of the file's timestamps, and two
+//! flushes.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,38 +15,43 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "androbench-io",
-    summary: "sequential and random read and write of a phone benchmark, direct",
+    summary: "phone benchmark: direct sequential and random reads and writes",
     metric: "MB/s (sequential; 1 MB is 1048576 bytes), IOPS (random), higher is better",
     stresses: "the device, with one request per thread at a time",
     source: "AndroBench 3.4 (Kim and Kim, 2012), default settings",
     params: &[
-        param("size", Kind::Bytes(4096, 1 << 44), "32MiB", "bytes to read"),
+        param(
+            "size",
+            Kind::Bytes(4096, 1 << 44),
+            "32MiB",
+            "number of bytes to read",
+        ),
         param(
             "write_size",
             Kind::Bytes(4096, 1 << 44),
             "32MiB",
-            "bytes to write, from the start of the same file",
+            "number of bytes to write, from the start of the same file",
         ),
         param(
             "sequential",
             Kind::Bytes(4096, 1 << 30),
             "256KiB",
-            "bytes of a sequential call",
+            "size of a sequential call",
         ),
         param(
             "random",
             Kind::Bytes(4096, 1 << 30),
             "4KiB",
-            "bytes of a random call",
+            "size of a random call",
         ),
         param(
             "calls",
             Kind::Count(0, 1_000_000_000),
             "0",
-            "random calls per phase; 0: as many as the size needs",
+            "number of random calls per phase; 0: as many as blocks in the size",
         ),
         param(
             "write",
@@ -57,13 +63,13 @@ pub const WORKLOAD: Workload = Workload {
             "threads",
             Kind::Count(1, 256),
             "1",
-            "threads, each with a file of its own",
+            "number of threads, each with its own file",
         ),
         param(
             "services",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
             "0",
-            "mean time between bursts of three fsyncs by other services; 0: none",
+            "mean time between groups of three fsyncs by other services; 0: no services",
         ),
     ],
     profiles: &[
@@ -76,11 +82,7 @@ pub const WORKLOAD: Workload = Workload {
                 ("sequential", "32m"),
             ],
         ),
-        profile(
-            "v5-threads",
-            "as v5, with the eight threads that can be selected",
-            V5_THREADS,
-        ),
+        profile("v5-threads", "as v5, with eight threads", V5_THREADS),
         profile(
             "anandtech",
             "100 MB files, because the defaults are too small for repeatable results",
@@ -94,7 +96,7 @@ pub const WORKLOAD: Workload = Workload {
             let least = p.int("size").min(p.int("write_size"));
             if p.int(name) % 4096 != 0 || (!name.ends_with("size") && p.int(name) > least) {
                 return Err(format!(
-                    "{name} must be a multiple of 4096, and a call not larger than a size"
+                    "{name} must be a multiple of 4096, and a call must not exceed its size"
                 ));
             }
         }
@@ -109,7 +111,7 @@ const V5_THREADS: &[(&str, &str)] = &[
     ("threads", "8"),
 ];
 
-/// A phase: name, whether it writes, whether places are random.
+/// A phase: (name, true if it writes, true if positions are random).
 type Phase = (&'static str, bool, bool);
 const PHASES: [Phase; 4] = [
     ("sequential read", false, false),
@@ -125,7 +127,8 @@ struct Setting {
     lens: [u32; 2],
     calls: u64,
     write: OpenFlags,
-    /// Marks the begin and end of each phase, together with the timing task.
+    /// Barrier at the start and end of each phase, for all threads and the task that measures the
+    /// time.
     together: Barrier,
 }
 
@@ -133,7 +136,7 @@ impl Setting {
     fn len(&self, phase: Phase) -> u64 {
         u64::from(self.lens[usize::from(phase.2)])
     }
-    /// Number of calls in a phase, and number of places.
+    /// Returns the number of calls in a phase, and the number of positions.
     fn calls(&self, phase: Phase) -> (u64, u64) {
         let places = self.sizes[usize::from(phase.1)] / self.len(phase);
         let calls = match self.calls {
@@ -144,7 +147,7 @@ impl Setting {
     }
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let threads = p.int("threads");
     let sizes = [p.int("size"), p.int("write_size")];
@@ -188,7 +191,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, others.join(m).await)
 }
 
-/// Measures the time of each phase.
+/// Measures the duration of each phase.
 async fn clock<M: Machine>(m: &mut M, s: &Setting, threads: u64) -> Outcome {
     m.counts(PHASES[0].0);
     for phase in PHASES {
@@ -290,8 +293,8 @@ mod tests {
         let random: Vec<u64> = writes.iter().filter(|r| r.1 == 4096).map(|r| r.0).collect();
         assert_eq!(random.len(), 300);
         assert!(random.iter().all(|o| o % 4096 == 0 && *o < 2 << 20));
-        // Uniform over 512 places: chi-square test over 8 parts of 64, 7 degrees of freedom, p = 1
-        // in 1000.
+        // The positions are uniform over 512 values: chi-square test with 8 groups of 64, 7 degrees
+        // of freedom, p = 0.001.
         let mut parts = [0.0f64; 8];
         random.iter().for_each(|o| parts[(o >> 18) as usize] += 1.0);
         let chi: f64 = parts.iter().map(|n| (n - 37.5).powi(2) / 37.5).sum();

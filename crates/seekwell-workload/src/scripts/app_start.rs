@@ -1,10 +1,11 @@
 //! Starts of an application while other programs use the disk.
 //!
-//! A start is a chain. Libraries are mapped and faulted in piece by piece, and small files are
-//! opened and read, with a little CPU time between, so that each read waits for the previous one.
-//! Sequential readers and writers keep the disk busy; a reader's file is cold again at each further
-//! pass. Each start is cold, in a new process. The pattern (files, sizes, order) is drawn once and
-//! is the same for every start of a run.
+//! A start is a sequence of dependent reads. Libraries are mapped and read by page faults, piece by
+//! piece, and small files are opened and read. There is a little CPU work between the reads.
+//! Meanwhile, sequential readers and writers keep the disk busy. A background reader drops its file
+//! from the page cache before each further pass. Each start is a new process, and its files are not
+//! in the page cache. The files, sizes and order of a start are drawn at random once per run, so
+//! all starts of a run are the same.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -15,7 +16,7 @@ use crate::registry::{Needs, Workload, any};
 use rand::seq::SliceRandom;
 use seekwell_core::{Access, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "app-start",
     summary: "start an application while other tasks read and write",
@@ -24,31 +25,36 @@ pub const WORKLOAD: Workload = Workload {
                raising",
     source: "after the start-up tests published with BFQ (file list and sizes are estimates)",
     params: &[
-        param("starts", Kind::Count(1, 10_000), "5", "starts, each cold"),
-        param("libraries", Kind::Count(1, 10_000), "60", "mapped files"),
+        param("starts", Kind::Count(1, 10_000), "5", "number of starts"),
+        param(
+            "libraries",
+            Kind::Count(1, 10_000),
+            "60",
+            "number of mapped files",
+        ),
         param(
             "small",
             Kind::Count(0, 100_000),
             "150",
-            "small files read whole",
+            "number of small files that are read completely",
         ),
         param(
             "readers",
             Kind::Count(0, 1024),
             "2",
-            "sequential readers at the same time",
+            "number of sequential readers in the background",
         ),
         param(
             "writers",
             Kind::Count(0, 1024),
             "2",
-            "sequential writers at the same time",
+            "number of sequential writers in the background",
         ),
         param(
             "bulk",
             Kind::Bytes(1 << 20, 1 << 44),
             "1GiB",
-            "bytes of each reader's and writer's file",
+            "size of the file of each reader and writer",
         ),
         param(
             "pause",
@@ -85,23 +91,23 @@ pub const WORKLOAD: Workload = Workload {
 /// A step of a start.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Faults in a range of a library.
+    /// Page faults in a range of a library: (library, offset, length).
     Fault(u64, u64, u64),
-    /// Reads a whole small file.
+    /// Reads all of the small file with this number.
     Read(u64),
 }
 
 const BULK_CALL: u32 = 256 << 10;
 const CPU: Nanos = Nanos::from_us(200);
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::Phase("install"));
     let mut steps = Vec::new();
     for l in 0..p.int("libraries") {
         let size = (lognormal(m, 400e3, 900e3) as u64).clamp(64 << 10, 4 << 20);
         lay_out(m, &format!("{dir}/lib{l}.so"), size).await?;
-        // A third of each library is used, in runs of up to 128 KiB.
+        // A start uses a third of each library, in pieces of up to 128 KiB.
         for _ in 0..(size / (192 << 10)).max(1) {
             let len = uniform(m, 1, 32) * 4096;
             let off = uniform(m, 0, size.saturating_sub(len) / 4096) * 4096;
@@ -139,7 +145,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, others)
 }
 
-/// Makes cold starts one after the other; their mean is the metric.
+/// Makes starts with an empty page cache, one after another. The metric is their mean duration.
 async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) -> Outcome {
     let (mut sum, mut done) = (0.0, 0);
     let mut outcome = Ok(());
@@ -151,8 +157,8 @@ async fn starts<M: Machine>(m: &mut M, p: &Params, dir: &str, steps: &[Step]) ->
         done += 1;
     }
     if done > 0 {
-        // A start is a chain of many steps. Their number shows how many samples its time is based
-        // on.
+        // The metric counts steps. A start consists of many steps, and their number shows on how
+        // many samples its duration is based.
         m.counts("step");
         m.metric("start-up", "s", sum / f64::from(done), false);
     }
@@ -171,7 +177,7 @@ async fn cold_start<M: Machine>(
     m.drop_caches().await.doing(|| "drop caches")?;
     m.mark(Mark::Other("application start"));
     let started = m.now();
-    // A new process per start, with a new io context.
+    // Each start is a new process with a new io context.
     let (mine, dir) = (steps.to_vec(), dir.to_owned());
     let mut app = Group::new();
     app.spawn(m, How::named(format!("app{n}")), move |m| {
@@ -212,7 +218,7 @@ async fn start<M: Machine>(mut m: M, dir: String, steps: Vec<Step>) -> Outcome {
     Ok(())
 }
 
-/// Reads or writes a file from front to back, repeatedly.
+/// Reads or writes a file from start to end, repeatedly.
 async fn bulk_task<M: Machine>(
     mut m: M,
     path: String,
@@ -267,7 +273,7 @@ mod tests {
         assert_eq!(t.calls("drop_caches"), 4);
         assert_eq!(t.tasks(), 1 + 4 + 3);
         assert_eq!(t.left_over(), 0);
-        // Every pass of a reader except the first follows a drop of its pages.
+        // Before every pass of a reader except the first, its pages are dropped.
         let passes = t
             .ranges("read", "bulk0")
             .iter()
@@ -277,7 +283,7 @@ mod tests {
         assert!(t.calls_on("fadvise", "bulk0").abs_diff(passes - 1) <= 1);
         assert_eq!(t.calls_on("fadvise", "written"), 0);
         let steps = t.ops("step") / 3;
-        // 200 us of CPU per step, and little else.
+        // Each step takes 200 us of CPU time and little else.
         assert!(t.metric() > steps as f64 * 200e-6 && t.metric() < steps as f64 * 400e-6);
     }
 
@@ -291,7 +297,8 @@ mod tests {
             ("small", "20"),
         ];
         let t = Trial::run("app-start", &given);
-        // Per start: 20 small files and a few runs of each library, after a pause of 3 s.
+        // Per start there are 20 small files and a few ranges of each library, after a pause of 3
+        // s.
         assert_eq!(t.calls_on("open", "small"), 20 + 2 * 20);
         let faults = t.ranges("touch", "lib");
         assert_eq!(t.ops("step") as usize, 2 * 20 + faults.len());
@@ -310,7 +317,7 @@ mod tests {
         assert!(turns > 20, "{turns}");
         let starts = t.marks(crate::note::Mark::Other("application start"));
         assert!(starts[0] > 3.0 && starts[1] > starts[0] + 3.0, "{starts:?}");
-        // Dropped after the preparation, and after each pause.
+        // Pages are dropped after the preparation, and after each pause.
         assert_eq!(t.calls("drop_caches"), 1 + 2);
     }
 }

@@ -1,15 +1,17 @@
 //! Blogbench 1.0: a blog server with writers, a rewriter, commenters and a hundred readers.
 //!
-//! A blog is a directory of articles, then pictures, each made in descending order of numbers.
-//! Commenters replace comments; readers read a random blog until an article is missing. Files are
-//! made under a temporary name and renamed; nothing is synced. The original defines pauses but
-//! never takes them, and neither does this script.
+//! A blog is a directory with articles and pictures. Both are made in descending order of their
+//! numbers, articles first. Commenters replace comments. Readers read a random blog until an
+//! article is missing. Files are made under a temporary name and then renamed. Nothing is synced.
+//! The original program defines pauses but does not make them, and this script does not make them
+//! either.
 //!
-//! Blogs are numbered from 0. A task that needs a blog draws a number below the last one issued.
-//! Readers and the rewriter treat 0 as no blog, and sleep a second. Commenters do comment on blog
-//! 0. An issued number may not have a blog yet, and two tasks may be making the same file. A task
-//! that finds either gives up and sleeps a second, like the original. Both scores count operations
-//! that end within the time; those in progress at its end finish, but do not count.
+//! Blogs are numbered from 0. A task that needs a blog draws a random number that is less than the
+//! last assigned number. Readers and the rewriter treat 0 as "no blog" and sleep for a second, but
+//! commenters do comment on blog 0. The directory of a blog may not exist yet when its number is
+//! assigned, and two tasks may make the same file. A task that finds one of these cases gives up
+//! and sleeps for a second, as in the original program. Both scores count operations that end
+//! within the given time. Operations that run at the end of this time finish, but do not count.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -19,43 +21,43 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "blogbench",
-    summary: "a blog server: creators against a hundred readers for a fixed time",
+    summary: "a blog server: a few writers and a hundred readers for a fixed time",
     metric: "final score for writes: blogs completed, higher is better",
-    stresses: "preference of readers or writeback; metadata; CPU shared by 109 tasks",
+    stresses: "preference for readers or for writeback; metadata; a CPU that 109 tasks share",
     source: "Blogbench 1.0 to 1.1; pts/blogbench-1.0.0",
     params: &[
         param(
             "seconds",
             Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
             "300s",
-            "how long",
+            "duration",
         ),
         param(
             "writers",
             Kind::Count(1, 1024),
             "3",
-            "writers, which make new blogs (-w)",
+            "number of writers, which make new blogs (-w)",
         ),
         param(
             "rewriters",
             Kind::Count(0, 1024),
             "1",
-            "rewriters, which replace an article and sometimes a picture (-W)",
+            "number of rewriters, which replace an article and sometimes a picture (-W)",
         ),
         param(
             "commenters",
             Kind::Count(0, 1024),
             "5",
-            "commenters, which replace comments (-c)",
+            "number of commenters, which replace comments (-c)",
         ),
         param(
             "readers",
             Kind::Count(0, 1024),
             "100",
-            "readers, which read whole blogs (-r)",
+            "number of readers, which read whole blogs (-r)",
         ),
         param(
             "think",
@@ -80,13 +82,13 @@ struct Job {
     dir: String,
     end: Instant,
     think: Nanos,
-    /// The next blog's number.
+    /// The number of the next blog.
     next: Shared<u64>,
     written: Shared<u64>,
     read: Shared<u64>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::Flush);
     m.syncfs().await.doing(|| "sync")?;
@@ -125,7 +127,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let outcome = group.join(m).await;
     let (w, r) = (job.written.with(|n| *n), job.read.with(|n| *n));
-    // No blog at all is a score, too, unless the run was stopped.
+    // A run without any blog also has a score (0), unless the run was stopped.
     if outcome.is_ok() || w + r > 0 {
         m.counts("write blog");
         m.metric("final score for writes", "blogs", w as f64, true);
@@ -135,7 +137,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 }
 
 impl Job {
-    /// A random number below the last blog begun.
+    /// Returns a random number that is less than that of the last blog begun; 0 if there is no such
+    /// blog.
     fn pick<M: Machine>(&self, m: &mut M) -> u64 {
         match self.next.with(|n| *n).saturating_sub(1) {
             0 => 0,
@@ -144,13 +147,14 @@ impl Job {
     }
 
     /// Makes a file under a temporary name, then renames it. Returns false if its directory does
-    /// not exist yet, or if another task that makes the same file was faster; then both files are
-    /// gone.
+    /// not exist yet. Also returns false if another task made the same file at the same time and
+    /// renamed it first, because the temporary file is then gone.
     async fn create<M: Machine>(&self, m: &mut M, path: &str, lo: u64, hi: u64) -> Outcome<bool> {
         let size = uniform(m, lo, hi);
         let op = m.op_begin("create");
         m.compute_if_simulated(self.think).await.doing(|| "compute")?;
-        // Two tasks may make the same file, and then share the temporary name as in the original.
+        // Two tasks can make the same file. They then share the temporary name, as in the original
+        // program.
         let tmp = format!("{path}.tmp");
         let fd = match m.open(&tmp, FRESH).await {
             Err(Errno::ENOENT) => return Ok(false),
@@ -185,7 +189,7 @@ impl Job {
             Ok(()) | Err(Errno::EEXIST) => {}
             r => r.doing(|| format!("make {blog}"))?,
         }
-        // The first article comes last; until it exists, the blog cannot be read.
+        // The first article is made last. Until it exists, the blog cannot be read.
         for i in (1..=uniform(m, 1, MOST)).rev() {
             if !self.article(m, n, i).await? {
                 return Ok(false);
@@ -265,22 +269,23 @@ impl Job {
     }
 }
 
-/// Paths of numbered files in a directory, in one buffer, because readers use millions.
+/// Paths of numbered files in a directory. They share one buffer, because readers use millions of
+/// paths.
 struct Numbered {
     path: String,
-    /// Length of the directory's path.
+    /// Length of the path of the directory.
     dir: usize,
 }
 
 impl Numbered {
-    /// Paths in a directory, whose path ends with '/'.
+    /// Makes the buffer for paths in a directory. The path of the directory must end with '/'.
     fn new(dir: String) -> Self {
         Numbered {
             dir: dir.len(),
             path: dir,
         }
     }
-    /// Path of a file by kind and number.
+    /// Returns the path of a file by kind and number.
     fn name(&mut self, kind: &str, number: u64, suffix: &str) -> &str {
         self.path.truncate(self.dir);
         self.path.push_str(kind);
@@ -305,7 +310,7 @@ mod tests {
     use crate::testing::{Fault, Trial};
     use seekwell_core::Errno;
 
-    /// Only writers, for half a second.
+    /// Runs the workload with writers only, for half a second.
     fn writers(n: &'static str) -> Trial {
         let given = [
             ("seconds", "500ms"),
@@ -317,7 +322,7 @@ mod tests {
         Trial::run("blogbench", &given)
     }
 
-    /// Numbers of a blog's files of a kind, in the order of their renames.
+    /// Returns the numbers of a blog's files of one kind, in the order in which they were renamed.
     fn numbers(t: &Trial, blog: &str, kind: &str) -> Vec<u32> {
         let calls = t.world.log().iter().filter(|c| c.name == "rename");
         let mine = calls.filter_map(|c| c.path.strip_prefix(&format!("{blog}/{kind}-")));
@@ -372,7 +377,7 @@ mod tests {
             ("picture-", 8192, 65_535),
             ("comment-", 2048, 10_239),
         ] {
-            // Calls from one file's creation to the next.
+            // Sum up the calls from the creation of one file to the creation of the next.
             let mut sizes: Vec<u64> = Vec::new();
             let mut open: std::collections::BTreeMap<usize, u64> = Default::default();
             for c in t.world.log().iter().filter(|c| c.path.contains(kind)) {
@@ -424,10 +429,10 @@ mod tests {
         );
         assert!(t.calls_on("rename", "comment-") > 0);
         let log = t.world.log();
-        // A file is read in pieces of 64 KiB, with another call to find its end.
+        // A file is read in calls of 64 KiB, with another call to find its end.
         assert!(log.iter().all(|c| c.name != "read" || c.len == 64 << 10));
         assert_eq!(t.calls("read") as u64, 2 * t.ops("read"));
-        // For readers, blog 0 does not exist: of its files only comments are read.
+        // For readers, blog 0 does not exist. Of its files, only comments are read.
         let own = |c: &&crate::testing::Call| c.name == "read" && c.path.contains("blog-0/");
         assert_eq!(log.iter().filter(own).count(), 0);
         assert!(t.calls_on("rename", "blog-0/comment-") > 0);
@@ -435,7 +440,8 @@ mod tests {
 
     #[test]
     fn who_finds_no_blog_sleeps_a_second() {
-        // Directories that seem to exist but do not: blogs whose numbers are issued too early.
+        // Directories of blogs that do not exist yet, because their numbers were assigned too
+        // early.
         let given = [("seconds", "2500ms"), ("readers", "7")];
         let t = Trial::with("blogbench", &given, |w| {
             w.fault = Some(Fault {
@@ -445,7 +451,7 @@ mod tests {
             });
         });
         assert_eq!(t.outcome, Ok(()));
-        // Three writers begin blogs 0 to 8 at 0, 1 and 2 s; no file can be made.
+        // Three writers begin blogs 0 to 8 at 0, 1 and 2 s. No file can be made.
         assert_eq!(t.ops("create") + t.ops("write blog"), 0);
         let log = t.world.log();
         for task in 1..=3 + 1 + 5 {
@@ -470,7 +476,8 @@ mod tests {
             ("readers", "0"),
         ];
         let t = Trial::run("blogbench", &given);
-        // At first, fifty tasks comment on blog 0: files disappear before slower tasks rename them.
+        // At first, fifty tasks comment on blog 0, so files disappear before slower tasks rename
+        // them.
         let made = t.ops("create") as usize;
         assert!(made < t.calls("open"), "{made}");
         assert_eq!(t.left_over(), 0);

@@ -1,4 +1,4 @@
-//! Shared parts of scripts: groups of tasks, shared state, whole files, distributions of sizes.
+//! Common parts of scripts: groups of tasks, shared state, whole files, distributions of sizes.
 
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, How, Join, Machine};
@@ -8,18 +8,18 @@ use seekwell_core::{Advice, Errno, Instant, Nanos, OpenFlags};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Tasks that are awaited together.
+/// Tasks for which a script waits together.
 #[derive(Default)]
 pub struct Group {
     tasks: Vec<Join>,
 }
 
 impl Group {
-    /// A group without tasks.
+    /// Makes a group without tasks.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Starts another task.
+    /// Starts a task and adds it to the group.
     pub async fn spawn<M, F, Fut>(&mut self, m: &mut M, how: How, script: F) -> Outcome
     where
         M: Machine,
@@ -32,7 +32,8 @@ impl Group {
         self.tasks.push(task);
         Ok(())
     }
-    /// Waits for all tasks. Returns the first failure that is not merely "stopped".
+    /// Waits for all tasks. Returns the first failure of a task that was not only stopped because
+    /// of another task.
     pub async fn join<M: Machine>(self, m: &mut M) -> Outcome {
         let mut first: Option<Fail> = None;
         for t in self.tasks {
@@ -46,22 +47,22 @@ impl Group {
     }
 }
 
-/// Reserves memory for a program's buffers. The error of a too large request names the available
-/// memory.
+/// Reserves memory for a program's buffers. If the request is too large, the error contains the
+/// available memory.
 pub async fn hold<M: Machine>(m: &mut M, bytes: u64, name: &str) -> Outcome {
     let cache = m.facts().cache_bytes;
     m.hold_memory(bytes).await.doing(|| {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         format!(
-            "reserve {} MiB for {name} of the {} MiB that the machine has for programs and caches",
+            "reserve {} MiB for {name} (the machine has {} MiB for programs and caches)",
             mib(bytes),
             mib(cache)
         )
     })
 }
 
-/// Combines two outcomes. Of two failures, returns the one that is not merely "stopped", because a
-/// task that was stopped by another's failure is not the cause.
+/// Combines two outcomes. If both are failures, returns the one whose task was not only stopped,
+/// because a task that was stopped is not the cause.
 pub fn both(a: Outcome, b: Outcome) -> Outcome {
     match (a, b) {
         (Err(a), Err(b)) if a.stopped() && !b.stopped() => Err(b),
@@ -70,16 +71,16 @@ pub fn both(a: Outcome, b: Outcome) -> Outcome {
     }
 }
 
-/// State shared by the tasks of a script. Access is inside a closure, so that no task can hold it
-/// while it waits; use the machine's locks for waiting.
+/// State that the tasks of a script share. It is accessible only inside a closure, so no task can
+/// hold it while it waits. Use the machine's locks for waiting.
 pub struct Shared<T>(Arc<Mutex<T>>);
 
 impl<T> Shared<T> {
-    /// State with an initial value.
+    /// Makes shared state with an initial value.
     pub fn new(value: T) -> Self {
         Shared(Arc::new(Mutex::new(value)))
     }
-    /// Reads or changes the state.
+    /// Calls `f` with the state, and returns the result of `f`.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -91,17 +92,18 @@ impl<T> Clone for Shared<T> {
     }
 }
 
-/// A uniform random number in `lo..=hi`.
+/// Returns a uniformly distributed random number in `lo..=hi`.
 pub fn uniform<M: Machine>(m: &mut M, lo: u64, hi: u64) -> u64 {
     m.rng().random_range(lo..=hi)
 }
 
-/// A random boolean.
+/// Returns a random boolean.
 pub fn coin<M: Machine>(m: &mut M) -> bool {
     m.rng().random::<bool>()
 }
 
-/// A standard normal number (Marsaglia's polar method).
+/// Returns a normally distributed number with mean 0 and standard deviation 1 (Marsaglia's polar
+/// method).
 pub fn normal(rng: &mut Pcg64Mcg) -> f64 {
     loop {
         let x = rng.random::<f64>() * 2.0 - 1.0;
@@ -113,25 +115,28 @@ pub fn normal(rng: &mut Pcg64Mcg) -> f64 {
     }
 }
 
-/// A lognormal number with this median and mean (mean above median), from the given stream.
+/// Returns a lognormally distributed number with this median and mean, from the given generator.
+/// The mean must be greater than the median.
 pub fn lognormal_of(rng: &mut Pcg64Mcg, median: f64, mean: f64) -> f64 {
     let sigma = libm::sqrt(2.0 * libm::log(mean / median));
     median * libm::exp(sigma * normal(rng))
 }
 
-/// A lognormal number with this median and mean (mean above median).
+/// Returns a lognormally distributed number with this median and mean. The mean must be greater
+/// than the median.
 pub fn lognormal<M: Machine>(m: &mut M, median: f64, mean: f64) -> f64 {
     lognormal_of(m.rng(), median, mean)
 }
 
-/// An exponential time with this mean: the distance between independent events.
+/// Returns an exponentially distributed time with this mean, which is the interval between
+/// independent events.
 pub fn exponential<M: Machine>(m: &mut M, mean: Nanos) -> Nanos {
     let u = 1.0 - m.rng().random::<f64>();
     Nanos((-libm::log(u) * mean.0 as f64) as u64)
 }
 
-/// Background services of a phone: bursts of three small appends with syncs, at exponential
-/// distances, until `stop`.
+/// Simulates background services of a phone until `stop` is set: groups of three small appends with
+/// syncs, at exponentially distributed intervals.
 pub async fn services<M: Machine>(
     mut m: M,
     path: String,
@@ -147,7 +152,8 @@ pub async fn services<M: Machine>(
             if stop.with(|s| *s) {
                 return close(m, fd, &path).await;
             }
-            // Sleep in pieces, so that the end of the run need not wait for the next burst.
+            // Sleep in short intervals, so that the end of the run does not wait for the next
+            // group.
             let left = due.since(m.now()).min(Nanos::from_ms(100));
             m.sleep(left).await.doing(|| "sleep")?;
         }
@@ -162,27 +168,28 @@ pub async fn services<M: Machine>(
     }
 }
 
-/// Seconds since `start`.
+/// Returns the seconds since `start`.
 pub fn seconds<M: Machine>(m: &M, start: Instant) -> f64 {
     m.now().since(start).as_secs_f64()
 }
 
-/// `n` per second over `secs`; 0 if no time passed.
+/// Returns `n` divided by `secs`, or 0 if `secs` is 0.
 pub fn rate(n: f64, secs: f64) -> f64 {
     if secs > 0.0 { n / secs } else { 0.0 }
 }
 
-/// Rounds to two decimals, like many programs.
+/// Rounds to two decimals, as many programs do.
 pub fn hundredths(x: f64) -> f64 {
     (x * 100.0).round() / 100.0
 }
 
-/// Bytes in mebibytes.
+/// Converts bytes to MiB.
 pub fn mib(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 20) as f64
 }
 
-/// Writes `size` bytes from front to back in calls of `chunk`, each counted as "write".
+/// Writes `size` bytes from start to end in calls of `chunk` bytes. Each call counts as an
+/// operation "write".
 pub async fn write_all<M: Machine>(
     m: &mut M,
     fd: Fd,
@@ -202,8 +209,8 @@ pub async fn write_all<M: Machine>(
     Ok(())
 }
 
-/// Reads from front to back in calls of `chunk`, each counted as "read", until a call returns less
-/// than requested. Returns the bytes read.
+/// Reads a file from start to end in calls of `chunk` bytes, until a call returns fewer bytes than
+/// requested. Each call counts as an operation "read". Returns the number of bytes read.
 pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
     let mut off = 0;
     loop {
@@ -218,9 +225,9 @@ pub async fn read_all<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> 
     }
 }
 
-/// Reads from front to back in calls of `chunk` until a call returns nothing, like a program that
-/// does not know the file's length. Calls that returned data count as "read". Returns the bytes
-/// read.
+/// Reads a file from start to end in calls of `chunk` bytes until a call returns 0, like a program
+/// that does not know the length of the file. Calls that returned data count as operations "read".
+/// Returns the number of bytes read.
 pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) -> Outcome<u64> {
     let mut off = 0;
     loop {
@@ -235,7 +242,7 @@ pub async fn read_to_end<M: Machine>(m: &mut M, fd: Fd, chunk: u32, path: &str) 
     }
 }
 
-/// [`Machine::read_whole`] as single calls.
+/// Implements [`Machine::read_whole`] with single calls.
 pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcome<bool> {
     let fd = match m.open(path, OpenFlags::RDONLY).await {
         Err(Errno::ENOENT) => return Ok(false),
@@ -246,23 +253,23 @@ pub async fn read_whole<M: Machine>(m: &mut M, path: &str, chunk: u32) -> Outcom
     Ok(true)
 }
 
-/// Drops a file's clean pages, so that later reads come from the disk.
+/// Drops the clean pages of a file, so that later reads come from the disk.
 pub async fn forget<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let done = m.fadvise(fd, 0, 0, Advice::DontNeed).await;
     done.doing(|| format!("drop the pages of {path}"))
 }
 
-/// Opens a file; the error names it.
+/// Opens a file. The error contains its path.
 pub async fn open<M: Machine>(m: &mut M, path: &str, how: OpenFlags) -> Outcome<Fd> {
     m.open(path, how).await.doing(|| format!("open {path}"))
 }
 
-/// Closes a file; the error names it.
+/// Closes a file. The error contains its path.
 pub async fn close<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     m.close(fd).await.doing(|| format!("close {path}"))
 }
 
-/// fsync, counted as operation "fsync".
+/// Calls fsync and counts it as an operation "fsync".
 pub async fn fsync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let op = m.op_begin("fsync");
     m.fsync(fd).await.doing(|| format!("fsync {path}"))?;
@@ -270,7 +277,7 @@ pub async fn fsync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     Ok(())
 }
 
-/// fdatasync, counted as operation "fdatasync".
+/// Calls fdatasync and counts it as an operation "fdatasync".
 pub async fn fdatasync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     let op = m.op_begin("fdatasync");
     m.fdatasync(fd)
@@ -280,11 +287,11 @@ pub async fn fdatasync<M: Machine>(m: &mut M, fd: Fd, path: &str) -> Outcome {
     Ok(())
 }
 
-/// O_RDWR|O_CREAT|O_TRUNC.
+/// The flags O_RDWR|O_CREAT|O_TRUNC.
 pub const FRESH: OpenFlags = OpenFlags::CREATE.union(OpenFlags::TRUNC);
 
-/// Makes a file of this size in calls of up to 1 MiB, without counting operations, to prepare a
-/// test.
+/// Makes a file of this size in calls of up to 1 MiB, to prepare a test. The calls do not count as
+/// operations.
 pub async fn lay_out<M: Machine>(m: &mut M, path: &str, size: u64) -> Outcome {
     let fd = open(m, path, FRESH).await?;
     let mut off = 0;
@@ -296,7 +303,7 @@ pub async fn lay_out<M: Machine>(m: &mut M, path: &str, size: u64) -> Outcome {
     close(m, fd, path).await
 }
 
-/// Length of the next call.
+/// Returns the length of the next call.
 pub fn size_of_call(chunk: u32, left: u64) -> u32 {
     u32::try_from(left).map_or(chunk, |l| l.min(chunk))
 }

@@ -1,9 +1,10 @@
-//! A timed build: parallel compile jobs, then a link.
+//! A timed build of a program: parallel compile jobs, then a link.
 //!
-//! A job reads a source and its headers, which are in the cache after unpacking. It computes for a
-//! lognormal time, writes an object under a temporary name and renames it, and writes the list of
-//! dependencies. The link reads all objects and writes the program. Nothing is synced. Left out:
-//! the partial links of the kernel's directories, which write the objects a second time.
+//! A compile job reads a source file and its headers, which are in the page cache after unpacking.
+//! It computes for a lognormally distributed time. Then it writes an object file under a temporary
+//! name and renames it, and writes the list of dependencies. The link reads all object files and
+//! writes the program. Nothing is synced. The script leaves out the partial links in the
+//! directories of the Linux kernel, which write the object files a second time.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -13,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "compile",
     summary: "a timed build (Linux kernel, PHP)",
@@ -25,13 +26,13 @@ pub const WORKLOAD: Workload = Workload {
             "files",
             Kind::Count(1, 1_000_000),
             "2200",
-            "files to compile",
+            "number of files to compile",
         ),
         param(
             "jobs",
             Kind::Count(0, 1024),
             "0",
-            "at a time (make -j); 0: twice the CPUs",
+            "number of parallel compile jobs (make -j); 0: twice the number of CPUs",
         ),
         param(
             "cpu",
@@ -44,9 +45,14 @@ pub const WORKLOAD: Workload = Workload {
             "headers",
             Kind::Count(0, 1_000_000),
             "2000",
-            "headers of the project; each file reads 50 to 200 of them",
+            "number of headers in the project; each file reads 50 to 200 of them",
         ),
-        param("cold", Kind::Flag, "no", "drop the caches first"),
+        param(
+            "cold",
+            Kind::Flag,
+            "no",
+            "drop the page cache before the build",
+        ),
     ],
     profiles: &[
         profile("kernel", "Linux 3.1, x86_64 defconfig", &[]),
@@ -73,7 +79,7 @@ struct Build {
     files: u64,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let b = Build {
         dir: dir.to_owned(),
@@ -143,7 +149,7 @@ async fn job<M: Machine>(mut m: M, b: Build) -> Outcome {
                 read_file(m, &format!("{}/h{h}.h", b.dir)).await?;
             }
         }
-        // The mean is the parameter; the median is four fifths of it.
+        // The parameter is the mean. The median is four fifths of the mean.
         let ns = lognormal(m, b.cpu.0 as f64 * 0.8, b.cpu.0 as f64);
         m.compute(Nanos(ns as u64)).await.doing(|| "compute")?;
         let size = uniform(m, 10_000, 200_000);
@@ -154,7 +160,7 @@ async fn job<M: Machine>(mut m: M, b: Build) -> Outcome {
         m.rename(&tmp, &path)
             .await
             .doing(|| format!("rename {tmp}"))?;
-        // ".o.d", ".o.cmd": one line per header.
+        // A file like ".o.d" or ".o.cmd", with one line per header.
         let dep = format!("{}/f{f}.d", b.dir);
         let fd = open(m, &dep, FRESH).await?;
         let lines = uniform(m, 10_000, 50_000);
@@ -184,7 +190,7 @@ mod tests {
         assert_eq!(links, 100);
         assert_eq!(t.calls_on("open", ".d"), 100, "lists of dependencies");
         assert_eq!(t.left_over(), 0);
-        // 100 files of 0.3 s in 8 jobs, which do not contend in the test world.
+        // 100 files of 0.3 s each in 8 jobs. The jobs do not compete for cores on the test machine.
         assert!((3.0..6.0).contains(&t.metric()), "{}", t.metric());
     }
 }

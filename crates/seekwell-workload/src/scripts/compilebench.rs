@@ -1,24 +1,27 @@
-//! compilebench 0.6, `-i N --makej`: kernel trees are created, compiled, read and removed.
+//! compilebench 0.6 with `-i N --makej`: it creates, compiles, reads and removes kernel trees.
 //!
-//! The original replays lists of names and sizes of Linux 2.6.20. Here sizes come from
-//! distributions fitted to such trees (sources: median 5 KB, mean 11 KB; objects: median 40 KB,
-//! mean 95 KB). Lists and choices come from a separate random stream that does not depend on the
-//! run's seed, because the original's seed is fixed. A write call has up to 256 KiB.
+//! The original program replays lists of names and sizes of Linux 2.6.20. This script draws sizes
+//! from distributions that are fitted to such trees (sources: median 5 KB, mean 11 KB; objects:
+//! median 40 KB, mean 95 KB). The seed of the original program is fixed. Therefore the lists and
+//! random decisions come from a separate generator that does not depend on the seed of the run. A
+//! write call has up to 256 KiB.
 //!
-//! Phases, in the original's order:
-//! - A tree is made in the order of names, listed and removed. The file system's listing order
-//!   becomes the order of all clean trees. (Left out: the original does the same with two lists
-//!   that `--makej` does not use.)
-//! - *Initial create*: trees one after the other; a directory is made before its first file.
-//! - A sync, outside the clock (`between`).
-//! - *Compile*: trees in random order, each once; objects are written in an order like that of
-//!   `make -j`, all over the tree.
-//! - A sync; the original then drops all caches, which needs root (`between=drop`).
-//! - *Read compiled tree*: three times a random tree, possibly the same one, in listing order.
-//! - A sync and drop again. *Delete compiled tree*: trees in random order, each once.
+//! Phases, in the order of the original program:
+//! - A tree is made in the order of names, listed and removed. All later trees are made in the
+//!   order of this listing, which the file system determines. (The original program does the same
+//!   with two lists that `--makej` does not use. This script leaves that out.)
+//! - *Initial create*: makes trees one after another. A directory is made before its first file.
+//! - A sync, which is not measured (`between`).
+//! - *Compile*: visits each tree once, in random order. Objects are written in an order like that
+//!   of `make -j`, all over the tree.
+//! - A sync. The original program then drops all caches, which needs root (`between=drop`).
+//! - *Read compiled tree*: reads a random tree three times, possibly the same tree, in listing
+//!   order.
+//! - Another sync and drop.
+//! - *Delete compiled tree*: removes each tree once, in random order.
 //!
-//! None of these phases has a sync within its measured time. (Other modes of the original do:
-//! `sync`.)
+//! None of these phases has a sync within its measured time. In another mode (`sync`), the original
+//! program does sync within the measured time.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -32,7 +35,7 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos, OpenFlags};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "compilebench",
     summary: "create, compile, read and remove kernel trees",
@@ -44,26 +47,31 @@ pub const WORKLOAD: Workload = Workload {
             "trees",
             Kind::Count(1, 1000),
             "10",
-            "trees created, compiled and removed (-i)",
+            "number of trees that are created, compiled and removed (-i)",
         ),
-        param("reads", Kind::Count(0, 1000), "3", "trees read"),
+        param(
+            "reads",
+            Kind::Count(0, 1000),
+            "3",
+            "number of trees that are read",
+        ),
         param(
             "sources",
             Kind::Count(1, 10_000_000),
             "21000",
-            "files of a clean tree",
+            "number of files in a clean tree",
         ),
         param(
             "objects",
             Kind::Count(0, 10_000_000),
             "7000",
-            "files a compilation adds",
+            "number of files that a compilation adds",
         ),
         param(
             "dirs",
             Kind::Count(1, 1_000_000),
             "1300",
-            "directories of a tree",
+            "number of directories in a tree",
         ),
         param(
             "think",
@@ -75,7 +83,7 @@ pub const WORKLOAD: Workload = Workload {
             "sync",
             Kind::Flag,
             "no",
-            "sync at the end of each tree, inside its time",
+            "sync at the end of each tree, within the measured time",
         ),
         param(
             "between",
@@ -92,7 +100,7 @@ pub const WORKLOAD: Workload = Workload {
 };
 
 const CALL: u32 = 256 << 10;
-/// The original's seed.
+/// The seed of the original program.
 const SEED: u64 = 555;
 
 /// A file of a tree: its directory and path within the tree, and its size.
@@ -111,7 +119,7 @@ struct Trees {
     sync: bool,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let mut rng = stream(SEED, "compilebench");
     let mut t = Trees::new(p, dir, &mut rng);
@@ -167,7 +175,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     Ok(())
 }
 
-/// Work between two phases.
+/// Does the work between two phases: nothing, a sync, or a sync and a drop of caches.
 async fn between<M: Machine>(m: &mut M, p: &Params, may_drop: bool) -> Outcome {
     let how = p.word("between");
     if how != "nothing" {
@@ -181,11 +189,12 @@ async fn between<M: Machine>(m: &mut M, p: &Params, may_drop: bool) -> Outcome {
 }
 
 impl Trees {
-    /// Draws both lists of files.
+    /// Draws the lists of sources and objects.
     fn new(p: &Params, dir: &str, rng: &mut Pcg64Mcg) -> Self {
         let dirs = p.int("dirs");
         let file = |rng: &mut Pcg64Mcg, d: u64, name: String, median, mean| {
-            // Two levels, with about the square root of the number of directories in each.
+            // There are two levels of directories. Each level has about as many entries as the
+            // square root of the number of directories.
             let dir = format!("d{}/s{d}", d / 36);
             File {
                 path: format!("{dir}/{name}"),
@@ -216,7 +225,7 @@ impl Trees {
         format!("{}/kernel-{tree}", self.dir)
     }
 
-    /// Sorts the sources into the file system's listing order.
+    /// Sorts the sources into the listing order of the file system.
     async fn take_native_order<M: Machine>(&mut self, m: &mut M) -> Outcome {
         let root = format!("{}/native-0", self.dir);
         self.files(m, &root, &self.sources).await?;
@@ -234,7 +243,7 @@ impl Trees {
         m.rmdir(&root).await.doing(|| format!("remove {root}"))
     }
 
-    /// Runs a phase on one tree. Returns its MB/s, or for removal the seconds.
+    /// Runs a phase on one tree. Returns its rate in MB/s, or the time in seconds for a removal.
     async fn timed<M: Machine>(&self, m: &mut M, phase: &str, n: u64) -> Outcome<f64> {
         let (start, root) = (m.now(), self.root(n));
         let bytes = match phase {
@@ -257,7 +266,7 @@ impl Trees {
         })
     }
 
-    /// Makes files in list order, and each directory before its first file.
+    /// Makes files in the order of the list, and each directory before its first file.
     async fn files<M: Machine>(&self, m: &mut M, root: &str, list: &[File]) -> Outcome<u64> {
         let mut seen = BTreeSet::new();
         make_dir(m, root).await?;
@@ -304,7 +313,7 @@ async fn list<M: Machine>(m: &mut M, dir: &str) -> Outcome<Vec<Entry>> {
     m.readdir(dir).await.doing(|| format!("list {dir}"))
 }
 
-/// The directories with a tree's files, in the file system's listing order.
+/// Returns the directories that contain a tree's files, in the listing order of the file system.
 async fn leaves<M: Machine>(m: &mut M, root: &str) -> Outcome<Vec<String>> {
     let mut all = Vec::new();
     for top in list(m, root).await? {
@@ -323,8 +332,8 @@ async fn make_dir<M: Machine>(m: &mut M, dir: &str) -> Outcome {
     }
 }
 
-/// Removes the contents of a tree from the bottom up. The tree's own directory stays, as in the
-/// original.
+/// Removes the contents of a tree from the bottom up. The tree's own directory remains, as in the
+/// original program.
 async fn remove<M: Machine>(m: &mut M, root: &str) -> Outcome {
     let tops = list(m, root).await?;
     for top in &tops {
@@ -388,11 +397,11 @@ mod tests {
             2 * 2800,
             "the native one was removed before"
         );
-        // A piece of up to 256 KiB, and another call to find the end.
+        // A read of up to 256 KiB, and another call to find the end of the file.
         assert_eq!(t.calls("read") as u64, t.ops("read") + 2800);
         assert_eq!(t.largest_write(), 256 << 10);
         assert_eq!(t.calls("fsync") + t.calls("fdatasync"), 0);
-        // Distributions: means of 11 KB and 95 KB.
+        // The distributions have means of 11 KB and 95 KB.
         let of = |s: &str| {
             let all = t.ranges("write", "kernel-");
             let log = t.world.log().iter();
@@ -404,7 +413,7 @@ mod tests {
         let (c, o) = (of(".c") / 2100.0, of(".o") / 700.0);
         assert!((10e3..12.5e3).contains(&c), "{c}");
         assert!((80e3..110e3).contains(&o), "{o}");
-        // MiB of the first tree over its time, rounded to two decimals.
+        // The rate is the MiB of the first tree divided by its time, rounded to two decimals.
         let of_create = metrics[0].value;
         assert_eq!(of_create, (of_create * 100.0).round() / 100.0);
         let marks = |n: &str| t.world.measures().marks().iter().find(|m| m.name == n);
@@ -481,7 +490,8 @@ mod tests {
             trees.sort_unstable();
             assert_eq!(trees, made, "{call}: each once");
         }
-        // Nine random choices among six: some repeat, but not all are equal.
+        // Nine random choices among six trees: some trees are read repeatedly, but not only one
+        // tree.
         assert_eq!(t.ops("read file"), 9 * 40);
         let mut read = order("read", "");
         read.sort_unstable();
@@ -498,7 +508,7 @@ mod tests {
         assert_eq!(count(&[]), (3, 0));
         assert_eq!(count(&[("between", "drop")]), (3, 2));
         assert_eq!(count(&[("between", "nothing")]), (0, 0));
-        // Two trees made, two compiled, one read, two removed.
+        // Two trees are made, two are compiled, one is read, and two are removed.
         assert_eq!(count(&[("between", "nothing"), ("sync", "yes")]), (7, 0));
     }
 

@@ -1,10 +1,10 @@
-//! A shared part of the scripts that read a raw device: its size.
+//! A common part of the scripts that read a raw device.
 
 use crate::fail::{Context, Fail, Outcome};
 use crate::machine::{Fd, Machine};
 use seekwell_core::{Errno, OpenFlags};
 
-/// Opens the raw device for reading. Returns its size, too.
+/// Opens the raw device for reading. Returns its handle and its size in bytes.
 pub async fn open<M: Machine>(m: &mut M, direct: bool) -> Outcome<(Fd, u64)> {
     let mut how = OpenFlags::RDONLY;
     if direct {

@@ -1,16 +1,20 @@
 //! fs_mark 3.3: creation of files, each with a sync before its close.
 //!
-//! Each worker makes its files in a shared directory. Per file: a name of 40 characters (the
-//! second, and 24 random ones), mkdir of the directory (mostly without effect), open, `size` bytes
-//! in calls of 16 KiB, fsync, close. A worker's clock covers its loop, but not the removal of the
-//! files. Each worker's rate is rounded to a tenth, and the rates are summed, as the original's
-//! processes report them to their parent. With `-D` and without `-N`, the original chooses the
-//! subdirectory by time: it switches to the next when more than 180 whole seconds have passed. So
-//! the spread that the name of its published profile promises does not happen, and it does not
-//! happen here either.
+//! Each worker makes its files in a directory that all workers share. For each file, it makes a
+//! name of 40 characters (16 for the current second, 24 random). Then it calls mkdir for the
+//! directory (which usually exists), open, writes of 16 KiB each up to `size` bytes, fsync, and
+//! close. The clock of a worker measures this loop, but not the removal of the files. The rate of
+//! each worker is rounded to a tenth, and the rates are added. In the original program, the
+//! processes report their rates to their parent in the same way.
 //!
-//! Left out: `-S 2` to `-S 6`. Also left out: a worker that finishes early removes its files while
-//! the others still write (here all files are removed at the end).
+//! With `-D` and without `-N`, the original program selects the subdirectory by time. It uses the
+//! next subdirectory when more than 180 whole seconds have passed. So files are not spread over
+//! subdirectories, although the name of the published profile suggests it. This script behaves in
+//! the same way.
+//!
+//! The script leaves out the options `-S 2` to `-S 6`. In the original program, a worker that
+//! finishes early removes its files while other workers still write; here, all files are removed at
+//! the end.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -20,7 +24,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Errno, NSEC_PER_SEC, Nanos};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "fs-mark",
     summary: "create files, fsync each before closing it",
@@ -32,25 +36,25 @@ pub const WORKLOAD: Workload = Workload {
             "files",
             Kind::Count(1, 10_000_000),
             "1000",
-            "files of each worker (-n)",
+            "number of files per worker (-n)",
         ),
         param(
             "size",
             Kind::Bytes(1, 1 << 40),
             "1MiB",
-            "bytes of a file (-s)",
+            "size of a file (-s)",
         ),
         param(
             "workers",
             Kind::Count(1, 1024),
             "1",
-            "processes at work (-t)",
+            "number of workers (-t)",
         ),
         param(
             "dirs",
             Kind::Count(0, 10_000),
             "0",
-            "subdirectories, one used for 180 s at a time (-D, at least 2); 0: none",
+            "subdirectories; files go to each in turn for 180 s (-D); 0: none, otherwise at least 2",
         ),
         param(
             "sync",
@@ -97,9 +101,9 @@ pub const WORKLOAD: Workload = Workload {
 };
 
 const CALL: u32 = 16 << 10;
-/// The original leaves a subdirectory after more than this number of whole seconds.
+/// The original program uses the next subdirectory after more than this number of whole seconds.
 const DIR_SECS: u64 = 180;
-/// Characters of the random part of a name.
+/// Characters of the random part of a file name.
 const LETTERS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 #[derive(Clone)]
@@ -110,11 +114,11 @@ struct Job {
     dirs: u64,
     sync: bool,
     think: Nanos,
-    /// Number of files made, and the sum of the workers' rates.
+    /// Number of files made, and sum of the rates of the workers.
     sum: Shared<(u64, f64)>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let job = Job {
         dir: dir.to_owned(),
@@ -135,7 +139,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let done = group.join(m).await;
     let (made, rate) = job.sum.with(|s| *s);
     if made > 0 {
-        // A sum of tenths, without the rounding error of the additions.
+        // The sum of tenths is rounded, to remove the rounding errors of the additions.
         m.counts("file");
         m.metric("files", "files/s", tenths(rate), true);
     }
@@ -156,7 +160,7 @@ async fn worker<M: Machine>(mut m: M, job: Job) -> Outcome {
 }
 
 async fn files<M: Machine>(m: &mut M, job: &Job, made: &mut u64) -> Outcome {
-    // The present subdirectory, and the second at which its use began.
+    // Current subdirectory, and the second in which its use began.
     let (mut sub, mut since) = (0, m.now().since_start() / NSEC_PER_SEC);
     for _ in 0..job.files {
         let file = m.op_begin("file");
@@ -173,7 +177,7 @@ async fn files<M: Machine>(m: &mut M, job: &Job, made: &mut u64) -> Outcome {
             Ok(()) | Err(Errno::EEXIST) => {}
             r => r.doing(|| format!("make {dir}"))?,
         }
-        // 40 characters: 16 for the time, padded, and 24 random ones.
+        // 40 characters: 16 for the time with padding, and 24 random characters.
         let mut path = format!("{dir}/{now:~<16x}");
         for _ in 0..24 {
             path.push(char::from(LETTERS[uniform(m, 0, 35) as usize]));
@@ -231,7 +235,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), 20);
-        // One call of this script at the start, then one before each file.
+        // The script makes one call at the start, and then one call before each file.
         assert_eq!(t.calls("mkdir"), 1 + 20);
         assert_eq!(t.before("mkdir", "open"), 20);
     }
@@ -244,7 +248,7 @@ mod tests {
             let words = ["files", "size", "workers", "dirs", "sync"];
             (words.map(|w| p[w].clone()).join(" "), plan.space() >> 20)
         };
-        // Per worker and in total: 1.0, 1.0, 19.5 and 3.9 GiB.
+        // Sizes per worker and in total: 1.0, 1.0, 19.5 and 3.9 GiB.
         assert_eq!(of("1000-files"), ("1000 1MiB 1 0 fsync".into(), 1000));
         assert_eq!(of("no-sync"), ("1000 1MiB 1 0 none".into(), 1000));
         assert_eq!(of("4-threads"), ("5000 1MiB 4 0 fsync".into(), 20_000));
@@ -273,8 +277,8 @@ mod tests {
         );
         assert_eq!(four.calls("fsync"), 20);
         assert_eq!(four.tasks(), 5);
-        // 9 ms of computing; mkdir, open and close of 1 us each; a write of 17.384 us, a sync of
-        // 100 us.
+        // 9 ms of CPU time, 1 us each for mkdir, open and close, 17.384 us for a write, and 100 us
+        // for a sync.
         let tenth = (10.0f64 / 9.120_384e-3).round() / 10.0;
         assert_eq!(one.metric(), tenth);
         assert_eq!(four.metric(), (tenth * 40.0).round() / 10.0);
@@ -287,7 +291,8 @@ mod tests {
             let given: Vec<_> = [("files", files)].into_iter().chain(slow).collect();
             Trial::run("fs-mark:profile=32-dirs", &given).directories_written()
         };
-        // One file per second: the 181st begins at exactly 180 seconds, which is not more.
+        // One file takes one second. The 181st file begins at exactly 180 seconds, which is not
+        // more than 180.
         assert_eq!(of("50"), 1);
         assert_eq!(of("181"), 1);
         assert_eq!(of("182"), 2);

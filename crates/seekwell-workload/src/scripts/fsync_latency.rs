@@ -1,7 +1,7 @@
-//! Latency of fsync while other tasks dirty the cache.
+//! The latency of fsync while other tasks fill the page cache with dirty data.
 //!
-//! One task repeatedly appends a little and syncs, like a mail server or a log. Writers fill the
-//! page cache, so that the flusher is always busy.
+//! One task repeatedly appends a few bytes and calls fsync, like a mail server or a log. Other
+//! tasks write files through the page cache, so that the kernel's flusher is always busy.
 
 use super::common::*;
 use super::interactive;
@@ -12,7 +12,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "fsync-latency",
     summary: "append and fsync while other tasks fill the page cache",
@@ -24,20 +24,25 @@ pub const WORKLOAD: Workload = Workload {
             "seconds",
             Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
             "60s",
-            "how long",
+            "duration",
         ),
-        param("writers", Kind::Count(0, 1024), "1", "bulk writers"),
+        param(
+            "writers",
+            Kind::Count(0, 1024),
+            "1",
+            "number of tasks that write continuously",
+        ),
         param(
             "bulk",
             Kind::Bytes(1 << 20, 1 << 44),
             "1GiB",
-            "bytes after which a writer starts over in a new file",
+            "size at which a writer begins a new file",
         ),
         param(
             "append",
             Kind::Bytes(1, 1 << 30),
             "4KiB",
-            "bytes appended before each fsync",
+            "number of bytes appended before each fsync",
         ),
         param(
             "think",
@@ -48,11 +53,11 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[profile(
         "alone",
-        "no writer: the cost of an fsync itself",
+        "no writers: only the cost of an fsync",
         &[("writers", "0")],
     )],
     needs: Needs::Directory,
-    // Writers have two files each; an fsync takes at least a millisecond.
+    // Each writer has two files. An fsync takes at least a millisecond.
     space: |p| {
         let round_ns = p.int("think").max(1_000_000);
         let log = (p.int("seconds") / round_ns + 1) * p.int("append").next_multiple_of(4096);
@@ -61,7 +66,7 @@ pub const WORKLOAD: Workload = Workload {
     check: any,
 };
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::ClockStart);
     let start = m.now();
@@ -123,7 +128,7 @@ mod tests {
         let rounds = t.calls_on("append", "log");
         assert_eq!(t.ops("fsync") as usize, rounds);
         assert!((98..=100).contains(&rounds), "{rounds}");
-        // 100 us in the test world.
+        // An fsync takes 100 us on the test machine.
         assert!((t.metric() - 0.1).abs() < 1e-9, "{}", t.metric());
         assert_eq!(t.left_over(), 0);
     }
@@ -133,14 +138,14 @@ mod tests {
         let given = [("seconds", "1s"), ("bulk", "64m"), ("think", "300ms")];
         let t = Trial::run("fsync-latency", &given);
         let mut calls = vec!["open"];
-        // At 0.3, 0.6 and 0.9 s, and one that begins in time and ends late.
+        // Calls at 0.3, 0.6 and 0.9 s, and one that begins in time and ends late.
         calls.extend(["append", "fsync"].repeat(4));
         calls.extend(["close", "unlink"]);
         assert_eq!(t.sequence("/log"), calls);
         let mb = t.world.measures().metrics()[2].value;
         let written: u64 = t.ranges("write", "bulk0").iter().map(|r| r.1).sum();
         let mib = written as f64 / f64::from(1 << 20);
-        // All calls except the late one, over one second.
+        // All calls except the late one, during one second.
         assert!((mib - 0.25 - mb).abs() < 1e-9, "{mib} {mb}");
     }
 }

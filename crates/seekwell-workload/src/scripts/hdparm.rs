@@ -1,9 +1,9 @@
 //! hdparm -t (9.65): buffered sequential reads of a raw device.
 //!
-//! It syncs, sleeps 3 s, then reads 2 MiB at a time from offset 0. It stops when the time is up or
-//! fewer than 2 MiB are left, and touches the data. At the end it syncs again and drops the
-//! device's pages, so that the next run also reads from the device. It drops nothing before the
-//! first read.
+//! The script syncs, sleeps for 3 s, and then reads 2 MiB at a time from offset 0. It also accesses
+//! the data in memory. It stops when the time is over, or when fewer than 2 MiB are left. At the
+//! end it syncs again and drops the cached pages of the device, so that the next run also reads
+//! from the device. It drops no pages before the first read.
 
 use super::common::*;
 use super::device;
@@ -14,25 +14,25 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{Errno, NSEC_PER_SEC};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "hdparm",
     summary: "buffered sequential read of the raw device (hdparm -t)",
     metric: "MB/s (MiB), higher is better",
-    stresses: "one reader with read-ahead: depth 1 to 2, requests of the read-ahead window",
+    stresses: "one reader with read-ahead: depth 1 to 2, requests as large as the read-ahead window",
     source: "hdparm 9.65 -t",
     params: &[
         param(
             "seconds",
             Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC),
             "3s",
-            "how long",
+            "duration",
         ),
         param(
             "direct",
             Kind::Flag,
             "no",
-            "without the page cache (--direct)",
+            "read without the page cache (--direct)",
         ),
         param(
             "settle",
@@ -44,7 +44,7 @@ pub const WORKLOAD: Workload = Workload {
             "touch",
             Kind::Time(0, NSEC_PER_SEC),
             "50us",
-            "CPU time to touch 2 MiB",
+            "CPU time to access 2 MiB in memory",
         ),
     ],
     profiles: &[],
@@ -55,7 +55,7 @@ pub const WORKLOAD: Workload = Workload {
 
 const CALL: u32 = 2 << 20;
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     let (fd, size) = device::open(m, p.flag("direct")).await?;
     if size < u64::from(CALL) {
@@ -115,7 +115,8 @@ mod tests {
                 .enumerate()
                 .all(|(i, r)| *r == ((i as u64) << 21, 2 << 20))
         );
-        // 2 MiB take 2.098 ms, and 50 us to touch: the 24th call is the last that begins in time.
+        // A read of 2 MiB takes 2.098 ms, and access to the data 50 us. The 24th call is the last
+        // that begins in time.
         assert_eq!(reads.len(), 24);
         assert!((t.metric() - 931.0).abs() < 1.0, "{}", t.metric());
     }
@@ -136,7 +137,7 @@ mod tests {
         );
         let took = log[log.len() - 5].at.since_start() - first;
         assert!((2_997_000_000..3_000_000_000).contains(&took), "{took}");
-        // N MB in S seconds, with N even, to two decimals.
+        // The result is N MB in S seconds, where N is even, with two decimals.
         let n = (names.len() - 8) as f64 * 2.0;
         let secs = n / 2.0 * (2_097_152.0 + 1_000.0 + 50_000.0) / 1e9;
         assert_eq!(t.metric(), (n / secs * 100.0).round() / 100.0);

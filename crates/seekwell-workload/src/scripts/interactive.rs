@@ -1,8 +1,9 @@
-//! An interactive reader against bulk writers.
+//! An interactive reader while other tasks write large amounts of data.
 //!
-//! The reader pauses, then reads a small block at a random place of a cold file and waits for it.
-//! The writers continuously fill files through the page cache, each two files alternately. The
-//! metric is the latency of the reads, including the one in progress when the time is up.
+//! The reader pauses, then reads a small block at a random position of a file that is not in the
+//! page cache, and waits for it. Each writer continuously fills two files alternately through the
+//! page cache. The metric is the latency of the reads. It includes the read that is in progress
+//! when the time is over.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -12,10 +13,10 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "interactive",
-    summary: "an interactive reader against bulk writers",
+    summary: "small reads by one task while other tasks write continuously",
     metric: "mean ms per read, lower is better; also 99th percentile and writers' MB/s",
     stresses: "a single synchronous read that waits for a full queue of writeback",
     source: "the situation for which asynchronous limits, read expiry and idling were designed",
@@ -24,26 +25,31 @@ pub const WORKLOAD: Workload = Workload {
             "seconds",
             Kind::Time(NSEC_PER_SEC / 10, 24 * 3600 * NSEC_PER_SEC),
             "60s",
-            "how long",
+            "duration",
         ),
-        param("writers", Kind::Count(0, 1024), "1", "bulk writers"),
+        param(
+            "writers",
+            Kind::Count(0, 1024),
+            "1",
+            "number of tasks that write continuously",
+        ),
         param(
             "size",
             Kind::Bytes(1 << 20, 1 << 44),
             "2GiB",
-            "bytes of the file that is read",
+            "size of the file that is read",
         ),
         param(
             "bulk",
             Kind::Bytes(1 << 20, 1 << 44),
             "1GiB",
-            "bytes after which a writer starts over in a new file",
+            "size at which a writer begins a new file",
         ),
         param(
             "block",
             Kind::Bytes(512, 16 << 20),
             "4KiB",
-            "bytes of a read",
+            "size of a read",
         ),
         param(
             "think",
@@ -54,7 +60,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[profile(
         "alone",
-        "no writers: the latency of the device alone",
+        "no writers: only the latency of the device",
         &[("writers", "0")],
     )],
     needs: Needs::Directory,
@@ -70,7 +76,7 @@ pub const WORKLOAD: Workload = Workload {
 
 const CALL: u32 = 256 << 10;
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let path = format!("{dir}/data");
     let (size, block, think) = (p.int("size"), p.small("block"), p.time("think"));
@@ -104,7 +110,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     outcome
 }
 
-/// Reports mean and 99th percentile of latencies as metrics.
+/// Reports the mean and the 99th percentile of latencies as metrics.
 pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
     if let Some((mean, high)) = summary(ns) {
         m.counts(what);
@@ -113,7 +119,8 @@ pub(super) fn report<M: Machine>(m: &mut M, what: &'static str, ns: Vec<u64>) {
     }
 }
 
-/// Mean and 99th percentile (nearest rank) in milliseconds, of latencies in nanoseconds.
+/// Returns the mean and the 99th percentile (nearest rank) in milliseconds, of latencies in
+/// nanoseconds.
 pub(super) fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
     ns.sort_unstable();
     let mean = ns.iter().map(|n| *n as f64).sum::<f64>() / ns.len() as f64;
@@ -121,7 +128,8 @@ pub(super) fn summary(mut ns: Vec<u64>) -> Option<(f64, f64)> {
     Some((mean / 1e6, ns[rank] as f64 / 1e6))
 }
 
-/// Reports the writers' rate over the given time; a read or fsync may end later.
+/// Reports the rate of the writers, as bytes divided by `time`. The last read or fsync may end
+/// later.
 pub(super) fn report_writers<M: Machine>(m: &mut M, bytes: u64, start: Instant, time: Nanos) {
     let secs = seconds(m, start).min(time.as_secs_f64());
     m.metric("bulk write", "MB/s", rate(mib(bytes), secs), true);
@@ -151,7 +159,8 @@ async fn reader<M: Machine>(
     close(m, fd, &path).await
 }
 
-/// Writes files from front to back, one after the other; each replaces the one before the last.
+/// Writes files from start to end, one after another. Each file replaces the file before the
+/// previous one.
 pub(super) async fn writer<M: Machine>(
     mut m: M,
     path: String,
@@ -191,9 +200,9 @@ mod tests {
     fn reads_are_spaced_by_thinking_and_writers_never_rest() {
         let given = [("seconds", "1s"), ("size", "4m"), ("bulk", "64m")];
         let t = Trial::run("interactive", &given);
-        // One read per 50 ms and 5 us.
+        // One read takes 50 ms of pause and 5 us.
         assert_eq!(t.ops("read"), 20);
-        // 4 KiB take 5.096 us in the test world.
+        // 4 KiB take 5.096 us on the test machine.
         assert!((t.metric() - 0.005_096).abs() < 1e-9, "{}", t.metric());
         let mb = t.world.measures().metrics()[2].value;
         assert!(mb > 900.0, "a gigabyte a second, was {mb}");
@@ -202,7 +211,7 @@ mod tests {
 
     #[test]
     fn mean_and_nearest_rank_of_what_the_reader_waited() {
-        // In the test world all reads take the same time.
+        // On the test machine, all reads take the same time.
         let t = Trial::run(
             "interactive:profile=alone",
             &[("size", "4m"), ("seconds", "1s")],

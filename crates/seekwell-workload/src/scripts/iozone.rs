@@ -1,10 +1,10 @@
-//! iozone 3.347: sequential write and read of a file larger than memory.
+//! iozone 3.347: sequential write and read of a file that is larger than memory.
 //!
-//! It writes, rewrites, and with `test=read` reads and rereads, in whole records. A new file is
-//! created and closed, then opened. Each pass syncs before its clock starts, and a read pass first
-//! reads a byte. The clock of the write stops before the fsync (the original has no option `-e`
-//! here), so its time does not include data that are still dirty. Reread and rewrite are executed
-//! and reported, as in the original.
+//! The script writes and rewrites a file in whole records. With `test=read`, it then reads and
+//! rereads the file. A new file is created and closed, and then opened. Before each pass the script
+//! syncs, and before a read pass it also reads one byte. The measured time of a write ends before
+//! the fsync, because the original program runs without option `-e`. So it does not include data
+//! that are still dirty. Rewrite and reread are executed and reported, as in the original program.
 
 use super::common::*;
 use crate::fail::{Context, Fail, Outcome};
@@ -14,7 +14,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Errno, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "iozone",
     summary: "sequential write or read of a file twice the memory",
@@ -26,13 +26,13 @@ pub const WORKLOAD: Workload = Workload {
             "size",
             Kind::Bytes(4096, 1 << 44),
             "8GiB",
-            "bytes of the file, in whole records (-s)",
+            "size of the file, in whole records (-s)",
         ),
         param(
             "record",
             Kind::Bytes(512, 16 << 20),
             "64KiB",
-            "bytes of a call (-r)",
+            "size of a record, which is one call (-r)",
         ),
         param(
             "test",
@@ -44,7 +44,7 @@ pub const WORKLOAD: Workload = Workload {
             "flush",
             Kind::Flag,
             "no",
-            "fsync inside the time of the write (-e of later profiles)",
+            "include an fsync in the measured time of the write (-e of later profiles)",
         ),
     ],
     profiles: &[
@@ -62,7 +62,7 @@ pub const WORKLOAD: Workload = Workload {
     },
 };
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let record = p.small("record");
     let job = Job {
@@ -89,7 +89,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
             }
         }
     }
-    // The requested figure comes first.
+    // The requested metric comes first.
     results.sort_by_key(|r| r.0 != wanted);
     for (phase, secs) in results {
         let kib = rate(job.size as f64 / 1024.0, secs).floor();
@@ -101,7 +101,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 struct Job {
     path: String,
     record: u32,
-    /// Size in bytes, a multiple of the record.
+    /// Size of the file in bytes; a multiple of the record size.
     size: u64,
     flush: bool,
 }
@@ -150,7 +150,7 @@ impl Job {
             let n = n.doing(|| format!("read {record} bytes at {off} of {path}"))?;
             m.op_end(op, u64::from(n));
             if n == 0 {
-                // The file was truncated by another program.
+                // Another program has truncated the file.
                 let what = format!("read {record} bytes at {off} of {path}: the file ends there");
                 return Err(Fail {
                     what,
@@ -177,7 +177,7 @@ mod tests {
         let records: Vec<(u64, u64)> = (0..256).map(|i| (i << 16, 64 << 10)).collect();
         assert_eq!(t.ranges("write", "iozone")[..256], records);
         assert_eq!(t.ranges("write", "iozone")[256..], records);
-        // 66.536 us per 64 KiB, in whole KiB/s.
+        // A record of 64 KiB takes 66.536 us. The rate is in whole KiB/s.
         let kib = (64.0 / 66.536e-6f64).floor();
         assert_eq!(t.metric(), kib / 1024.0);
         let e = Trial::run("iozone", &[("size", "16m"), ("flush", "yes")]);
@@ -214,7 +214,7 @@ mod tests {
             .collect();
         assert_eq!(names[0], "read");
         assert_eq!(names.len(), 4);
-        // The first byte, then all records.
+        // The first byte, and then all records.
         let reads = t.ranges("read", "iozone");
         assert_eq!(
             (reads[0], reads[1], reads[257]),

@@ -1,4 +1,5 @@
-//! The scripts, one file per original: its calls in order, and the metrics that it prints.
+//! The scripts, one file per original program. A script reproduces the calls of the program in
+//! order, and the metrics that it prints.
 
 pub mod androbench_io;
 pub mod app_start;

@@ -1,13 +1,14 @@
-//! MySQL: COUNT(*) over one partition of a large table, with a cold cache.
+//! MySQL: COUNT(*) over one partition of a large table that is not in the page cache.
 //!
-//! `engine=myisam` is one thread that reads the data file in calls of 128 KiB. `engine=innodb` has
-//! two submitters on one open file: the query thread walks through pages of 16 KiB, and near the
-//! end of an extent of 1 MiB the read thread fetches the next extent. A table that was not loaded
-//! in key order is fragmented: `order=pieces` visits pieces of `piece` bytes in random order. An
-//! intruder is another context that makes small random reads with pauses, like a server's
-//! housekeeping. With pieces and an intruder, results are close to the published figures; two
-//! submitters alone change nothing. Left out: a MyISAM count over an index, which reads blocks of 1
-//! KiB.
+//! With `engine=myisam`, one thread reads the data file in calls of 128 KiB. With `engine=innodb`,
+//! two threads read one open file. The query thread reads pages of 16 KiB in order. When it is near
+//! the end of an extent of 1 MiB, the read thread reads the next extent.
+//!
+//! A table that was not loaded in key order is fragmented: `order=pieces` visits pieces of `piece`
+//! bytes in random order. The intruder is another task with its own io context. It makes small
+//! random reads with pauses, like background work of a server. With pieces and an intruder, results
+//! are close to the published values. Two threads without pieces and intruder do not change the
+//! results. The script leaves out a MyISAM count over an index, which reads blocks of 1 KiB.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -19,10 +20,10 @@ use rand::seq::SliceRandom;
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 use std::collections::BTreeSet;
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "mysql-scan",
-    summary: "count the rows of a 13 GB partition, cold",
+    summary: "count the rows of a 13 GB partition that is not cached",
     metric: "MiB/s, higher is better",
     stresses: "an interrupted sequential reader: idling, anticipation",
     source: "a published scan of 2008 (MySQL 5.1, SATA disk)",
@@ -31,31 +32,31 @@ pub const WORKLOAD: Workload = Workload {
             "size",
             Kind::Bytes(1 << 20, 1 << 44),
             "13000MiB",
-            "bytes of the partition",
+            "size of the partition",
         ),
         param(
             "engine",
             Kind::Choice(&["innodb", "myisam"]),
             "innodb",
-            "two submitters, or one",
+            "innodb: a query thread and a read thread; myisam: one thread",
         ),
         param(
             "order",
             Kind::Choice(&["sequential", "pieces"]),
             "pieces",
-            "fragmentation of the table in its file",
+            "order of the table's pieces in its file: sequential, or random",
         ),
         param(
             "piece",
             Kind::Bytes(64 << 10, 1 << 30),
             "1MiB",
-            "bytes of a piece",
+            "size of a piece",
         ),
         param(
             "intruder",
             Kind::Count(0, 10_000),
             "22",
-            "small reads per second by another context; 0: none",
+            "small random reads per second by another task; 0: none",
         ),
         param(
             "thinks",
@@ -68,7 +69,7 @@ pub const WORKLOAD: Workload = Workload {
             "direct",
             Kind::Flag,
             "no",
-            "without the page cache (innodb_flush_method=O_DIRECT)",
+            "read without the page cache (innodb_flush_method=O_DIRECT)",
         ),
         param(
             "cpu",
@@ -80,13 +81,17 @@ pub const WORKLOAD: Workload = Workload {
     profiles: &[
         profile(
             "published",
-            "pieces and an intruder, as the published figures suggest",
+            "a fragmented table and another reader, which the published results suggest",
             &[],
         ),
-        profile("single", "one stream: no scheduler can matter", SINGLE),
+        profile(
+            "single",
+            "one sequential stream: the scheduler has no effect",
+            SINGLE,
+        ),
         profile(
             "two-threads",
-            "query and read thread alone",
+            "query thread and read thread without another reader",
             &[("order", "sequential"), ("intruder", "0")],
         ),
     ],
@@ -111,12 +116,12 @@ const SINGLE: &[(&str, &str)] = &[
 
 const PAGE: u64 = 16 << 10;
 const EXTENT: u64 = 1 << 20;
-/// innodb_read_ahead_threshold: pages of an extent that are read in order before the next extent is
-/// requested.
+/// Number of pages of an extent that are read in order before the next extent is requested
+/// (innodb_read_ahead_threshold).
 const THRESHOLD: u64 = 56;
 const CALL: u64 = 128 << 10;
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let path = format!("{dir}/t#P#p3");
     let size = p.int("size");
@@ -134,7 +139,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let stop = Shared::new(false);
     let mut others = Group::new();
-    // The time between two reads; there is none without an intruder.
+    // Time between two reads of the intruder. If it is 0, there is no intruder.
     if let Some(distance) = NSEC_PER_SEC.checked_div(p.int("intruder")) {
         let (stop, path) = (stop.clone(), path.clone());
         let pace = Pace {
@@ -193,7 +198,8 @@ async fn myisam<M: Machine>(m: &mut M, fd: Fd, pieces: &[u64], piece: u64, cpu: 
     Ok(())
 }
 
-/// State shared by query thread and read thread: requested extents, and those already read.
+/// State that the query thread and the read thread share: requested extents, and extents that have
+/// been read.
 #[derive(Default)]
 struct Ahead {
     asked: BTreeSet<u64>,
@@ -231,7 +237,7 @@ async fn query<M: Machine>(
 ) -> Outcome {
     for (k, base) in extents.iter().enumerate() {
         for page in 0..EXTENT / PAGE {
-            // Wait for a page that the read thread is fetching.
+            // Wait for a page that the read thread is reading.
             while ahead.with(|a| a.asked.contains(base) && !a.there.contains(base)) {
                 m.recv(done).await.doing(|| "wait for the read thread")?;
             }
@@ -269,11 +275,12 @@ async fn read_thread<M: Machine>(
     Ok(())
 }
 
-/// The rhythm of the intruder.
+/// How the intruder spaces its reads.
 struct Pace {
     /// Mean time between two reads.
     distance: Nanos,
-    /// The time is from the end of one read to the start of the next, not from start to start.
+    /// True: the time counts from the end of one read to the start of the next. False: it counts
+    /// from start to start.
     thinks: bool,
 }
 
@@ -287,9 +294,9 @@ async fn intruder<M: Machine>(
     let fd = open(&mut m, &path, OpenFlags::RDONLY).await?;
     let mut due = m.now();
     while !stop.with(|s| *s) {
-        // Exponential distances, which no device can synchronise with. Without thinking, they are
-        // the distances between the starts of reads, so that the rate is as requested; a late
-        // intruder reads immediately.
+        // The intervals are exponentially distributed, so no device can synchronise with them. If
+        // `thinks` is false, they are intervals between starts, so that the rate is the requested
+        // rate. An intruder that is late then reads immediately.
         let now = m.now();
         let from = if pace.thinks { now } else { due };
         due = from + exponential(&mut m, pace.distance);
@@ -346,7 +353,7 @@ mod tests {
             let secs = t.world.measures().metrics()[1].value;
             let got = t.ops("intruder read") as f64 / secs;
             let want: f64 = rate.parse().expect("a number");
-            // 4.5 standard deviations of a Poisson number.
+            // 4.5 standard deviations of a Poisson-distributed number.
             let slack = 4.5 * (want * secs).sqrt() / secs;
             assert!((got - want).abs() < slack, "{got} for {want} over {secs} s");
         }
@@ -360,7 +367,7 @@ mod tests {
             t.ops("intruder read") as f64 / t.world.measures().metrics()[1].value
         };
         let (keeps, thinks) = (rate(&[]), rate(&[("thinks", "yes")]));
-        // 100 us of thinking and then the read, which takes several us in this in-memory world.
+        // 100 us of pause, and then the read, which takes several us on the test machine.
         assert!(thinks < 0.9 * keeps, "{thinks} beside {keeps}");
     }
 

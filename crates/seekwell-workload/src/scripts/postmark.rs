@@ -1,12 +1,15 @@
-//! PostMark 1.51: the files of a mail server, all in the cache.
+//! PostMark 1.51: the small files of a mail server, all in the page cache.
 //!
-//! It makes files of uniform sizes, then executes transactions. Each reads a whole file or appends
-//! to one, and creates or removes one. At the end it removes the rest. stdio combines its 512-byte
-//! calls to 4 KiB calls. It reads up to the known size, so no call finds the end of a file. There
-//! are at most twice the initial number of files. Nothing is synced unless requested. The original
-//! draws from its own seed, so every run does the same operations, and so does this script, for any
-//! seed of the run. It prints transactions per second over whole seconds; this script reports the
-//! unrounded figure, too.
+//! The script makes files of uniformly distributed sizes, and then executes transactions. Each
+//! transaction reads a whole file or appends to a file, and also creates or removes a file. At the
+//! end, the script removes all files. The C library (stdio) combines the program's calls of 512
+//! bytes to calls of 4 KiB. The program reads up to the known size of a file, so no call finds the
+//! end of the file. There are at most twice the initial number of files. Nothing is synced unless
+//! requested.
+//!
+//! The original program uses its own fixed seed, so every run has the same operations. This script
+//! also has the same operations for any seed of the run. The original program prints transactions
+//! per second, computed with whole seconds. This script also reports the unrounded rate.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -18,7 +21,7 @@ use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "postmark",
     summary: "small-file transactions of a mail server",
@@ -31,19 +34,19 @@ pub const WORKLOAD: Workload = Workload {
             "files",
             Kind::Count(1, 1_000_000),
             "500",
-            "files at the start (set number)",
+            "number of files at the start (set number)",
         ),
         param(
             "transactions",
             Kind::Count(1, 100_000_000),
             "25000",
-            "transactions (set transactions)",
+            "number of transactions (set transactions)",
         ),
         param(
             "low",
             Kind::Bytes(1, 1 << 40),
             "5120",
-            "smallest file (set size)",
+            "minimum file size (set size)",
         ),
         param(
             "high",
@@ -73,7 +76,7 @@ pub const WORKLOAD: Workload = Workload {
     ],
     profiles: &[profile(
         "large",
-        "ten times the files: the live set exceeds the background limit of 4 GiB of memory",
+        "ten times the files: their data exceed the background dirty limit of 4 GiB of memory",
         &[("files", "5000")],
     )],
     needs: Needs::Directory,
@@ -87,7 +90,7 @@ pub const WORKLOAD: Workload = Workload {
     },
 };
 
-/// Size of the calls that stdio makes.
+/// Size of the calls that stdio makes, in bytes.
 const CALL: u32 = 4096;
 
 struct Mail {
@@ -95,14 +98,14 @@ struct Mail {
     rng: Pcg64Mcg,
     low: u64,
     high: u64,
-    /// Largest number of files: twice the initial number.
+    /// Maximum number of files: twice the initial number.
     room: usize,
     next: u64,
     files: Vec<(u64, u64)>,
     think: Nanos,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let files = p.int("files");
     let mut mail = Mail {
@@ -121,7 +124,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     }
     let every = p.int("sync");
     if every > 0 {
-        // Data written before do not belong to the transactions.
+        // Data that were written before do not belong to the transactions.
         sync(m).await?;
     }
     m.mark(Mark::ClockStart);
@@ -159,7 +162,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     Ok(())
 }
 
-/// Writes everything to the disk; counted as "sync".
+/// Writes all dirty data to the disk. The call counts as an operation "sync".
 async fn sync<M: Machine>(m: &mut M) -> Outcome {
     m.mark(Mark::Flush);
     let op = m.op_begin("sync");
@@ -266,8 +269,8 @@ mod tests {
 
     #[test]
     fn counts_of_the_published_sample() {
-        // The profile's sample output has about 12 500 reads and appends, 13 000 creations, and 4
-        // GB in each direction; here a tenth of it.
+        // The sample output of the profile has about 12 500 reads and appends, 13 000 creations,
+        // and 4 GB in each direction. This test makes a tenth of it.
         let t = Trial::run("postmark", &[("transactions", "2500")]);
         // The initial 500 files are not counted.
         let creates = t.ops("create");
@@ -308,7 +311,8 @@ mod tests {
                 _ => {}
             }
         }
-        // Created and appended to: at least low, and never above high.
+        // Sizes of files that were created and then appended to: at least `low`, and never more
+        // than `high`.
         assert!(sizes.iter().all(|s| (5120..=40 << 10).contains(s)));
         assert_eq!(t.bytes_read().div_ceil(4096), t.ops("read"));
     }
@@ -341,7 +345,7 @@ mod tests {
         let read = t.before("open", "read") as u64;
         let appended = t.before("open", "append") as u64;
         assert_eq!(opened, read + appended + 500 + created);
-        // 1250 each, standard deviation 25.
+        // The expected numbers are 1250 each, with a standard deviation of 25.
         for n in [read, appended, created] {
             assert!((1150..1350).contains(&n), "{n}");
         }
@@ -365,7 +369,7 @@ mod tests {
         assert_eq!(a.metric(), 300.0, "less than a second counts as one");
         let c = Trial::run("postmark", &[("transactions", "300"), ("seed", "7")]);
         assert_ne!(a.bytes_written(), c.bytes_written());
-        // Slightly more than 3 s, from the first second to the fourth.
+        // The run takes slightly more than 3 s, from the first to the fourth second.
         let slow = [("transactions", "300"), ("files", "20"), ("think", "10ms")];
         let d = Trial::run("postmark", &slow);
         let exact = d.world.measures().metrics()[1].value;

@@ -1,8 +1,9 @@
-//! Direct random reads of a file: the simplest load, with one or many tasks at a given depth.
+//! Direct random reads of a file. This is the simplest workload, with one or more tasks and a fixed
+//! queue depth.
 //!
-//! The file is written, synced and dropped from the cache. Then each task reads aligned blocks at
-//! uniform places with O_DIRECT. With a depth above 1, a task keeps this number of reads
-//! outstanding.
+//! The file is written, synced and dropped from the page cache. Then each task reads aligned blocks
+//! at uniformly distributed positions with O_DIRECT. With a depth above 1, a task keeps this number
+//! of reads in flight.
 
 use super::common::*;
 use crate::fail::{Context, Fail, Outcome};
@@ -12,38 +13,43 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "random-read",
-    summary: "direct random reads of a file, by tasks, at a depth",
+    summary: "direct random reads of a file, by tasks with a fixed queue depth",
     metric: "reads/s, higher is better",
-    stresses: "the device alone: no cache, no journal, nothing to write",
+    stresses: "only the device: no page cache, no journal, no writes",
     source: "fio rw=randread direct=1",
     params: &[
         param(
             "size",
             Kind::Bytes(1 << 20, 1 << 44),
             "1GiB",
-            "bytes of the file",
+            "size of the file",
         ),
         param(
             "block",
             Kind::Bytes(4096, 16 << 20),
             "4KiB",
-            "bytes of a read",
+            "size of a read",
         ),
-        param("tasks", Kind::Count(1, 1024), "1", "readers"),
+        param(
+            "tasks",
+            Kind::Count(1, 1024),
+            "1",
+            "number of tasks that read",
+        ),
         param(
             "depth",
             Kind::Count(1, 1024),
             "1",
-            "reads outstanding in each",
+            "number of reads that each task keeps in flight",
         ),
         param(
             "seconds",
             Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
             "10s",
-            "how long",
+            "duration",
         ),
     ],
     profiles: &[],
@@ -53,7 +59,7 @@ pub const WORKLOAD: Workload = Workload {
         if p.int("block") % 4096 == 0 && p.int("block") <= p.int("size") {
             Ok(())
         } else {
-            Err("block must be a multiple of 4096 and not above size".into())
+            Err("block must be a multiple of 4096 and at most size".into())
         }
     },
 };
@@ -68,7 +74,7 @@ struct Job {
     count: Shared<u64>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let job = Job {
         path: format!("{dir}/file"),

@@ -1,9 +1,10 @@
 //! seeker 2.0 (2007): random reads of a raw device, one at a time.
 //!
-//! It reads 512 bytes at uniform places for 30 s through the page cache, so each is a read of one
-//! page. An alarm ends it, so the read in progress does not count. The result is the count over the
-//! nominal time, in whole seeks per second, and milliseconds to two decimals. Version 3.0 (2009)
-//! adds threads, which is the parameter `threads`. Each reader has its own random stream.
+//! The script reads 512 bytes at uniformly distributed positions for 30 s. The reads go through the
+//! page cache, so each read fetches one page. An alarm ends the run, so the read in progress does
+//! not count. The result is the number of reads divided by the nominal time, in whole seeks per
+//! second, and the time per read in milliseconds with two decimals. Version 3.0 (2009) adds
+//! threads; the parameter `threads` sets their number. Each reader has its own random numbers.
 
 use super::common::*;
 use super::device;
@@ -14,7 +15,7 @@ use crate::params::{Kind, Params, param};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "seeker",
     summary: "random 512-byte reads of the raw device, one at a time",
@@ -26,9 +27,14 @@ pub const WORKLOAD: Workload = Workload {
             "seconds",
             Kind::Time(NSEC_PER_SEC / 100, 3600 * NSEC_PER_SEC),
             "30s",
-            "how long",
+            "duration",
         ),
-        param("threads", Kind::Count(1, 1024), "1", "readers (of 3.0)"),
+        param(
+            "threads",
+            Kind::Count(1, 1024),
+            "1",
+            "number of reader threads (version 3.0)",
+        ),
         param(
             "direct",
             Kind::Flag,
@@ -39,7 +45,7 @@ pub const WORKLOAD: Workload = Workload {
             "think",
             Kind::Time(0, NSEC_PER_SEC),
             "0",
-            "CPU time of a seek beyond its system calls",
+            "CPU time per seek in addition to its system calls",
         ),
     ],
     profiles: &[],
@@ -56,7 +62,7 @@ struct Job {
     count: Shared<u64>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     let job = Job {
         direct: p.flag("direct"),
@@ -86,7 +92,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, _: &str) -> Outcome {
     };
     let count = job.count.with(|c| *c);
     if count > 0 {
-        // A stopped run is measured up to its stop.
+        // If the run is stopped, the time counts up to the stop.
         let secs = seconds(m, start).min(job.time.as_secs_f64());
         m.counts("seek");
         m.metric("seeks", "seeks/s", rate(count as f64, secs).floor(), true);
@@ -128,8 +134,8 @@ mod tests {
         let mean = reads.iter().map(|r| r.0 as f64).sum::<f64>() / reads.len() as f64;
         let half = (50u64 << 30) as f64;
         assert!((mean / half - 1.0).abs() < 0.03, "uniform: {mean}");
-        // 512 bytes take 1.512 us in the test world: 66137 in 100 ms, and one that the alarm
-        // interrupts.
+        // 512 bytes take 1.512 us on the test machine: 66137 reads in 100 ms, and one read that the
+        // alarm interrupts.
         assert_eq!(reads.len(), 66_138);
         assert_eq!(t.metric(), 661_370.0);
     }
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn half_a_minute_in_whole_seeks_and_hundredths_of_a_millisecond() {
         let t = Trial::run("seeker", &[("think", "11ms")]);
-        // 11.001512 ms each: 2726 in 30 s, and one that is too late.
+        // Each read takes 11.001512 ms: 2726 reads in 30 s, and one read that ends too late.
         assert_eq!(t.calls("read"), 2727);
         let metrics = t.world.measures().metrics();
         assert_eq!((metrics[0].value, &*metrics[0].unit), (90.0, "seeks/s"));

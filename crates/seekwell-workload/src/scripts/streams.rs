@@ -1,10 +1,11 @@
 //! N sequential streams, each with its own file, for a fixed time.
 //!
-//! Readers read cold files through read-ahead or with O_DIRECT, and a file is cold again for each
-//! further pass. Writers write with O_DIRECT or through the cache (where files below the dirty
-//! limits are rewritten in memory). Only work completed within the time counts. The metrics are the
-//! total rate, and its fairness: Jain's index, which is 1 if all streams are equal, and 1/N if one
-//! gets everything.
+//! Readers read files that are not in the page cache, through read-ahead or with O_DIRECT. Before
+//! each further pass, a reader drops its file from the page cache. Writers write with O_DIRECT or
+//! through the page cache; there, files smaller than the dirty limits are rewritten in memory. Only
+//! work that completes within the time counts. The metrics are the total rate and its fairness,
+//! given as Jain's index. The index is 1 if all streams are equal, and 1/N if one stream gets
+//! everything.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,15 +15,20 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, IoPrio, NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "streams",
-    summary: "N sequential streams at once",
+    summary: "N parallel sequential streams",
     metric: "total MB/s (MiB), higher is better; also Jain's fairness index",
-    stresses: "seeks between streams: idling and slices against strict order; shares by priority",
+    stresses: "seeks between streams: idling and time slices, or strict order; disk time by priority",
     source: "the situation for which time slices were designed (CFQ, BFQ, anticipatory)",
     params: &[
-        param("streams", Kind::Count(1, 1024), "4", "tasks, one file each"),
+        param(
+            "streams",
+            Kind::Count(1, 1024),
+            "4",
+            "number of tasks, each with its own file",
+        ),
         param(
             "kind",
             Kind::Choice(&["read", "write"]),
@@ -33,15 +39,15 @@ pub const WORKLOAD: Workload = Workload {
             "size",
             Kind::Bytes(1 << 20, 1 << 44),
             "1GiB",
-            "bytes of a file; a stream starts over at its end",
+            "size of a file; at its end, a stream starts again",
         ),
         param(
             "block",
             Kind::Bytes(4096, 16 << 20),
             "64KiB",
-            "bytes of a call",
+            "size of a call",
         ),
-        param("direct", Kind::Flag, "no", "without the page cache"),
+        param("direct", Kind::Flag, "no", "bypass the page cache"),
         param(
             "think",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
@@ -52,7 +58,7 @@ pub const WORKLOAD: Workload = Workload {
             "seconds",
             Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
             "30s",
-            "how long",
+            "duration",
         ),
         param(
             "priorities",
@@ -92,7 +98,7 @@ struct Job {
     index: usize,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let n = p.int("streams");
     let write = p.word("kind") == "write";
@@ -139,7 +145,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let bytes = job.bytes.with(|b| b.clone());
     let sum: u64 = bytes.iter().sum();
     if sum > 0 {
-        // A stopped run is measured up to its stop.
+        // If the run is stopped, the time counts up to the stop.
         let secs = seconds(m, start).min(p.time("seconds").as_secs_f64());
         m.counts(if write { "write" } else { "read" });
         m.metric("streams", "MB/s", rate(mib(sum), secs), true);
@@ -208,7 +214,8 @@ mod tests {
         for (kind, forgets) in [("read", true), ("write", false)] {
             let given = [("size", "1m"), ("seconds", "20ms"), ("kind", kind)];
             let t = Trial::run("streams", &given);
-            // The first pass of readers is cold anyway; the first of writers is the preparation.
+            // The first pass of a reader needs no drop. The first pass of a writer is the
+            // preparation of its file.
             let calls = t.ranges(kind, "stream1");
             let passes = calls.iter().filter(|r| r.0 == 0).count() - 1;
             assert!(passes > 5, "{passes}");
@@ -226,13 +233,13 @@ mod tests {
             ("think", "3ms"),
         ];
         let t = Trial::run("streams", &given);
-        // At 0, 3.07, 6.13 and 9.2 ms; the next would begin too late.
+        // Calls at 0, 3.07, 6.13 and 9.2 ms. The next call would begin too late.
         assert_eq!(t.calls("read"), 8);
         let mib = 8.0 * 64.0 / 1024.0;
         assert!((t.metric() - mib / 0.01).abs() < 1e-9, "{}", t.metric());
         let late = [("size", "1m"), ("seconds", "10ms"), ("block", "1m")];
         let t = Trial::run("streams", &late);
-        // A mebibyte takes 1.05 ms: nine are in time, the tenth is not.
+        // A call of 1 MiB takes 1.05 ms. Nine calls end in time, and the tenth does not.
         assert_eq!(t.calls("read"), 40);
         assert!((t.metric() - 36.0 / 0.01).abs() < 1e-9, "{}", t.metric());
     }

@@ -1,10 +1,12 @@
-//! tiobench 0.3.3 (tiotest): random writes of many threads, each into its own file.
+//! tiobench 0.3.3 (tiotest): random writes of many threads, each to its own file.
 //!
-//! Phase 1 writes the files from front to back in all threads together, with an fsync at the end.
-//! It allocates them and leaves them in the cache. Phase 2 writes blocks at uniform places and ends
-//! with the fsync, which causes nearly all the I/O. Rate: bytes over the time from the release of
-//! the threads to the end of the last, to three decimals. Files have whole blocks. The original
-//! never draws the last block (its modulus is one too small), and neither does this script.
+//! In phase 1, all threads write their files from start to end, with an fsync at the end. This
+//! phase allocates the files and leaves them in the page cache. In phase 2, the threads write
+//! blocks at uniformly distributed positions and then call fsync, which causes nearly all I/O. The
+//! rate is the number of bytes divided by the time from the start of the first thread to the end of
+//! the last thread, with three decimals. Files consist of whole blocks. The original program never
+//! writes the last block in phase 2, because its modulus is too small by one. This script does not
+//! write it either.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,33 +16,38 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload};
 use seekwell_core::{Instant, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "tiobench",
-    summary: "random writes by threads, one file each, synced at the end",
+    summary: "random writes by threads, each to its own file, synced at the end",
     metric: "MB/s (MiB) of the random writes, higher is better; also of the sequential writes \
              before",
-    stresses: "sorting across submitters: concurrent fsyncs, each a sparse sweep over its file",
+    stresses: "sorting across submitters: concurrent fsyncs, each of which writes few blocks over its file",
     source: "tiobench 0.3.3 (tiotest -k3 -k2); pts/tiobench-1.1.0",
     params: &[
         param(
             "size",
             Kind::Bytes(4096, 1 << 40),
             "64MiB",
-            "bytes of each thread's file, in whole blocks (-f)",
+            "size of each thread's file, in whole blocks (-f)",
         ),
-        param("threads", Kind::Count(1, 1024), "8", "threads (-t)"),
+        param(
+            "threads",
+            Kind::Count(1, 1024),
+            "8",
+            "number of threads (-t)",
+        ),
         param(
             "block",
             Kind::Bytes(512, 16 << 20),
             "4KiB",
-            "bytes of a call (-b)",
+            "size of a call (-b)",
         ),
         param(
             "random",
             Kind::Count(1, 10_000_000),
             "1000",
-            "random writes of each thread (-r)",
+            "number of random writes per thread (-r)",
         ),
     ],
     profiles: &[
@@ -71,11 +78,11 @@ struct Job {
     block: u32,
     random: u64,
     gate: Barrier,
-    /// First release and last end in the phase.
+    /// Start of the first thread and end of the last thread in this phase.
     span: Shared<(Instant, Instant)>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let threads = p.small("threads");
     let job = Job {
@@ -110,7 +117,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
         rates.push((phase, (mb * 1000.0).round() / 1000.0));
     }
     m.counts("random write");
-    // The requested figure comes first.
+    // The requested metric comes first.
     for (phase, mb) in rates.into_iter().rev() {
         m.metric(phase, "MB/s", mb, true);
     }
@@ -118,7 +125,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
 }
 
 impl Job {
-    /// Number of whole blocks of a file.
+    /// Returns the number of whole blocks of a file.
     fn blocks(&self) -> u64 {
         self.size / u64::from(self.block)
     }
@@ -132,7 +139,7 @@ async fn thread<M: Machine>(mut m: M, job: Job, random: bool) -> Outcome {
     job.span.with(|s| s.0 = s.0.min(now));
     if random {
         let fd = open(m, path, OpenFlags::empty()).await?;
-        // The last block is never drawn, unless it is the only one.
+        // The last block is never drawn, unless the file has only one block.
         let last = job.blocks().saturating_sub(2);
         for _ in 0..job.random {
             let off = uniform(m, 0, last) * u64::from(job.block);
@@ -197,7 +204,7 @@ mod tests {
             count[(off / 4096) as usize] += 1;
         }
         assert_eq!(count[15], 0);
-        // 32 000 over 15 places: 2133 each, standard deviation 45.
+        // 32 000 draws from 15 positions: 2133 each, with a standard deviation of 45.
         assert!(
             count[..15].iter().all(|n| (1950..2320).contains(n)),
             "{count:?}"
@@ -207,8 +214,8 @@ mod tests {
 
     #[test]
     fn the_rate_is_of_the_random_writes_alone() {
-        // A call of 4096 bytes takes 5096 ns and a sync 100 us in the test world, where threads do
-        // not contend. The time includes open (1 us) and close, as in the original.
+        // A call of 4096 bytes takes 5096 ns and a sync 100 us on the test machine, where threads
+        // do not compete. The time includes open (1 us) and close, as in the original program.
         let t = Trial::run("tiobench", &[("size", "1m"), ("random", "100")]);
         let of = |calls: f64| {
             let secs = (1_000.0 + calls * 5_096.0 + 100_000.0 + 1_000.0) / 1e9;

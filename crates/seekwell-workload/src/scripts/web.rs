@@ -1,10 +1,11 @@
-//! A static page served to `ab`: CPU work and a growing log, with almost no disk access.
+//! A static page that a web server sends to the client program `ab`. The workload consists of CPU
+//! work and a growing log, with almost no disk access.
 //!
-//! A request takes CPU time of the client, which is one thread for all connections. Then the worker
-//! of the connection takes CPU time, opens, stats, reads (from the cache) and closes the page, and
-//! appends a line to the access log. Both CPU times include the network, because client and server
-//! share the machine. Two cores are shared evenly; with four, the client occupies one and limits
-//! the rate.
+//! A request first takes CPU time of the client, which has one thread for all connections. Then the
+//! worker of the connection takes CPU time. It opens the page, calls stat, reads it (from the page
+//! cache), closes it, and appends a line to the access log. Both CPU times include the network,
+//! because client and server run on the same machine. With two cores, client and server share them
+//! equally. With four cores, the client occupies one core and limits the rate.
 
 use super::common::*;
 use crate::fail::{Context, Outcome};
@@ -14,7 +15,7 @@ use crate::params::{Kind, Params, param, profile};
 use crate::registry::{Needs, Workload, any};
 use seekwell_core::{NSEC_PER_SEC, Nanos, OpenFlags};
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "web",
     summary: "serve a static page (apache, nginx)",
@@ -26,13 +27,13 @@ pub const WORKLOAD: Workload = Workload {
             "requests",
             Kind::Count(1, 1_000_000_000),
             "700000",
-            "requests in all (ab -n)",
+            "total number of requests (ab -n)",
         ),
         param(
             "workers",
             Kind::Count(1, 1024),
             "100",
-            "processes or threads that serve",
+            "number of server processes or threads",
         ),
         param(
             "cpu",
@@ -44,7 +45,7 @@ pub const WORKLOAD: Workload = Workload {
             "connections",
             Kind::Count(1, 4096),
             "100",
-            "concurrent requests (ab -c)",
+            "number of concurrent requests (ab -c)",
         ),
         param(
             "client",
@@ -52,18 +53,23 @@ pub const WORKLOAD: Workload = Workload {
             "70us",
             "CPU time of ab per request; ab has one thread for all connections",
         ),
-        param("page", Kind::Bytes(1, 1 << 30), "3064", "bytes of the page"),
-        param("line", Kind::Bytes(1, 1 << 20), "85", "bytes of a log line"),
+        param("page", Kind::Bytes(1, 1 << 30), "3064", "size of the page"),
+        param(
+            "line",
+            Kind::Bytes(1, 1 << 20),
+            "85",
+            "length of a log line",
+        ),
     ],
     profiles: &[
         profile(
             "apache",
-            "prefork; with the client 88 us of 2 cores per request, 11300/s",
+            "prefork; server and client together use 88 us of 2 cores per request: 11300/s",
             &[],
         ),
         profile(
             "nginx",
-            "one worker; with its calls 70 us per request, as long as the client takes",
+            "one worker; 70 us per request with its calls, as long as the client needs",
             NGINX,
         ),
     ],
@@ -82,13 +88,13 @@ struct Site {
     line: u32,
     cpu: Nanos,
     client: Nanos,
-    /// The lock for ab's single thread.
+    /// Lock for the single thread of `ab`.
     ab: Lock,
     left: Shared<u64>,
     done: Shared<u64>,
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let page = format!("{dir}/test.html");
     lay_out(m, &page, p.int("page")).await?;
@@ -132,7 +138,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     close(m, site.log, &log_path).await
 }
 
-/// A connection's requests one after the other: ab sends one, and a worker of the server answers.
+/// Makes the requests of a connection one after another. `ab` sends a request, and a worker of the
+/// server answers it.
 async fn connection<M: Machine>(mut m: M, s: Site, worker: Lock) -> Outcome {
     let m = &mut m;
     let take = |n: &mut u64| {
@@ -187,8 +194,8 @@ mod tests {
     #[test]
     fn one_worker_serves_one_at_a_time() {
         let t = Trial::run("web:profile=nginx", &[("requests", "1000")]);
-        // CPU time, five calls, and the bytes of page and line in the test world; the last digit is
-        // rounded off.
+        // CPU time, five calls, and the bytes of page and log line on the test machine. The last
+        // digit is rounded.
         let us = 66.0 + 5.0 + 3.064 + 0.085;
         assert!((t.metric() - 1e6 / us).abs() < 50.0, "{}", t.metric());
     }
@@ -204,7 +211,7 @@ mod tests {
                     ("connections", connections),
                 ],
             );
-            // The client never waits for the server, so only its CPU time counts.
+            // The client never waits for the server, so only the CPU time of the client counts.
             let most = 1e6 / 500.0;
             assert!(
                 t.metric() <= most && t.metric() > 0.97 * most,

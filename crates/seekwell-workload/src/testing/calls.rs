@@ -1,4 +1,4 @@
-//! The machine of the test world, with every call of the interface.
+//! The test machine, with every call of the interface.
 
 use super::task::{CALL_NS, Res, SYNC_NS, TestMachine};
 use super::world::{BarrierState, ChannelState, File, LockState, Node};
@@ -208,7 +208,7 @@ impl Machine for TestMachine {
                 dir,
             })
             .collect();
-        // Not in the order of names, like a hashed directory.
+        // The order is not that of names, as in a hashed directory.
         all.sort_by_key(|e| e.name.bytes().rev().collect::<Vec<u8>>());
         Ok(all)
     }
@@ -279,8 +279,8 @@ impl Machine for TestMachine {
         let n = what.len() as u64;
         self.log("aio_submit", n)?;
         for r in what {
-            // Execute one after the other, each with the time of a call: there is no device on
-            // which they could overlap.
+            // The operations are executed one after another, and each takes the time of a call.
+            // There is no device on which they could overlap.
             let result = match r.op {
                 AioOp::Read => self.read(r.fd, r.off, r.len).await,
                 AioOp::Write => self.write(r.fd, r.off, r.len).await,
@@ -301,7 +301,7 @@ impl Machine for TestMachine {
         self.stopped()?;
         let mut w = self.world.borrow_mut();
         let a = w.aios.get_mut(aio.0 as usize).ok_or(Errno::EINVAL)?;
-        // Return only the requested number: a script must not rely on more.
+        // Return only the requested number of completions, because a script must not rely on more.
         let n = min.max(1).min(a.1.len());
         out.extend(a.1.drain(..n));
         Ok(())

@@ -1,7 +1,7 @@
-//! A third world, for tests of scripts. Files are lengths in memory, every call takes a fixed time
-//! of a virtual clock, nothing is queued and nothing contends. It logs every call, so that a test
-//! can compare a script with the call sequence of its original. It can also inject failures, run
-//! out of space, and be stopped.
+//! A third kind of machine, for tests of scripts. Files have lengths but no contents. Every call
+//! takes a fixed time of a virtual clock, and calls never wait for other calls. The test machine
+//! logs every call, so a test can compare a script with the call sequence of the original program.
+//! It can also inject failures, have too little space, and be stopped.
 //!
 //! It models no cache, read-ahead, throttling or devices.
 

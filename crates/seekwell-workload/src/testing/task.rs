@@ -1,4 +1,4 @@
-//! A task of the test world, and the helpers of its calls.
+//! A task of the test machine, and the helper functions of its calls.
 
 use super::world::{File, Node, Shared};
 use crate::machine::Fd;
@@ -7,7 +7,7 @@ use seekwell_core::{Errno, Nanos, OpenFlags};
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// A task's machine.
+/// The machine object of a task.
 pub struct TestMachine {
     pub(super) world: Shared,
     pub(super) task: usize,
@@ -16,8 +16,9 @@ pub struct TestMachine {
 
 pub(super) type Res<T = ()> = Result<T, Errno>;
 
-/// Time of a call (plus a nanosecond per copied byte), and of a sync.
+/// Time of a call in ns, in addition to 1 ns per copied byte.
 pub(super) const CALL_NS: u64 = 1_000;
+/// Time of a sync in ns.
 pub(super) const SYNC_NS: u64 = 100_000;
 
 impl TestMachine {
@@ -36,7 +37,7 @@ impl TestMachine {
         self.task
     }
 
-    /// Suspends until the world wakes this task.
+    /// Suspends this task until the executor resumes it.
     pub(super) async fn park(&self) {
         let mut parked = false;
         poll_fn(|_| {
@@ -48,7 +49,7 @@ impl TestMachine {
         })
         .await;
     }
-    /// Advances the time of this task.
+    /// Advances the time of this task by `ns`.
     pub(super) async fn pass(&self, ns: u64) {
         {
             let mut w = self.world.borrow_mut();
@@ -68,7 +69,7 @@ impl TestMachine {
         self.pass(CALL_NS).await;
         Ok(())
     }
-    /// Logs a call that itself takes no time.
+    /// Logs a call that takes no time.
     pub(super) fn log(&self, name: &'static str, len: u64) -> Res {
         self.world
             .borrow_mut()
@@ -102,7 +103,7 @@ impl TestMachine {
             Some((dir, _)) => self.node(dir) == Some(Node::Dir),
         }
     }
-    /// Inode, flags, and whether the file is the device.
+    /// Returns the inode, the flags, and true if the file is the raw device.
     pub(super) fn file(&self, fd: Fd) -> Res<(usize, OpenFlags, bool)> {
         match self.world.borrow().files.get(fd.0 as usize) {
             Some(Some(f)) => Ok((f.ino, f.flags, f.device)),

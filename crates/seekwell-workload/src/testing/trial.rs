@@ -1,4 +1,4 @@
-//! A run of a workload in the test world, and queries for tests.
+//! A run of a workload on the test machine, and queries for tests.
 
 use super::task::TestMachine;
 use super::world::{Call, World, drive};
@@ -11,9 +11,9 @@ use std::rc::Rc;
 
 /// A finished run.
 pub struct Trial {
-    /// The world after the run.
+    /// The state of the test machine after the run.
     pub world: World,
-    /// The outcome of the first task.
+    /// The outcome of the main task.
     pub outcome: Outcome,
 }
 
@@ -21,17 +21,18 @@ impl Trial {
     /// Runs a workload of the registry to its end.
     ///
     /// # Panics
-    /// The parameters are rejected, or the run fails.
+    /// Panics if the parameters are rejected, or if the run fails.
     pub fn run(name: &str, given: &[(&str, &str)]) -> Trial {
         let t = Trial::with(name, given, |_| {});
         assert_eq!(t.outcome, Ok(()), "{name} {given:?}");
         t
     }
 
-    /// Runs it in a world that `change` has modified. The test checks the outcome.
+    /// Runs a workload after `change` has modified the test machine. The test must check the
+    /// outcome.
     ///
     /// # Panics
-    /// The parameters are rejected.
+    /// Panics if the parameters are rejected.
     pub fn with(name: &str, given: &[(&str, &str)], change: impl FnOnce(&mut World)) -> Trial {
         let own = |p: &(&str, &str)| (p.0.to_owned(), p.1.to_owned());
         let given: Vec<(String, String)> = given.iter().map(own).collect();
@@ -39,7 +40,7 @@ impl Trial {
         Trial::of(plan, change)
     }
 
-    /// Runs a plan.
+    /// Runs a plan after `change` has modified the test machine.
     pub fn of(plan: Plan, change: impl FnOnce(&mut World)) -> Trial {
         let mut world = World::new(1);
         change(&mut world);
@@ -56,38 +57,38 @@ impl Trial {
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
         self.world.log().iter().filter(move |c| c.name == name)
     }
-    /// Number of calls of a name.
+    /// Returns the number of calls with this name.
     pub fn calls(&self, name: &str) -> usize {
         self.named(name).count()
     }
-    /// Number of calls of a name on paths that contain a text.
+    /// Returns the number of calls with this name on paths that contain `part`.
     pub fn calls_on(&self, name: &str, part: &str) -> usize {
         self.named(name).filter(|c| c.path.contains(part)).count()
     }
-    /// Calls of a name on paths that contain a text, as (offset, length).
+    /// Returns (offset, length) of the calls with this name on paths that contain `part`.
     pub fn ranges(&self, name: &str, part: &str) -> Vec<(u64, u64)> {
         let on = self.named(name).filter(|c| c.path.contains(part));
         on.map(|c| (c.off, c.len)).collect()
     }
-    /// Names of all calls on paths that contain a text, in order.
+    /// Returns the names of all calls on paths that contain `part`, in order.
     pub fn sequence(&self, part: &str) -> Vec<&'static str> {
         let on = self.world.log().iter().filter(|c| c.path.contains(part));
         on.map(|c| c.name).collect()
     }
-    /// Bytes written by write and append.
+    /// Returns the number of bytes written by `write` and `append`.
     pub fn bytes_written(&self) -> u64 {
         let both = self.named("write").chain(self.named("append"));
         both.map(|c| c.len).sum()
     }
-    /// Bytes requested by reads.
+    /// Returns the number of bytes requested by reads.
     pub fn bytes_read(&self) -> u64 {
         self.named("read").map(|c| c.len).sum()
     }
-    /// Length of the longest write.
+    /// Returns the length of the longest write.
     pub fn largest_write(&self) -> u64 {
         self.named("write").map(|c| c.len).max().unwrap_or(0)
     }
-    /// How often a call `a` is immediately followed by `b` of the same task.
+    /// Returns how often a call `a` is immediately followed by a call `b` of the same task.
     pub fn before(&self, a: &str, b: &str) -> usize {
         let log = self.world.log();
         let tasks: BTreeSet<usize> = log.iter().map(|c| c.task).collect();
@@ -98,7 +99,7 @@ impl Trial {
         }
         n
     }
-    /// Number of directories into which files were written.
+    /// Returns the number of directories into which files were written.
     pub fn directories_written(&self) -> usize {
         let dirs: BTreeSet<&str> = self
             .named("write")
@@ -106,31 +107,31 @@ impl Trial {
             .collect();
         dirs.len()
     }
-    /// Number of tasks that made calls.
+    /// Returns the number of tasks that made calls.
     pub fn tasks(&self) -> usize {
         let all: BTreeSet<usize> = self.world.log().iter().map(|c| c.task).collect();
         all.len()
     }
-    /// The principal metric.
+    /// Returns the principal metric.
     ///
     /// # Panics
-    /// There is no metric.
+    /// Panics if there is no metric.
     pub fn metric(&self) -> f64 {
         let all = self.world.measures().metrics();
         all.first().expect("the script notes its metric").value
     }
-    /// Number of operations of a kind.
+    /// Returns the number of operations of a kind.
     pub fn ops(&self, kind: &str) -> u64 {
         self.world.measures().count(kind)
     }
-    /// Times of a mark, in seconds since the start.
+    /// Returns the times of a mark, in seconds since the start.
     pub fn marks(&self, mark: Mark) -> Vec<f64> {
         let all = self.world.measures().marks().iter();
         all.filter(|m| m.name == mark.name())
             .map(|m| m.at_ns as f64 / 1e9)
             .collect()
     }
-    /// Number of files and directories that still exist.
+    /// Returns the number of files and directories that still exist.
     pub fn left_over(&self) -> usize {
         self.world.left_over()
     }

@@ -1,4 +1,4 @@
-//! The state of the test world and its executor.
+//! The state of the test machine, and its executor.
 
 use crate::fail::{Fail, Outcome};
 use crate::measures::Measures;
@@ -13,28 +13,28 @@ use std::task::{Context, Poll, Waker};
 /// A logged call of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Name ("write").
+    /// Name of the call, for example "write".
     pub name: &'static str,
-    /// The task.
+    /// Number of the task.
     pub task: usize,
-    /// The path; for an open file, the path of its open call.
+    /// Path; for an open file, the path that was opened.
     pub path: Rc<str>,
     /// Offset in bytes.
     pub off: u64,
-    /// Length.
+    /// Length in bytes.
     pub len: u64,
-    /// Start of the call.
+    /// Start time of the call.
     pub at: Instant,
 }
 
 /// A failure to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The call that fails.
+    /// Name of the call that fails.
     pub call: &'static str,
-    /// Number of calls before the failure.
+    /// Number of successful calls before the first failure.
     pub after: u64,
-    /// The error of all later calls.
+    /// Error of all later calls.
     pub errno: Errno,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Task {
     pub joiners: Vec<usize>,
 }
 
-/// The state of the test world.
+/// The state of the test machine.
 pub struct World {
     pub(super) seed: u64,
     pub(super) now: Instant,
@@ -87,9 +87,9 @@ pub struct World {
     ready: BTreeMap<(Instant, u64), usize>,
     pub(super) tasks: Vec<Task>,
     pub(super) nodes: BTreeMap<String, Node>,
-    /// Lengths of the inodes; changed only by `set_len`.
+    /// Length of each inode in bytes. Only `set_len` changes it.
     pub(super) inodes: Vec<u64>,
-    /// Their sum.
+    /// Sum of all lengths.
     pub(super) used: u64,
     pub(super) files: Vec<Option<File>>,
     pub(super) maps: Vec<usize>,
@@ -98,25 +98,25 @@ pub struct World {
     pub(super) channels: Vec<ChannelState>,
     pub(super) aios: Vec<(usize, VecDeque<crate::machine::AioDone>)>,
     pub(super) stopped: bool,
-    /// The failure that stopped the run. The world reports it, whatever the first task returns.
+    /// The failure that stopped the run. The run reports it, whatever the main task returns.
     cause: Option<Fail>,
     pub(super) log: Vec<Call>,
     pub(super) measures: Measures,
     counts: BTreeMap<&'static str, u64>,
     /// Failure to inject.
     pub fault: Option<Fault>,
-    /// Stops the run at this instant, as a signal would.
+    /// Time at which the run is stopped, as by a signal.
     pub stop_at: Option<Instant>,
-    /// Capacity for all files together, bytes.
+    /// Capacity for all files together, in bytes.
     pub capacity: u64,
-    /// Size of the raw device in bytes; 0: there is none.
+    /// Size of the raw device in bytes; 0 if there is none.
     pub device: u64,
 }
 
 pub(super) type Shared = Rc<RefCell<World>>;
 
 impl World {
-    /// An empty world.
+    /// Makes a test machine without files and tasks.
     pub fn new(seed: u64) -> Self {
         World {
             seed,
@@ -169,7 +169,7 @@ impl World {
         self.wake(task);
     }
 
-    /// Wakes all tasks that wait for another; they find the run stopped.
+    /// Stops the run, and resumes all tasks that wait for another task.
     fn stop(&mut self) {
         self.stopped = true;
         let mut waiting = Vec::new();
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Logs a call, and returns whether it must fail.
+    /// Logs a call. Returns an error if the call must fail.
     pub(super) fn call(
         &mut self,
         task: usize,
@@ -233,29 +233,29 @@ impl World {
     pub fn make_dir(&mut self, path: &str) {
         self.nodes.insert(path.to_owned(), Node::Dir);
     }
-    /// The log of calls.
+    /// Returns the log of calls.
     pub fn log(&self) -> &[Call] {
         &self.log
     }
-    /// The measures.
+    /// Returns the measures.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
-    /// Number of files and directories that still exist.
+    /// Returns the number of files and directories that still exist.
     pub fn left_over(&self) -> usize {
         self.nodes.len()
     }
-    /// Elapsed time.
+    /// Returns the elapsed time.
     pub fn elapsed(&self) -> Nanos {
         self.now.since(Instant::START)
     }
 }
 
-/// Runs until every task has ended. Returns the failure that stopped the run, or the first task's
-/// outcome.
+/// Runs until every task has ended. Returns the failure that stopped the run, otherwise the outcome
+/// of the main task.
 ///
 /// # Panics
-/// Tasks wait for each other for ever, which is an error in a script.
+/// Panics if tasks wait for each other forever, which is an error in a script.
 pub(super) fn drive(world: &Shared) -> Outcome {
     let mut cx = Context::from_waker(Waker::noop());
     loop {

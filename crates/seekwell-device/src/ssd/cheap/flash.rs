@@ -1,18 +1,21 @@
-//! Units and channels as clocks, and the background work that each unit owes.
+//! Flash units and channels, each modelled as a clock. A unit also counts its pending background
+//! work (cleaning).
 
 use super::super::host::enter;
 use super::super::params::SsdParams;
 use super::super::tree::Tree;
 use seekwell_core::{Action, Event, EventLog, Instant, More};
 
-/// A unit: the end of its last read, the end of the programs booked on it, and the cleaning that it
-/// owes. It cleans whenever it is idle.
+/// A flash unit. `read_end` is the end of its last read, `write_end` is the end of its last
+/// scheduled program, and `debt` is its pending cleaning work in ns. The unit cleans whenever it is
+/// idle.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unit {
     read_end: u64,
     write_end: u64,
     debt: u64,
-    /// End of the most recently suspended operation. A second read does not suspend it again.
+    /// End of the operation that was suspended last. A second read does not suspend this operation
+    /// again.
     suspended: u64,
     channel: u32,
 }
@@ -22,12 +25,12 @@ impl Unit {
     fn free(&self) -> u64 {
         self.read_end.max(self.write_end)
     }
-    /// Executes owed cleaning for the idle time up to `at`.
+    /// Subtracts the cleaning that the unit has done in its idle time up to `at`.
     #[inline]
     fn settle(&mut self, at: u64) {
         self.debt = self.debt.saturating_sub(at.saturating_sub(self.free()));
     }
-    /// How long a read waits for an operation that needs `left` more.
+    /// Returns how long a read waits for the running operation, which needs `left` more ns.
     #[inline]
     fn wait(&mut self, at: u64, left: u64, susp: u64) -> u64 {
         if susp == 0 || left <= susp || self.suspended == at + left {
@@ -36,35 +39,37 @@ impl Unit {
         self.suspended = at + left;
         susp
     }
-    /// The time at which the unit would finish all its work. It does not change as time passes.
+    /// Returns the time at which the unit will have finished all its work. This time does not
+    /// change while the unit only works.
     #[inline]
     fn load(&self) -> u64 {
         self.free() + self.debt
     }
 }
 
-/// All units and channels; see the module.
+/// All units and channels of a drive.
 #[derive(Debug, Clone)]
 pub(super) struct Flash {
     units: Vec<Unit>,
     channels: Vec<u64>,
-    /// Lower bounds of the loads: reads do not update the tree.
+    /// A lower bound of the load of each unit. It is not exact, because reads do not update this
+    /// tree.
     loads: Tree,
     read: u64,
     xfer: u64,
     susp: u64,
     prog: u64,
     prog_rested: u64,
-    /// Time of a program including its transfer.
+    /// Time of a program operation including its transfer, in ns.
     prog_all: u64,
-    /// Most cleaning that a unit may owe before writes wait for it.
+    /// Maximum pending cleaning of a unit, in ns. If a unit has more, writes wait for it.
     debt_max: u64,
-    /// End of the last booked program.
+    /// End of the last scheduled program.
     pub last_end: u64,
     /// Number of array reads and programs.
     pub ops: u64,
     pub log: EventLog,
-    /// Arrival of the present command, because operations are booked ahead.
+    /// Arrival time of the current command, for events. Operations are scheduled ahead of time.
     pub now: u64,
 }
 
@@ -97,8 +102,8 @@ impl Flash {
         }
     }
 
-    /// Reads `pages` of one program unit from `ready` on. Returns when they are in the controller.
-    /// `add` is the extra time of this type of page.
+    /// Reads `pages` of one program unit, starting at `ready` or later. Returns the time at which
+    /// the pages are in the controller. `add` is the extra read time of this page type.
     #[inline]
     pub fn read(&mut self, ready: u64, unit: u32, pages: u32, add: u64) -> u64 {
         self.ops += 1;
@@ -106,10 +111,11 @@ impl Flash {
         let unit = &mut self.units[unit as usize];
         let writing = unit.write_end > ready;
         let start = if unit.read_end >= ready {
-            // Reads follow each other; a program that they suspended resumes after them.
+            // Reads run one after another. A program that was suspended resumes after them.
             unit.read_end
         } else if writing {
-            // Programs are booked back to back, so the remainder gives the rest of the running one.
+            // Programs are scheduled without gaps, so the remainder of this division is the rest of
+            // the running program.
             let left = (unit.write_end - ready) % self.prog_all;
             ready + unit.wait(ready, left, self.susp)
         } else {
@@ -117,7 +123,7 @@ impl Flash {
             unit.settle(ready);
             if unit.debt > 0 {
                 // Cleaning began when the unit became free, and runs one operation after another.
-                // While the read waits for the running operation, that operation proceeds.
+                // The running operation progresses while the read waits for it.
                 let left = match unit.suspended.checked_sub(ready) {
                     Some(left) if left > 0 => left,
                     _ => self.prog_all - (ready - since.max(unit.suspended)) % self.prog_all,
@@ -130,8 +136,9 @@ impl Flash {
             }
         };
         let data = start + self.read + add;
-        // Enter the channel at the earliest time at which the array can have been read. This
-        // differs from the exact time only by a constant, and is never far in the future.
+        // The transfer enters the channel at the earliest time at which the array could have been
+        // read. The difference to the exact time is a constant. So the transfer never occupies the
+        // channel in the far future.
         let xfer = u64::from(pages) * self.xfer;
         let bus = enter(
             &mut self.channels[unit.channel as usize],
@@ -165,10 +172,11 @@ impl Flash {
         });
     }
 
-    /// Programs `pages` in `prog` ns (`None`: the ordinary time) on the unit with the least load,
-    /// and adds `debt` to its cleaning. The data are in the buffer at `at`. Returns the end of the
-    /// program. The transfer enters the channel at `since`, when the command arrived: the command
-    /// may have waited long for the buffer, and an unused channel must not look busy.
+    /// Programs `pages` on the unit with the smallest load, and adds `debt` to its pending
+    /// cleaning. The program takes `prog` ns (`None`: the ordinary time). The data are in the
+    /// buffer at `at`. Returns the end of the program. The transfer enters the channel at `since`,
+    /// the arrival time of the command. If it entered at `at`, after a long wait for the buffer, an
+    /// unused channel would look busy.
     #[inline]
     pub fn program(
         &mut self,
@@ -211,7 +219,7 @@ impl Flash {
         end
     }
 
-    /// Cleaning owed at `at` by all units together, ns.
+    /// Returns the total pending cleaning of all units at `at`, in ns.
     pub fn owed(&self, at: u64) -> u64 {
         let owed = |u: &Unit| u.debt.saturating_sub(at.saturating_sub(u.free()));
         self.units.iter().map(owed).sum()

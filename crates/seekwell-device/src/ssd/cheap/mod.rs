@@ -1,13 +1,16 @@
-//! The cheap variant: a clock per flash unit, a few shared clocks, and per unit a count of the
-//! cleaning that it owes. The results of a command are computed when it arrives, in constant time
-//! per 4 KiB.
+//! The cheap variant of a flash drive. It has one clock per flash unit, a few shared clocks, and a
+//! count of pending cleaning work per unit. It computes the result of a command when the command
+//! arrives, in constant time per 4 KiB.
 //!
-//! A request enters a shared clock at the time when it begins to wait, and background work is not
-//! booked on shared clocks. Otherwise these would look busy far into the future, and later requests
-//! would wait. The variant knows the placement of data only per MiB of addresses (never written,
-//! written in order, written at random), and takes write amplification from the closed form. Reads
-//! during heavy cleaning are up to 10 % too fast, because they do not compete with its transfers on
-//! the channels. Use the detailed variant for the tails of cleaning, for TRIMs below a MiB, and for
+//! A request enters a shared clock at the time when it begins to wait. Background work does not
+//! enter shared clocks. Otherwise a shared clock would look busy far into the future, and later
+//! requests would wait for no reason.
+//!
+//! The variant knows only one state per MiB of addresses: never written, written in order, or
+//! written at random. It takes the write amplification from a closed formula. Reads during heavy
+//! cleaning are up to 10 % too fast, because they do not compete with the transfers of cleaning on
+//! the channels. Use the detailed variant for tail latencies under cleaning, for TRIMs of less than
+//! a MiB, and for workloads with hot and cold data.
 //! hot and cold data.
 
 mod flash;
@@ -32,10 +35,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use wear::Wear;
 
-/// Pages in a row after which a writer counts as sequential.
+/// Number of consecutive pages after which a writer counts as sequential.
 const ORDERED: u64 = 64;
 
-/// Pages read ahead for one stream: [from, to), and for each the time when it is in RAM, in a ring.
+/// Pages [from, to) that were read ahead for one stream. The ring holds, for each page, the time at
+/// which the page is in RAM.
 #[derive(Debug, Clone, Default)]
 struct Ahead {
     from: u64,
@@ -43,26 +47,28 @@ struct Ahead {
     ready: Vec<u64>,
 }
 
-/// Buffer slots: the number of free ones, and when each program returns how many.
+/// The write buffer. `free` is the number of free slots. `ends` holds, for each program, its end
+/// and the number of slots that it then frees.
 #[derive(Debug, Clone)]
 struct Buffer {
     free: u32,
     ends: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Pages that wait for a full program, the number of random ones among them, and the number of
-    /// partly written ones, which have to be read first.
+    /// Pages that wait until there are enough for a full program. `random` of them were written at
+    /// random. `partial` of them were written only in part, so the drive must first read their old
+    /// contents.
     pending: Vec<u64>,
     random: u32,
     partial: u32,
-    /// Pages that may still be read from the buffer: (page, until), by hash.
+    /// Pages that can still be read from the buffer: (page, time until then), in a hash table.
     recent: Vec<(u64, u64)>,
 }
 
-/// The cheap flash drive; see the module.
+/// A flash drive of the cheap variant; see the module.
 #[derive(Debug, Clone)]
 pub struct CheapSsd {
     facts: DeviceFacts,
     p: SsdParams,
-    /// Determines the placement of randomly written pages.
+    /// Random number that determines the units of randomly written pages.
     salt: u64,
     front: Front,
     flash: Flash,
@@ -73,17 +79,17 @@ pub struct CheapSsd {
     readers: Streams,
     ahead: Vec<Ahead>,
     writers: Streams,
-    /// Pages written in a row by each writer.
+    /// Number of consecutive pages that each stream has written.
     runs: [u64; STREAMS],
     by_k: Divisor,
     by_units: Divisor,
     typed: bool,
     slc_used: u64,
     finishes: Finishes,
-    /// A command that must run alone is in the drive.
+    /// The command in the drive that must run alone, if there is one.
     alone: Option<u32>,
     latest: u64,
-    /// Data were written since the last flush.
+    /// True if data were written since the last flush.
     dirty: bool,
     busy: Busy,
     hits: u64,
@@ -96,7 +102,7 @@ fn spread(page: u64) -> u64 {
 }
 
 impl CheapSsd {
-    /// A drive with these parameters, in the state that they name.
+    /// Makes a drive. The parameters determine the state before the run.
     pub fn new(p: &SsdParams, seed: u64) -> Self {
         let regions = Regions::new(p);
         let ring = (2 * p.read_ahead as usize).next_power_of_two();
@@ -114,7 +120,8 @@ impl CheapSsd {
             regions,
             buffer: Buffer {
                 free: p.buffer,
-                // Room for the buffers of known drives; a larger one grows on use.
+                // Space for the buffers of usual drives. The heap of a larger buffer grows during
+                // the run.
                 ends: BinaryHeap::with_capacity((p.buffer + 1).min(1 << 18) as usize),
                 pending: Vec::with_capacity(p.k as usize),
                 random: 0,
@@ -145,13 +152,13 @@ impl CheapSsd {
         }
     }
 
-    /// Present write amplification of random writes.
+    /// Returns the current write amplification of random writes.
     pub fn write_amplification(&self) -> f64 {
         self.wear.wa * self.p.write_factor
     }
 
-    /// Programs the pending pages, even if they do not fill a program. Their data are in the buffer
-    /// at `at`; the command arrived at `since`.
+    /// Programs the pending pages, even if they are fewer than a full program. Their data are in
+    /// the buffer at `at`. The command arrived at `since`.
     #[inline]
     fn program(&mut self, since: u64, at: u64) -> u64 {
         let n = self.buffer.pending.len() as u32;
@@ -176,7 +183,7 @@ impl CheapSsd {
         end
     }
 
-    /// Records the address of a write. Returns true if the write is sequential.
+    /// Records the address of a write. Returns true if the write continues a sequential stream.
     #[inline]
     fn classify(&mut self, sector: u64, sectors: u32, first: u64, n: u32) -> bool {
         let run = match self.writers.note(sector, sector + u64::from(sectors)) {
@@ -192,7 +199,7 @@ impl CheapSsd {
         };
         let last = first + u64::from(n) - 1;
         if run >= ORDERED {
-            // The first pages of the run were classified as random.
+            // The first pages of the stream were recorded as random, so record the whole run again.
             let back = if run - u64::from(n) < ORDERED {
                 run
             } else {
@@ -228,7 +235,8 @@ impl CheapSsd {
         for page in first..first + u64::from(n) {
             if self.buffer.free == 0 {
                 if self.buffer.ends.is_empty() {
-                    // All pages in the buffer wait for a full program, which cannot happen.
+                    // All pages of the buffer wait for a full program, which cannot occur because
+                    // no slot is free.
                     end = end.max(self.program(since, at));
                 }
                 if let Some(Reverse((freed, pages))) = self.buffer.ends.pop() {
@@ -293,7 +301,7 @@ impl CheapSsd {
         self.front.command(t, 1) + self.p.trim_ns
     }
 
-    /// Empties the fast region while the drive is idle.
+    /// Moves data out of the fast region while the drive is idle.
     fn fold(&mut self, t: u64) {
         if self.slc_used > 0 && self.finishes.len() == 0 {
             let idle = t.saturating_sub(self.latest.max(Instant::START.0));
@@ -316,7 +324,7 @@ impl Device for CheapSsd {
         if self.p.slc_pages > 0 {
             self.fold(t);
         }
-        // A command that runs alone waits for all earlier commands, and delays all later ones.
+        // A command that runs alone waits for all earlier commands, and delays all later commands.
         let alone = !self.p.nvme && matches!(command.op, Op::Flush | Op::Discard);
         let begin = if alone { t.max(self.latest) } else { t };
         let at = match command.op {

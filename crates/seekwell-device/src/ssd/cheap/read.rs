@@ -1,4 +1,4 @@
-//! Reads: from the buffer, from the read-ahead, from flash.
+//! Reads of the cheap variant: from the buffer, from the read-ahead, or from flash.
 
 use super::super::host::{NEVER, pages};
 use super::super::map_cache::COVERS;
@@ -7,14 +7,15 @@ use super::super::streams::Found;
 use super::{CheapSsd, spread};
 
 impl CheapSsd {
-    /// The unit of a randomly written page.
+    /// Returns the unit that holds a randomly written page.
     #[inline]
     pub(super) fn somewhere(&self, page: u64) -> u32 {
         (((spread(page ^ self.salt) >> 32) * u64::from(self.p.units)) >> 32) as u32
     }
 
-    /// Reads `n` pages from `first`, all in one region, from flash. Returns when the last page is
-    /// in RAM. Calls `each` for each group.
+    /// Reads `n` pages from `first` on from flash. All pages must be in the same region. Returns
+    /// the time at which the last page is in RAM. For each group of pages that is read together,
+    /// calls `each` with the first page, the number of pages and the time at which they are in RAM.
     #[inline]
     fn flash_read(
         &mut self,
@@ -67,7 +68,7 @@ impl CheapSsd {
         last
     }
 
-    /// The same as [`Self::flash_read`] over several regions.
+    /// Does the same as [`Self::flash_read`] for pages in several regions.
     fn span(
         &mut self,
         ready: u64,
@@ -84,8 +85,9 @@ impl CheapSsd {
         last
     }
 
-    /// Reads pages from the read-ahead in RAM and the rest from flash, and reads further ahead.
-    /// Returns when the first page is in RAM, and when the last is.
+    /// Reads the pages `first..end` of stream `i`, and continues the read-ahead of this stream.
+    /// Pages that were read ahead are in RAM; the other pages come from flash. Returns two times:
+    /// when the first requested page is in RAM, and when the last requested page is in RAM.
     fn stream(&mut self, i: usize, ram: u64, first: u64, end: u64, begins: bool) -> (u64, u64) {
         let ready = ram + self.p.lat_ns;
         let mut ahead = std::mem::take(&mut self.ahead[i]);
@@ -110,7 +112,7 @@ impl CheapSsd {
         } else {
             self.hits += 1;
         }
-        // The window is refilled when half of it is used up, in whole program units.
+        // When half of the window is used up, fill it again with whole program units.
         let window = u64::from(self.p.read_ahead);
         let user = self.facts.capacity.0 / 8;
         if ahead.to < end + window / 2 {
@@ -151,9 +153,11 @@ impl CheapSsd {
         };
         let end = first + u64::from(n);
         let writing = self.flash.last_end > t || !self.buffer.pending.is_empty();
-        // When the first page is in RAM, and when the last is.
+        // `soonest` is the time at which the first page is in RAM, and `last` the time at which the
+        // last page is.
         let (soonest, last) = match found {
-            // Data in RAM need no look-up and no correction: only the command stage.
+            // Data in RAM need only the command stage. They need no map look-up and no error
+            // correction.
             Found::Begins(i) => self.stream(i, f, first, end, true),
             Found::Continues(i) => self.stream(i, f, first, end, false),
             Found::Alone if n == 1 => {
@@ -185,7 +189,8 @@ impl CheapSsd {
                 (soonest, last)
             }
         };
-        // The link sends pages as they arrive, so only the last page is left when flash is done.
+        // The link sends pages as they arrive. When flash has read the last page, only this page
+        // remains to be sent.
         let rest = self.front.link_ns(sectors.min(8));
         let whole = self.front.link_ns(sectors);
         link.max(last + rest).max(soonest + whole)

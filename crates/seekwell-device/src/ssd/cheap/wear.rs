@@ -1,33 +1,35 @@
-//! The cleaning cost per written page. It depends on the share of the drive that holds data, the
-//! share that is written at random, and the duration of random writing.
+//! The cleaning work per written page. It depends on the fraction of the drive that holds data, on
+//! the fraction that was written at random, and on how long random writing has lasted.
 
 use super::super::params::{SsdParams, State};
 use super::super::regions::{Kind, REGION, Regions};
 use super::super::wa::{ramp, write_amplification};
 
-/// Background work per written page; see the module.
+/// Computes the background work per written page; see the module.
 #[derive(Debug, Clone)]
 pub(super) struct Wear {
     user: f64,
     physical: f64,
-    /// Pages that can be written at random before the first cleaning.
+    /// Number of pages that can be written at random before the first cleaning.
     budget: f64,
-    /// Pages written since then, at random or to empty regions.
+    /// Number of pages written at random or to empty regions since the drive was last empty or in
+    /// order.
     written: f64,
     aged: bool,
-    /// Time to clean one page by copying, and erase time per written page, ns.
+    /// Time to copy one page in cleaning, and erase time per written page, in ns.
     copy_ns: f64,
     erase_ns: f64,
     factor: f64,
-    /// Write amplification of random writes.
+    /// Current write amplification of random writes.
     pub wa: f64,
-    /// Background work per page written at random, and per page written in order, ns.
+    /// Background work in ns: per page written at random (`random_ns`), and per page written in
+    /// order (`ordered_ns`).
     pub random_ns: u64,
     pub ordered_ns: u64,
-    /// Usable pages of the fast region.
+    /// Current size of the fast region, in pages.
     pub slc_limit: u64,
     slc: (u64, u64),
-    /// Number of programs until the figures are recomputed.
+    /// Number of programs until the values are computed again.
     left: u32,
     period: u32,
 }
@@ -61,12 +63,12 @@ impl Wear {
         let n = regions.count(Kind::Ordered) + regions.count(Kind::Random);
         ((n * REGION) as f64).min(self.user)
     }
-    /// Records pages written at random or to empty regions.
+    /// Counts pages that were written at random or to empty regions.
     #[inline]
     pub fn wrote(&mut self, pages: u32) {
         self.written += f64::from(pages);
     }
-    /// Counts a program, and recomputes the figures from time to time.
+    /// Counts a program. Computes the values again after a fixed number of programs.
     #[inline]
     pub fn tick(&mut self, regions: &Regions) {
         if self.left == 0 {
@@ -74,14 +76,14 @@ impl Wear {
         }
         self.left -= 1;
     }
-    /// Recomputes the figures.
+    /// Computes all values from the current state of the regions.
     pub fn refresh(&mut self, regions: &Regions) {
         self.left = self.period;
         let valid = self.valid(regions);
         let random = ((regions.count(Kind::Random) * REGION) as f64).min(self.user);
         let spare = self.physical - valid;
         if random == 0.0 {
-            // The drive was erased or rewritten in order: start over.
+            // The drive was erased or rewritten in order, so its history is irrelevant.
             self.aged = false;
             self.written = 0.0;
             self.budget = spare;

@@ -1,4 +1,5 @@
-//! Execution of commands: arrival, reads through the map, the write buffer, FLUSH and TRIM.
+//! Execution of commands in the detailed variant: arrival, reads through the map, the write buffer,
+//! FLUSH and TRIM.
 
 use super::super::host::pages;
 use super::super::map_cache::COVERS;
@@ -9,7 +10,7 @@ use super::{COMING, Cmd, DetailedSsd, READY};
 use seekwell_core::{Command, Op};
 
 impl DetailedSsd {
-    /// Accepts a command of nonzero length, inside the capacity, at `t`.
+    /// Accepts a command at `t`. Its length must not be zero, and it must be inside the capacity.
     pub(super) fn take_in(&mut self, t: u64, command: &Command) {
         if self.p.slc_pages > 0 && self.open == 0 && self.finishes.len() == 0 {
             let idle = t.saturating_sub(self.latest.max(seekwell_core::Instant::START.0));
@@ -77,14 +78,15 @@ impl DetailedSsd {
         }
     }
 
-    /// Queues a write, FLUSH or TRIM. These arrive in the order of the command stage.
+    /// Queues a write, FLUSH or TRIM that leaves the command stage at `at`. These commands keep
+    /// their order.
     fn enter_writes(&mut self, at: u64, c: u32) {
         let last = self.writes_in.back().map_or(0, |e| e.0);
         self.writes_in.push_back((at.max(last), c));
     }
 
-    /// Whether the read belongs to a stream and is completely in RAM. If it belongs to a stream,
-    /// reads further ahead.
+    /// Returns true if the read belongs to a stream and all its pages are in RAM. In that case,
+    /// also continues the read-ahead of the stream.
     fn note_stream(&mut self, c: u32, sector: u64, sectors: u32, t: u64) -> bool {
         let (first, end) = {
             let cmd = &self.cmds[c as usize];
@@ -97,7 +99,8 @@ impl DetailedSsd {
         };
         let ahead = &mut self.ahead[i];
         if begins {
-            // Commands may still wait for pages of the old stream in this place: keep it for them.
+            // Commands may still wait for pages of the old stream in this place, so do not replace
+            // the old stream.
             if ahead
                 .ring
                 .iter()
@@ -120,8 +123,8 @@ impl DetailedSsd {
         known
     }
 
-    /// Refills the window of a stream whose reader continues at `end`, once half of the window is
-    /// used up.
+    /// Refills the read-ahead window of stream `i` when half of it is used up. The reader continues
+    /// at page `end`.
     fn read_ahead(&mut self, i: usize, end: u32, t: u64) {
         let (window, k) = (self.p.read_ahead, self.p.k);
         let ahead = &self.ahead[i];
@@ -158,8 +161,8 @@ impl DetailedSsd {
         }
     }
 
-    /// The place of a user page, and how many pages from it on (before `end`) are consecutive in
-    /// the same program unit, so that one array read fetches them all.
+    /// Returns the place of a user page. Also returns the number of pages from this page on (before
+    /// `end`) that follow each other in the same program unit. One array read fetches all of them.
     #[inline]
     fn together(&self, page: u32, end: u32) -> (Place, u32) {
         let place = self.map.place(page);
@@ -173,7 +176,7 @@ impl DetailedSsd {
         (place, n)
     }
 
-    /// Requests `n` physical pages from `ppn` on.
+    /// Queues a flash read of `n` physical pages from `ppn` on.
     #[inline]
     fn ask_flash(&mut self, ppn: u32, n: u32, whom: For, t: u64) {
         let (block, at) = self.map.block_of(ppn);
@@ -187,7 +190,8 @@ impl DetailedSsd {
         self.ask(u, op, t);
     }
 
-    /// A read has passed the command stage. Fetches its translation page first if RAM lacks it.
+    /// Handles a read that has passed the command stage. If its translation page is not in RAM,
+    /// this page is read first.
     pub(super) fn arrive_read(&mut self, c: u32, t: u64) {
         let first = self.cmds[c as usize].first;
         let look = self.cache.touch(u64::from(first), false);
@@ -195,7 +199,7 @@ impl DetailedSsd {
             self.write_map_page();
         }
         if look.miss {
-            // Translation pages are spread at random.
+            // The place of translation pages is not modelled, so a hash selects the unit.
             let u = (u64::from(first) / COVERS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let u = (u % self.units.len() as u64) as usize;
             let op = self.ops.add(For::Lookup(c), 1, 0);
@@ -204,17 +208,17 @@ impl DetailedSsd {
         self.look_at(c, t);
     }
 
-    /// Puts a changed translation page into a buffer slot, like a page of the host.
+    /// Puts a changed translation page into a slot of the write buffer, like a page of the host.
     fn write_map_page(&mut self) {
         if let Some(slot) = self.buffer.free.pop() {
             self.queue_slot(slot, NONE);
         }
     }
 
-    /// Finds the pages of a read: in RAM, unwritten, read ahead, or on flash.
+    /// Looks up each page of a read. A page is in RAM, unwritten, being read ahead, or on flash.
     pub(super) fn look_at(&mut self, c: u32, t: u64) {
         let cmd = &mut self.cmds[c as usize];
-        // Holds the command until all its parts have been requested.
+        // This part keeps the command open until all its other parts have been requested.
         cmd.parts = 1;
         let (mut page, end) = (cmd.first, cmd.end);
         let stream = cmd
@@ -225,7 +229,7 @@ impl DetailedSsd {
             let i = usize::from(i);
             let mask = self.ahead[i].ring.len() as u32 - 1;
             let ahead_to = self.ahead[i].to.min(end);
-            // Older pages of the ring have been overwritten.
+            // Pages before `from` may have been overwritten in the ring.
             let known = page >= self.ahead[i].from && end - page <= mask;
             while known && page < ahead_to {
                 let cell = &mut self.ahead[i].ring[(page & mask) as usize];
@@ -236,8 +240,8 @@ impl DetailedSsd {
                         self.cmds[c as usize].parts += 1;
                         in_ram = false;
                     }
-                    // Another command already waits for this page, so this command reads it from
-                    // flash.
+                    // Another command already waits for this page, so this command reads the page
+                    // from flash.
                     _ => break,
                 }
                 page += 1;
@@ -265,7 +269,8 @@ impl DetailedSsd {
         self.part_done(c, 0, t);
     }
 
-    /// `sectors` of a read are in RAM and cross the link. The last part completes the read.
+    /// Sends `sectors` of a read, which are in RAM, over the link. The last part completes the
+    /// read.
     pub(super) fn part_done(&mut self, c: u32, sectors: u32, t: u64) {
         let cmd = &mut self.cmds[c as usize];
         cmd.parts -= 1;
@@ -288,13 +293,13 @@ impl DetailedSsd {
         }
     }
 
-    /// Sends a read that is completely in RAM over the link.
+    /// Sends a read over the link whose pages are all in RAM.
     pub(super) fn reply(&mut self, c: u32, t: u64) {
         self.cmds[c as usize].parts = 1;
         self.part_done(c, 0, t);
     }
 
-    /// A write with its data, a FLUSH or a TRIM has passed the command stage.
+    /// Handles a write (with its data), FLUSH or TRIM that has passed the command stage.
     pub(super) fn arrive_other(&mut self, c: u32, t: u64) {
         match self.cmds[c as usize].op {
             Op::Flush => self.flush(c, t),
@@ -366,7 +371,8 @@ impl DetailedSsd {
         }
     }
 
-    /// Frees the slots of a finished program, for waiting writes. Flushes may be done.
+    /// Frees the slots of a finished program, so that waiting writes can use them. Completes
+    /// flushes that waited for these pages.
     pub(super) fn give_back(&mut self, slots: &[u32], t: u64) {
         for slot in slots {
             let b = &mut self.buffer;
@@ -382,7 +388,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Completes flushes whose pages are all programmed.
+    /// Completes the flushes whose pages are all programmed.
     fn settle(&mut self, t: u64) {
         while self.buffer.left.len() > 1 && self.buffer.left.front() == Some(&0) {
             self.buffer.left.pop_front();
@@ -398,7 +404,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Completes the command when everything now in the buffer has been programmed.
+    /// Lets command `c` complete when all pages that are in the buffer at `t` have been programmed.
     fn sync(&mut self, c: u32, t: u64) {
         let b = &mut self.buffer;
         b.forced = b.line.len();
@@ -421,7 +427,7 @@ impl DetailedSsd {
     fn trim(&mut self, c: u32, t: u64) {
         let cmd = self.cmds[c as usize];
         let (mut from, mut to) = (cmd.first, cmd.end);
-        // Pages that the TRIM touches only in part keep their data.
+        // Pages that the TRIM covers only in part keep their data.
         if cmd.partial > 0 {
             from += 1;
             to -= 1;

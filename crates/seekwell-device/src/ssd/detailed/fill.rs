@@ -1,9 +1,11 @@
-//! The state of a drive before a run, generated directly instead of by hours of writing.
+//! Generates the state of a drive before a run. Writing for hours to reach this state would be too
+//! slow.
 //!
-//! In the steady state of uniform random writes, a block's share of valid pages falls exponentially
-//! with its age, from 1 just after it was written to the victim's share when it is cleaned. So
-//! block ages are spread evenly, this law gives the blocks' contents, and user pages are in a
-//! pseudo-random order.
+//! In the steady state of uniform random writes, the valid fraction of a block falls exponentially
+//! with its age. It is 1 just after the block was written, and has the value of a victim block when
+//! the block is cleaned. The generator therefore gives the blocks evenly spaced ages, computes the
+//! number of valid pages of each block from this law, and assigns user pages in pseudo-random
+//! order.
 
 use super::super::params::{SsdParams, State};
 use super::super::regions::{REGION, holds_data};
@@ -13,8 +15,8 @@ use super::unit::{Open, Unit};
 use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;
 
-/// The numbers 0..n in pseudo-random order: a Feistel network over the next even power of 2,
-/// iterated until the result is below n.
+/// A pseudo-random order of the numbers 0..n. It uses a Feistel network over the next even power of
+/// 2, and repeats it until the result is less than n.
 struct Shuffled {
     n: u64,
     half: u32,
@@ -47,19 +49,20 @@ impl Shuffled {
     }
 }
 
-/// Blocks per unit that hold no old data, and so do not count as over-provisioning. Under load, one
-/// or two blocks fewer than the low mark are free, and two half-empty blocks are being written.
+/// Returns the number of blocks per unit that hold no old data. These blocks do not count as
+/// over-provisioning. Under load, one or two blocks fewer than the low mark are free, and two
+/// half-empty blocks are being written.
 pub(super) fn reserve(p: &SsdParams) -> u32 {
     p.gc_marks.0
 }
 
-/// Blocks per unit.
+/// Returns the number of blocks per unit.
 pub(super) fn blocks(p: &SsdParams) -> u64 {
     let share = p.pages as f64 * (1.0 + p.rho) / f64::from(p.units);
     libm::round(share / f64::from(p.block)) as u64 + u64::from(reserve(p))
 }
 
-/// Sets map and units to the state that the parameters name.
+/// Puts the map and the units into the state that the parameters name.
 pub(super) fn prepare(p: &SsdParams, map: &mut Map, units: &mut [Unit], rng: &mut Pcg64Mcg) {
     match p.state {
         State::Fresh => {
@@ -76,7 +79,8 @@ pub(super) fn prepare(p: &SsdParams, map: &mut Map, units: &mut [Unit], rng: &mu
     }
 }
 
-/// The state after writing once in order, striped over the units by program.
+/// Generates the state after the whole drive was written once in order. The data are striped over
+/// the units, one program per unit.
 fn filled(p: &SsdParams, map: &mut Map, units: &mut [Unit]) {
     let k = u64::from(p.k);
     let n = u64::from(p.units);
@@ -91,7 +95,7 @@ fn filled(p: &SsdParams, map: &mut Map, units: &mut [Unit]) {
         for i in 0..count {
             map.place_at((first + i) as u32, (base + i) as u32);
         }
-        // The rest of a partly filled program is unused.
+        // The rest of a partly filled program remains unused.
         written[u] = at + k;
         first += count;
     }
@@ -114,7 +118,8 @@ fn filled(p: &SsdParams, map: &mut Map, units: &mut [Unit]) {
     }
 }
 
-/// The state after random writing for a long time; `holds` selects the user pages with data.
+/// Generates the state after a long time of random writing. `holds` returns true for the user pages
+/// that hold data.
 fn aged(
     p: &SsdParams,
     map: &mut Map,
@@ -131,7 +136,8 @@ fn aged(
     for (u, unit) in units.iter_mut().enumerate() {
         let from = u as u32 * map.blocks;
         let mine = all / n + u64::from((u as u64) < all % n);
-        // Two blocks are open, each filled to a random point; they hold the newest data.
+        // Two blocks per unit are open. Each is filled up to a random point and holds the newest
+        // data.
         let mut open = [0u32; 2].map(|_| below(rng, p.block / p.k) * p.k);
         if u64::from(open[0] + open[1]) > mine / 2 {
             open = [0; 2];
@@ -139,12 +145,13 @@ fn aged(
         let opened = u64::from(open[0] + open[1]);
         let mine = mine - opened;
         let u_valid = victim_valid(f64::from(closed) * block / mine.max(1) as f64 - 1.0);
-        // The law, with a factor that makes the sum exact although blocks are few.
+        // The exponential law. A factor corrects it, because with few blocks the sum would not be
+        // exact.
         let law = |i: u32| libm::pow(u_valid, (f64::from(i) + 0.5) / f64::from(closed));
         let sum: f64 = (0..closed).map(law).sum();
         let factor = mine as f64 / sum;
         let (mut exact, mut given) = (0.0, 0u64);
-        // The law starts with the youngest block; the loop closes the oldest first.
+        // The law starts with the youngest block, but the loop closes the oldest block first.
         for i in (0..closed).rev() {
             exact += law(i) * factor;
             let want = if i == 0 {
@@ -157,7 +164,8 @@ fn aged(
             let b = from + i;
             let mut left = want;
             for at in 0..p.block {
-                // Choose this number of the remaining pages; all subsets are equally likely.
+                // Select this number of pages from the remaining pages. All subsets are equally
+                // likely.
                 let remain = u64::from(p.block - at);
                 if ((u128::from(rng.next_u64()) * u128::from(remain)) >> 64) as u64 >= left {
                     continue;
@@ -194,7 +202,7 @@ fn aged(
         }
         unit.free.extend(from + closed + 2..from + map.blocks);
     }
-    // Rounding can leave a few pages over: they go to the open blocks.
+    // Rounding can leave a few pages without a place. They go to the open blocks.
     let mut rest = next.map(|i| order.at(i) as u32).filter(|l| holds(*l));
     'units: for unit in units.iter_mut() {
         let block = unit.host.block;
@@ -217,7 +225,7 @@ fn aged(
     }
 }
 
-/// A uniform random number in 0..n.
+/// Returns a uniformly distributed random number in 0..n.
 fn below(rng: &mut Pcg64Mcg, n: u32) -> u32 {
     (((rng.next_u64() >> 32) * u64::from(n)) >> 32) as u32
 }

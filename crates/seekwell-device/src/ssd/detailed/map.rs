@@ -1,30 +1,30 @@
-//! The page map: the place of each user page, the content of each physical page, and the number of
-//! valid pages of each block.
+//! The page map of the detailed variant. It stores the place of each user page, the content of each
+//! physical page, and the number of valid pages of each block.
 //!
-//! The map takes four bytes per user page and four per physical page. A user page is nowhere, in a
-//! buffer slot, or on a physical page. A physical page is valid if its user page's entry points
-//! back at it.
+//! The map takes four bytes per user page and four bytes per physical page. A user page has no
+//! place, is in a buffer slot, or is on a physical page. A physical page is valid if the map entry
+//! of its user page contains this physical page.
 
 use super::super::params::{SsdParams, Victim};
 use crate::divide::Divisor;
 use rand::RngCore;
 use seekwell_core::rng::Pcg64Mcg;
 
-/// No page.
+/// The value for no page.
 pub(super) const NONE: u32 = u32::MAX;
-/// Flag of places that are buffer slots.
+/// Flag that marks a place as a buffer slot.
 const SLOT: u32 = 1 << 31;
-/// Score of a block that may not be cleaned, because it is free, open or being cleaned.
+/// Score of a block that must not be cleaned because it is free, open or being cleaned.
 const KEEP: u16 = u16::MAX;
 
 /// The place of a user page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Never written, or trimmed.
+    /// The page was never written, or was trimmed.
     Nowhere,
-    /// In this slot of the buffer.
+    /// The page is in this slot of the buffer.
     Slot(u32),
-    /// On this physical page.
+    /// The page is on this physical page.
     Flash(u32),
 }
 
@@ -34,15 +34,15 @@ pub(super) struct Map {
     to: Vec<u32>,
     back: Vec<u32>,
     valid: Vec<u16>,
-    /// Valid pages of blocks that may be cleaned; [`KEEP`] for the others.
+    /// Number of valid pages of each block that may be cleaned; [`KEEP`] for other blocks.
     score: Vec<u16>,
     closed_at: Vec<u32>,
     erases: Vec<u32>,
-    /// Valid pages per unit.
+    /// Number of valid pages per unit.
     unit_valid: Vec<u32>,
     by_block: Divisor,
     by_unit: Divisor,
-    /// Pages per block, blocks per unit.
+    /// Number of pages per block. `blocks` is the number of blocks per unit.
     pub block: u32,
     pub blocks: u32,
     closings: u32,
@@ -50,7 +50,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// An empty map of `pages` user pages over units of `blocks` blocks each.
+    /// Makes an empty map for units of `blocks` blocks each.
     pub fn new(p: &SsdParams, blocks: u32) -> Self {
         let all = (p.units * blocks) as usize;
         Map {
@@ -69,7 +69,7 @@ impl Map {
             most_erases: 0,
         }
     }
-    /// The place of a user page.
+    /// Returns the place of a user page.
     #[inline]
     pub fn place(&self, lpn: u32) -> Place {
         match self.to[lpn as usize] {
@@ -78,23 +78,23 @@ impl Map {
             x => Place::Flash(x),
         }
     }
-    /// The block of a physical page, and the page's index in it.
+    /// Returns the block of a physical page, and the index of the page in this block.
     #[inline]
     pub fn block_of(&self, ppn: u32) -> (u32, u32) {
         let (b, at) = self.by_block.split(u64::from(ppn));
         (b as u32, at as u32)
     }
-    /// The unit of a block.
+    /// Returns the unit of a block.
     #[inline]
     pub fn unit_of(&self, block: u32) -> u32 {
         self.by_unit.split(u64::from(block)).0 as u32
     }
-    /// The number of valid pages of a unit.
+    /// Returns the number of valid pages of a unit.
     #[inline]
     pub fn held(&self, unit: usize) -> u32 {
         self.unit_valid[unit]
     }
-    /// The number of valid pages of a block.
+    /// Returns the number of valid pages of a block.
     #[inline]
     pub fn valid(&self, block: u32) -> u32 {
         u32::from(self.valid[block as usize])
@@ -129,14 +129,15 @@ impl Map {
         self.leave(lpn);
         self.to[lpn as usize] = NONE;
     }
-    /// Records that a physical page is being written for a user page ([`NONE`]: for none).
+    /// Records that a physical page is being written for a user page. [`NONE`] means for no user
+    /// page.
     #[inline]
     pub fn assign(&mut self, ppn: u32, lpn: u32) {
         self.back[ppn as usize] = lpn;
     }
-    /// Records that physical pages from `base` on, all of one block, have been written, one from
-    /// each slot. A page is valid if its slot still has the newest copy. Returns the number of
-    /// valid pages.
+    /// Records that physical pages of one block, from `base` on, have been written from the slots,
+    /// one page per slot. A page is valid if its slot still holds the newest copy. Returns the
+    /// number of valid pages.
     #[inline]
     pub fn written(&mut self, base: u32, slots: &[u32]) -> u32 {
         let mut valid = 0;
@@ -150,9 +151,10 @@ impl Map {
         self.count(base, valid as i32);
         valid
     }
-    /// Moves the valid pages among up to `look` physical ones, from page `at` of a block on, into
-    /// the slots that `next` gives, until slots or pages run out. Reports each moved page (index in
-    /// the block, user page, slot) to `each`. Returns the first page that was not examined.
+    /// Moves valid pages of a block into the slots that `next` returns. Examines up to `look`
+    /// physical pages, from page `at` on, until the slots or the pages run out. Calls `each` with
+    /// (index in the block, user page, slot) for each moved page. Returns the first page that was
+    /// not examined.
     #[inline]
     pub fn take_out(
         &mut self,
@@ -164,8 +166,8 @@ impl Map {
     ) -> u32 {
         let base = block * self.block;
         let end = (at + look).min(self.block);
-        // Look at all pages together first: the map is large, and memory can serve several misses
-        // in parallel.
+        // Look up all pages together first. The map is large, and the memory can serve several
+        // cache misses in parallel.
         let valid = (at..end)
             .filter(|i| self.holder(base + i).is_some())
             .count();
@@ -185,13 +187,13 @@ impl Map {
         self.count(base, -taken);
         i
     }
-    /// The user page on a physical page, if that page is valid.
+    /// Returns the user page that is on a physical page, if the physical page is valid.
     #[inline]
     pub fn holder(&self, ppn: u32) -> Option<u32> {
         let lpn = self.back[ppn as usize];
         (lpn != NONE && self.to[lpn as usize] == ppn).then_some(lpn)
     }
-    /// Sets the physical page of a user page, to prepare a state.
+    /// Sets the physical page of a user page; used to generate a state.
     pub fn place_at(&mut self, lpn: u32, ppn: u32) {
         self.back[ppn as usize] = lpn;
         self.to[lpn as usize] = ppn;
@@ -203,7 +205,7 @@ impl Map {
         self.closed_at[block as usize] = self.closings;
         self.score[block as usize] = self.valid[block as usize];
     }
-    /// Marks a block as chosen for cleaning, so that it is not chosen again.
+    /// Marks a block as selected for cleaning, so that it is not selected again.
     pub fn take(&mut self, block: u32) {
         self.score[block as usize] = KEEP;
     }
@@ -213,13 +215,14 @@ impl Map {
         *e += 1;
         self.most_erases = self.most_erases.max(*e);
     }
-    /// Number of erases of a block.
+    /// Returns the number of erases of a block.
     pub fn erases(&self, block: u32) -> u32 {
         self.erases[block as usize]
     }
 
-    /// The block of a unit to clean; `None` if cleaning gains nothing. With `spread` above 0, the
-    /// least erased block goes first when its count is that far below the greatest.
+    /// Returns the block of a unit that should be cleaned, or `None` if cleaning frees no space. If
+    /// `spread` is above 0, wear levelling is on. Then the least erased block is selected if its
+    /// erase count is at least `spread` below the highest count.
     pub fn victim(
         &self,
         unit: usize,
@@ -246,7 +249,8 @@ impl Map {
                     0 => self.blocks.ilog2().max(1),
                     d => d,
                 };
-                // Draw again if the block may not be cleaned, a limited number of times.
+                // If the selected block must not be cleaned, select another one at random, a
+                // limited number of times.
                 let mut best: Option<usize> = None;
                 let (mut drawn, mut tries) = (0, 0);
                 while drawn < d && tries < 64 * d {
@@ -262,7 +266,7 @@ impl Map {
                 best.or_else(|| closed().min_by_key(|i| scores[*i]))
             }
             Victim::CostBenefit => {
-                // (1 - u) / 2u x age, compared as integer fractions.
+                // The value is (1 - u) / 2u * age. It is compared as a fraction of integers.
                 let value = |i: usize| {
                     let v = u128::from(scores[i]);
                     let age = self.closings.wrapping_sub(self.closed_at[from + i]);
@@ -283,8 +287,8 @@ impl Map {
         (scores[best] < self.block as u16).then_some((from + best) as u32)
     }
 
-    /// Checks the counts against the map, for tests. Walks everything; `in_slot` counts the pages
-    /// in slots.
+    /// Checks all counts against the map, for tests. Reads the whole map. `in_slot` counts the
+    /// pages in slots.
     pub fn check(&self) -> Result<Counts, String> {
         let mut valid = vec![0u16; self.valid.len()];
         let mut counts = Counts::default();
@@ -326,9 +330,9 @@ impl Map {
 /// Numbers of user pages on flash and in buffer slots.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// On a valid physical page.
+    /// Number of user pages on a valid physical page.
     pub on_flash: u64,
-    /// In the buffer, newer than what flash holds.
+    /// Number of user pages in the buffer, newer than their copy on flash.
     pub in_slots: u64,
 }
 
@@ -363,7 +367,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the places with two ordered maps, and checks the counts.
+        /// The places agree with two ordered maps, and the counts are right.
         #[test]
         fn agrees_with_a_plain_model(steps in proptest::collection::vec(step(), 1..200)) {
             let mut map = Map::new(&small(), 6);
@@ -414,7 +418,8 @@ mod tests {
         }
     }
 
-    /// Block i of unit 0 with i + 1 valid pages; the blocks are closed in the order 2, 0, 1, 3, 4.
+    /// Makes a map where block i of unit 0 has i + 1 valid pages. The blocks are closed in the
+    /// order 2, 0, 1, 3, 4.
     fn five() -> Map {
         let mut map = Map::new(&small(), 6);
         let mut lpn = 0;
@@ -435,7 +440,8 @@ mod tests {
         let mut pick = |rule| map.victim(0, rule, 0, &mut rng);
         assert_eq!(pick(Victim::Greedy), Some(0));
         assert_eq!(pick(Victim::Fifo), Some(2));
-        // (8-1)/2 x 4, compared with (8-3)/6 x 5 and smaller values.
+        // The value of block 0 is (8-1)/2 * 4. It is greater than (8-3)/6 * 5 and the values of the
+        // other blocks.
         assert_eq!(pick(Victim::CostBenefit), Some(0));
         assert_eq!(pick(Victim::Choices(64)), Some(0));
         let one: Vec<_> = (0..50).filter_map(|_| pick(Victim::Choices(1))).collect();
@@ -456,7 +462,7 @@ mod tests {
             || slots.pop(),
             |i, lpn, slot| taken.push((i, lpn, slot)),
         );
-        // Three slots for the valid pages 0, 2, 3, 4.
+        // There are three slots, and the valid pages are 0, 2, 3 and 4.
         let places: Vec<_> = taken.iter().map(|t| (t.0, t.2)).collect();
         assert_eq!((end, places), (4, vec![(0, 7), (2, 8), (3, 9)]));
         assert!(taken.iter().all(|t| map.place(t.1) == Place::Slot(t.2)));

@@ -1,16 +1,18 @@
-//! The detailed variant: a page map, and an event for every flash operation.
+//! The detailed variant of a flash drive. It has a page map, and an event for every flash
+//! operation.
 //!
-//! A unit serves map reads and user reads first, then read-ahead, then the host's programs, then
-//! cleaning. When free blocks are few, cleaning precedes the host's programs as often as needed to
-//! keep pace with them. Cleaning copies the pages of one program at a time, so a read never waits
-//! for more than one operation. Programs go to the next idle unit; reads go to the unit that the
-//! map names.
+//! The order of service of a unit is: map reads and user reads, read-ahead, programs of host pages,
+//! cleaning. If few blocks are free, cleaning takes precedence over programs as often as needed to
+//! keep up with them. Cleaning copies at most the pages of one program at a time, so a read never
+//! waits for more than one operation. Programs go to the next idle unit. Reads go to the unit that
+//! holds the page.
 //!
-//! Only pages that can hold old data count as over-provisioned spare. Open blocks and reserved free
-//! blocks come on top of `rho`, so that write amplification does not depend on the scale.
+//! Only pages that can hold old data count as over-provisioning. Open blocks and reserved free
+//! blocks are added to `rho`. Therefore the write amplification does not depend on the scale of the
+//! model.
 //!
-//! Simplifications: the fast region changes program times, not the placement of data. Pages that
-//! are copied by cleaning count as buffered, and their old block may be erased before the copy is
+//! Simplifications: The fast region changes program times, but not the place of data. Pages that
+//! cleaning copies count as buffered, and their old block can be erased before the copy is
 //! programmed.
 
 mod commands;
@@ -37,30 +39,31 @@ use seekwell_core::{
 use std::collections::VecDeque;
 use unit::{Ops, Unit};
 
-/// Tables up to this size are not scaled down unless asked.
+/// Tables up to this size, in bytes, are not scaled down unless the user asks for it.
 const TABLE_BYTES: u64 = 128 << 20;
-/// A scaled drive keeps at least this number of blocks per unit; its blocks are smaller instead.
+/// Minimum number of blocks per unit of a scaled drive. If necessary, its blocks are made smaller.
 const UNIT_BLOCKS: u64 = 512;
 
-/// Number of operations since the run began.
+/// Numbers of flash operations since the start of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wear {
-    /// Host pages programmed.
+    /// Number of host pages programmed.
     pub host_pages: u64,
-    /// Pages copied by cleaning.
+    /// Number of pages that cleaning copied.
     pub copied_pages: u64,
-    /// Pages left empty because a FLUSH could not wait for a full program.
+    /// Number of pages left empty, because a FLUSH could not wait for a full program.
     pub padded_pages: u64,
-    /// Blocks erased.
+    /// Number of blocks erased.
     pub erases: u64,
-    /// Reads of user and map pages, read-ahead included.
+    /// Number of array reads: user pages, map pages and read-ahead.
     pub array_reads: u64,
-    /// Programs and erases suspended for a read.
+    /// Number of programs and erases that were suspended for a read.
     pub suspensions: u64,
 }
 
 impl Wear {
-    /// Pages programmed per page written by the host; 1 before the first write.
+    /// Returns the number of pages programmed per page written by the host; 1 before the first
+    /// write.
     pub fn amplification(&self) -> f64 {
         if self.host_pages == 0 {
             1.0
@@ -76,28 +79,28 @@ struct Cmd {
     id: u32,
     op: Op,
     fua: bool,
-    /// Pages to do: [first, end).
+    /// Pages that are still to be processed: [first, end).
     first: u32,
     end: u32,
-    /// Sectors that have not crossed the link yet.
+    /// Number of sectors that have not crossed the link yet.
     sectors: u32,
-    /// Number of reads that it waits for, plus 1 while it is being examined.
+    /// Number of reads that the command waits for, plus 1 while its pages are being looked up.
     parts: u32,
-    /// The command has used the link.
+    /// True if the command has used the link.
     linked: bool,
-    /// Number of ends that are written only in part.
+    /// Number of end pages (0 to 2) that are written only in part.
     partial: u8,
-    /// The stream that it reads in, and the generation of that stream.
+    /// The stream to which the read belongs, and the generation of that stream.
     stream: Option<(u8, u32)>,
 }
 
-/// The page has been read ahead.
+/// Entry of a page that has been read ahead.
 const READY: u32 = NONE;
-/// The page is being read, and no command waits for it.
+/// Entry of a page that is being read while no command waits for it.
 const COMING: u32 = NONE - 1;
 
-/// Pages read ahead of a stream: [from, to). Each is ready, being read, or being read for a
-/// command.
+/// Pages [from, to) of a stream's read-ahead. The entry of a page in the ring is [`READY`],
+/// [`COMING`], or the command that waits for the page.
 #[derive(Debug, Clone, Default)]
 struct Ahead {
     from: u32,
@@ -106,31 +109,32 @@ struct Ahead {
     ring: Vec<u32>,
 }
 
-/// Pages in RAM.
+/// The write buffer: pages in RAM.
 #[derive(Debug, Clone, Default)]
 struct Buffer {
-    /// User page of each slot, or [`NONE`]; the host's slots first, then those of cleaning.
+    /// User page of each slot, or [`NONE`]. The slots of the host come first, then the slots of
+    /// cleaning.
     lpn: Vec<u32>,
-    /// Flush period of each host slot.
+    /// Flush period of each host slot. A new period begins with each flush.
     period: Vec<u64>,
-    /// The slot belongs to a program.
+    /// True if the slot belongs to a running program.
     taken: Vec<bool>,
     free: Vec<u32>,
-    /// Slots that wait for a program, oldest first, and the number of them that must not wait until
+    /// Slots that wait for a program, oldest first. The first `forced` of them must not wait until
     /// a program is full.
     line: VecDeque<u32>,
     forced: usize,
-    /// Writes that wait for slots.
+    /// Writes that wait for free slots.
     waiting: VecDeque<u32>,
-    /// Unprogrammed pages of each flush period, from `oldest` on; then the flushes, with the
-    /// periods that they wait for.
+    /// Number of unprogrammed pages of each flush period, from period `oldest` on. `flushes` holds
+    /// the waiting flushes, each with the last period that it waits for.
     left: VecDeque<u32>,
     oldest: u64,
     flushes: VecDeque<(u64, u32)>,
     dirty: bool,
 }
 
-/// The detailed flash drive; see the module.
+/// A flash drive of the detailed variant; see the module.
 #[derive(Debug, Clone)]
 pub struct DetailedSsd {
     facts: DeviceFacts,
@@ -141,7 +145,7 @@ pub struct DetailedSsd {
     map: Map,
     cache: MapCache,
     units: Vec<Unit>,
-    /// Next event per unit.
+    /// Time of the next event of each unit.
     events: Tree,
     /// Idle units, one bit each.
     idle: [u64; 4],
@@ -149,19 +153,22 @@ pub struct DetailedSsd {
     ops: Ops,
     cmds: Vec<Cmd>,
     cmd_free: Vec<u32>,
-    /// Commands in the command stage: reads found in RAM, reads for flash, and all others.
+    /// Commands in the command stage: reads found in RAM (`hits_in`), reads from flash
+    /// (`reads_in`), and all other commands (`writes_in`).
     hits_in: VecDeque<(u64, u32)>,
     reads_in: VecDeque<(u64, u32)>,
     writes_in: VecDeque<(u64, u32)>,
     buffer: Buffer,
     readers: Streams,
     ahead: Vec<Ahead>,
-    /// The unit whose turn it is (striped programs), and the start of the search for an idle unit.
+    /// With striped programs, the unit that receives the next program. Otherwise, the unit at which
+    /// the search for an idle unit starts.
     turn: usize,
     slc_used: u64,
     slc_limit: u64,
     finishes: Finishes,
-    /// Number of commands whose end is unknown, and the latest known end.
+    /// Number of commands whose completion time is unknown. `latest` is the latest known completion
+    /// time.
     open: u32,
     latest: u64,
     /// A command that must run alone, and whether it has begun.
@@ -170,13 +177,13 @@ pub struct DetailedSsd {
     now: u64,
     hits: u64,
     wear: Wear,
-    /// Limit of valid pages per unit.
+    /// Maximum number of valid pages per unit.
     unit_max: u32,
     owed_max: f64,
     log: EventLog,
 }
 
-/// The parameters of the modelled part, and the scale.
+/// Returns the parameters of the scaled-down drive, and the scale.
 pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     let bytes = |pages: u64| (pages as f64 * (2.0 + p.rho) * 4.0) as u64;
     let mut scale = p.scale.max(1);
@@ -213,15 +220,17 @@ pub(super) fn scaled(p: &SsdParams) -> Result<(SsdParams, u64), ParamError> {
     Ok((q, scale))
 }
 
-/// Bytes of the tables that grow with the capacity: map, reverse map, block counts.
+/// Returns the size of the tables that grow with the capacity: map, reverse map and block counts,
+/// in bytes.
 pub(super) fn table_bytes(p: &SsdParams) -> u64 {
     let blocks = fill::blocks(p) * u64::from(p.units);
     4 * (p.pages + blocks * u64::from(p.block)) + 12 * blocks
 }
 
 impl DetailedSsd {
-    /// A drive with these parameters, in the state that they name. It is scaled down if the
-    /// parameters ask for it or the tables would be large; [`DetailedSsd::scale`] gives the scale.
+    /// Makes a drive. The parameters determine the state before the run. The drive is scaled down
+    /// if the parameters ask for it, or if the tables would be too large. [`DetailedSsd::scale`]
+    /// returns the scale.
     pub fn new(p: &SsdParams, seed: u64) -> Result<Self, ParamError> {
         let (p, scale) = scaled(p)?;
         let mut rng = rng::stream(seed, "ssd-detailed");
@@ -304,23 +313,23 @@ impl DetailedSsd {
         })
     }
 
-    /// The model covers, and offers to the host, 1/`scale` of the capacity.
+    /// Returns the scale: the modelled drive has 1/`scale` of the capacity.
     pub fn scale(&self) -> u64 {
         self.scale
     }
-    /// Programs and erases so far.
+    /// Returns the numbers of flash operations so far.
     pub fn wear(&self) -> Wear {
         self.wear
     }
-    /// Bytes of the tables that grow with the capacity.
+    /// Returns the size of the tables that grow with the capacity, in bytes.
     pub fn table_bytes(&self) -> u64 {
         table_bytes(&self.p)
     }
-    /// Walks the whole map and checks every count. Returns the numbers of user pages by place.
+    /// Checks every count against the whole map. Returns the numbers of user pages by place.
     pub fn check(&self) -> Result<Counts, String> {
         self.map.check()
     }
-    /// Least and greatest erase count of the blocks of a unit.
+    /// Returns the lowest and the highest erase count among the blocks of a unit.
     pub fn erase_spread(&self, unit: u32) -> (u32, u32) {
         let from = unit * self.map.blocks;
         let erases = || (from..from + self.map.blocks).map(|b| self.map.erases(b));
@@ -382,7 +391,7 @@ impl DetailedSsd {
         });
     }
 
-    /// Starts a command that runs alone when it is the only one left.
+    /// Starts the command that runs alone, when it is the only remaining command.
     fn begin_alone(&mut self) {
         if let Some((c, false)) = self.alone
             && self.open == 1

@@ -1,4 +1,4 @@
-//! The work of units: order of service, programs, cleaning, suspension.
+//! The work of flash units: order of service, programs, cleaning, suspension.
 
 use super::super::host::{NEVER, enter};
 use super::map::NONE;
@@ -6,7 +6,7 @@ use super::unit::{For, Open, Phase};
 use super::{COMING, DetailedSsd, READY};
 use seekwell_core::{Action, Event, Instant, More};
 
-/// Reads served in one suspension before the program or erase resumes.
+/// Maximum number of reads in one suspension before the program or erase resumes.
 const PATIENCE: u32 = 16;
 
 impl DetailedSsd {
@@ -80,7 +80,7 @@ impl DetailedSsd {
         self.phase(u, Phase::Array(op), until);
     }
 
-    /// Starts the first waiting work on an idle unit.
+    /// Starts the first waiting work of an idle unit.
     pub(super) fn choose(&mut self, u: usize, t: u64) {
         let unit = &mut self.units[u];
         if let Some((phase, left)) = unit.suspended {
@@ -115,7 +115,7 @@ impl DetailedSsd {
         }
     }
 
-    /// Handles the end of a unit's operation.
+    /// Handles the end of the operation of a unit.
     pub(super) fn unit_event(&mut self, u: usize, t: u64) {
         match self.units[u].phase {
             Phase::Idle => self.events.set(u, NEVER),
@@ -125,7 +125,8 @@ impl DetailedSsd {
             }
             Phase::Transfer(op) => {
                 let op = self.ops.remove(op);
-                // Restart the unit first: the completed read may lead to more requests for it.
+                // Restart the unit first, because the completed read can lead to more requests for
+                // this unit.
                 self.choose(u, t);
                 self.have_read(op.whom, op.pages, t);
             }
@@ -161,12 +162,12 @@ impl DetailedSsd {
             Phase::CopyTransfer => self.choose(u, t),
         }
         if self.p.striped {
-            // The turn may have come to an idle unit.
+            // The next unit of the rotation may be idle.
             self.feed(t);
         }
     }
 
-    /// Gives waiting pages to idle units to program.
+    /// Lets idle units program waiting pages.
     pub(super) fn feed(&mut self, t: u64) {
         while self.ready_to_program() {
             let start = self.turn;
@@ -180,7 +181,7 @@ impl DetailedSsd {
                 }
             } else {
                 let words = n.div_ceil(64);
-                // Search in a circle, from the end of the last search.
+                // Search in a circle from the end of the last search.
                 'search: for i in 0..=words {
                     let w = (start / 64 + i) % words;
                     let mut bits = self.idle[w];
@@ -205,7 +206,8 @@ impl DetailedSsd {
         }
     }
 
-    /// Pages of the next program; the fast region takes fewer at a time.
+    /// Returns the number of pages of the next program. The fast region takes fewer pages at a
+    /// time.
     #[inline]
     fn step(&self) -> u32 {
         if self.slc_used < self.slc_limit {
@@ -220,7 +222,8 @@ impl DetailedSsd {
         b.line.len() >= self.step() as usize || b.forced > 0
     }
 
-    /// Starts a program of the host's pages, if there are enough pages and the unit has room.
+    /// Starts a program of host pages, if there are enough pages and the unit has space. Returns
+    /// true if it started one.
     fn program_next(&mut self, u: usize, t: u64) -> bool {
         if !self.ready_to_program() || (self.p.striped && u != self.turn) {
             return false;
@@ -275,10 +278,10 @@ impl DetailedSsd {
         true
     }
 
-    /// Sends a program's data to the unit.
+    /// Sends the data of a program to the unit.
     fn load(&mut self, u: usize, t: u64, pages: u32, over_bus: bool) {
         let unit = &mut self.units[u];
-        // Parity and journal: from time to time a program takes twice as long.
+        // Writes of parity and journal data: from time to time a program takes twice as long.
         unit.extra += self.p.write_factor - 1.0;
         if unit.extra >= 1.0 {
             unit.extra -= 1.0;
@@ -288,7 +291,7 @@ impl DetailedSsd {
         self.phase(u, Phase::Load, until);
     }
 
-    /// A program is done: its pages are on flash, and its slots become free.
+    /// Handles the end of a program. Its pages are on flash, and its slots become free.
     fn programmed(&mut self, u: usize, t: u64) {
         let mut group = std::mem::take(&mut self.units[u].group);
         let base = self.units[u].base;
@@ -313,7 +316,7 @@ impl DetailedSsd {
         self.units[u].group = group;
     }
 
-    /// Whether cleaning must precede the host's programs.
+    /// Returns true if cleaning must take precedence over programs of host pages.
     fn must_clean(&mut self, u: usize) -> bool {
         let unit = &mut self.units[u];
         if unit.free.len() >= self.p.gc_marks.0 as usize {
@@ -322,13 +325,13 @@ impl DetailedSsd {
         }
         unit.owed > 0.0 || unit.free.len() < 2
     }
-    /// Whether cleaning may continue because the unit has no other work.
+    /// Returns true if cleaning may continue, because the unit has no other work.
     fn may_clean(&self, u: usize) -> bool {
         let unit = &self.units[u];
         unit.free.len() < self.p.gc_marks.1 as usize || unit.doomed != NONE
     }
 
-    /// Starts one cleaning operation. Returns false if there is nothing to clean.
+    /// Starts one operation of cleaning. Returns false if there is nothing to clean.
     fn clean(&mut self, u: usize, t: u64) -> bool {
         let k = self.p.k as usize;
         if self.units[u].copied.len() >= k && self.copy_back(u, t) {
@@ -352,7 +355,7 @@ impl DetailedSsd {
                 let valid = f64::from(self.map.valid(block));
                 let unit = &mut self.units[u];
                 (unit.victim, unit.at) = (block, 0);
-                // Never zero, because an erase is owed too.
+                // The price is never zero, because the erase must be paid too.
                 unit.price = (valid + 1.0) / (f64::from(self.map.block) - valid).max(1.0);
             }
             let (pages, arrays) = self.collect(u);
@@ -364,9 +367,9 @@ impl DetailedSsd {
         }
     }
 
-    /// Moves the next valid pages of the block being cleaned into slots, at most one program's
-    /// worth. Returns their number, and the number of program units that they come from. Marks a
-    /// finished block for erasure.
+    /// Moves the next valid pages of the block that is being cleaned into slots, up to the size of
+    /// one program. Returns the number of pages, and the number of program units that they were in.
+    /// If the block is finished, marks it for erasure.
     fn collect(&mut self, u: usize) -> (u32, u32) {
         let unit = &mut self.units[u];
         let (k, block) = (self.p.k, self.map.block);
@@ -398,7 +401,7 @@ impl DetailedSsd {
         (pages, arrays)
     }
 
-    /// Programs the pages that cleaning has collected.
+    /// Programs the pages that cleaning has collected. Returns false if no block is free.
     fn copy_back(&mut self, u: usize, t: u64) -> bool {
         let unit = &mut self.units[u];
         if unit.copy.block == NONE {
@@ -423,7 +426,7 @@ impl DetailedSsd {
         true
     }
 
-    /// Delivers a completed flash read.
+    /// Delivers the result of a flash read to its receiver.
     fn have_read(&mut self, whom: For, pages: u16, t: u64) {
         match whom {
             For::Command(c) => {
@@ -450,7 +453,8 @@ impl DetailedSsd {
     }
 }
 
-/// Opens a free block: the next one, or with levelling the least erased one.
+/// Opens a free block. With wear levelling it is the least erased free block, otherwise the next
+/// free block.
 fn open(free: &mut std::collections::VecDeque<u32>, level: bool, map: &super::map::Map) -> Open {
     let i = if level {
         (0..free.len())

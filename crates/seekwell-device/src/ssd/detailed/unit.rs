@@ -1,28 +1,30 @@
-//! A flash unit: its present operation, its queues and its blocks.
+//! A flash unit: its current operation, its queues and its blocks.
 
 use super::map::NONE;
 use std::collections::VecDeque;
 
-/// The present operation of a unit. Each phase except idle ends at the unit's next event.
+/// The current operation of a unit. Each phase except [`Phase::Idle`] ends at the next event of the
+/// unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
-    /// Array read for this operation of the slab; then its transfer.
+    /// Array read for this read operation (an index of [`Ops`]). The next phase is its transfer.
     Array(u32),
     Transfer(u32),
-    /// Transfer of a program's data to the unit, which cannot be suspended.
+    /// Transfer of the data of a program to the unit. It cannot be suspended.
     Load,
     Program,
     Erase,
     /// A program or erase is being suspended for a read.
     Suspending,
-    /// Cleaning: array reads of this number of pages, then their transfer out.
+    /// Cleaning: array reads of this number of pages. The next phase is their transfer to the
+    /// controller.
     CopyArray(u32),
     CopyTransfer,
 }
 
 impl Phase {
-    /// The name of the phase, for events; `None` while the unit is idle.
+    /// Returns the name of the phase for events; `None` if the unit is idle.
     pub const fn word(self) -> Option<&'static str> {
         Some(match self {
             Phase::Idle => return None,
@@ -70,16 +72,16 @@ impl Line {
     }
 }
 
-/// The purpose of a flash read.
+/// The receiver of a flash read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
-    /// Part of this command.
+    /// This command; the read is a part of it.
     Command(u32),
-    /// The translation page that this command waits for.
+    /// This command, which waits for its translation page.
     Lookup(u32),
-    /// Read-ahead of a stream in its generation `life`, from this page on.
+    /// The read-ahead of a stream in its generation `life`. `page` is the first page.
     Ahead { stream: u8, life: u32, page: u32 },
-    /// No command waits (the rest of a page written in part).
+    /// No command (old contents of a page that is written in part).
     Nobody,
 }
 
@@ -88,7 +90,7 @@ pub(super) enum For {
 pub(super) struct ReadOp {
     pub whom: For,
     pub pages: u16,
-    /// Page type, an index of the extra read times.
+    /// Page type; an index of the extra read times.
     pub kind: u8,
     next: u32,
 }
@@ -139,43 +141,44 @@ impl Open {
     pub const NO: Open = Open { block: NONE, at: 0 };
 }
 
-/// A unit; see the module.
+/// A flash unit.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
     pub phase: Phase,
     pub channel: u32,
-    /// Reads that commands wait for; then read-ahead.
+    /// Reads that commands wait for. `ahead` holds the reads of read-ahead.
     pub reads: Line,
     pub ahead: Line,
     /// End of the last operation.
     pub rests_since: u64,
     /// A suspended program or erase, and its remaining time.
     pub suspended: Option<(Phase, u64)>,
-    /// The running program or erase was suspended once, and must not be suspended again.
+    /// True if the running program or erase was suspended once. It must not be suspended again.
     pub was_suspended: bool,
-    /// Reads that may still run before a suspended operation resumes.
+    /// Number of reads that may still run before a suspended operation resumes.
     pub patience: u32,
-    /// The running program: its slots, first physical page, time, and whether it is the host's.
+    /// The running program: its slots, its first physical page, its time, and whether its pages are
+    /// from the host.
     pub group: Vec<u32>,
     pub base: u32,
     pub prog: u64,
     pub for_host: bool,
-    /// Open blocks: the host's, and that of cleaning.
+    /// The open block for host pages. `copy` is the open block for cleaning.
     pub host: Open,
     pub copy: Open,
     pub free: VecDeque<u32>,
-    /// The block being cleaned, its next page, and the block to be erased.
+    /// The block that is being cleaned, its next page, and the block that is to be erased.
     pub victim: u32,
     pub at: u32,
     pub doomed: u32,
-    /// Slots with copied pages that are not programmed yet, and unused slots for copies.
+    /// Slots of copied pages that are not programmed yet. `spare` holds unused slots for copies.
     pub copied: Vec<u32>,
     pub spare: Vec<u32>,
-    /// Pages that cleaning must copy for pages written by the host.
+    /// Number of pages that cleaning still has to copy to keep up with the host's writes.
     pub owed: f64,
-    /// Copies per written page, estimated from the last chosen block.
+    /// Number of copies per written page, estimated from the block that was selected last.
     pub price: f64,
-    /// Due internal writes, in programs.
+    /// Number of internal writes that are due, in programs.
     pub extra: f64,
 }
 

@@ -1,9 +1,9 @@
-//! blkparse text in its default layout:
+//! The text output of blkparse in its default layout:
 //! `maj,min cpu seq seconds.ns pid ACTION RWBS sector + sectors [process]`.
-//! Completions end with `[error]`, and the summary at the end is skipped.
+//! Completions end with `[error]`. The summary at the end is skipped.
 //!
-//! Left out: layouts made with `-f`, packet commands (a dump of bytes in parentheses), and the
-//! contents of messages (`m`).
+//! The reader leaves out layouts made with `-f`, packet commands (a dump of bytes in parentheses)
+//! and the contents of messages (`m`).
 
 mod read;
 mod write;
@@ -14,14 +14,15 @@ use seekwell_core::Flags;
 pub use write::BlkparseWriter;
 pub(crate) use write::message_text;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "blkparse",
     summary: "text printed by blkparse in its default layout",
     extensions: &["blkparse", "txt"],
-    help: "Every event of the block layer, one a line. Records are the Q events (or the D events, \
-           if asked for); I, D and C events of the same sectors give their times. Lengths are \
-           rounded up to sectors. Priorities are not in it, write-zeroes look like writes.",
+    help: "Every event of the block layer, one per line. Records are made from the Q events (or \
+           from the D events, if requested). The I, D and C events of the same sectors add their \
+           times. Lengths are rounded up to sectors. The format has no priorities, and \
+           write-zeroes cannot be told from writes.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,

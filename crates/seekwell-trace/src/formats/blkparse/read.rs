@@ -1,4 +1,4 @@
-//! Reader: one event per line.
+//! The reader of blkparse text. Each line is one event.
 
 use crate::blk::{BlkEvent, action_of_letters, rwbs_parse};
 use crate::formats::lines::{BLANK, Dialect, Line, Wrong, device, error_number, with_rwbs};
@@ -19,7 +19,7 @@ pub(super) fn detect(head: &[u8]) -> bool {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match parse(line) {
             Ok(Line::Event(..)) => return true,
-            // A plug or a message is also evidence of the format; a blank line is not.
+            // A plug or a message is also evidence of the format, but a blank line is not.
             Ok(Line::Nothing) => seen |= device(word(line, &mut 0)).is_some(),
             Ok(Line::End | Line::Lost) | Err(_) => return seen,
         }
@@ -32,7 +32,7 @@ fn is_summary(line: &[u8]) -> bool {
     line.first().is_some_and(u8::is_ascii_alphabetic) && titled
 }
 
-/// The text in the brackets at the end of the line.
+/// Returns the text in the brackets at the end of the line.
 fn bracketed(line: &[u8], from: usize) -> &[u8] {
     let rest = line.get(from..).unwrap_or(b"");
     match memchr::memchr(b'[', rest) {

@@ -1,7 +1,8 @@
-//! Writer: records, or the whole event stream of a block layer, in the form that blkparse prints.
+//! The writer of blkparse text. It writes records, or all events of a block layer, in the layout
+//! that blkparse prints.
 //!
-//! Events without a blktrace letter (a request that leaves the scheduler, a timer, a reason) become
-//! message lines (`m`), which tools skip.
+//! Events for which blktrace has no letter become message lines (`m`), which tools skip. Examples
+//! are a request that leaves the scheduler, a timer, or the reason of a decision.
 
 use crate::blk::{BlkEvent, number_of_action, rwbs_write};
 use crate::error::TraceError;
@@ -13,7 +14,7 @@ use seekwell_core::{Action, Event, More, Op};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Writes blkparse's default layout, without the summary.
+/// Writes the default layout of blkparse, without the summary.
 pub struct BlkparseWriter {
     lines: Lines,
     expand: Expand,
@@ -27,7 +28,7 @@ struct Lines {
 }
 
 impl BlkparseWriter {
-    /// A writer to `out`.
+    /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         BlkparseWriter {
             lines: Lines {
@@ -163,7 +164,7 @@ impl EventWriter for BlkparseWriter {
     }
 }
 
-/// Name of the timer.
+/// Returns the name of the timer.
 fn slot(e: &Event) -> &'static str {
     match e.more {
         More::Timer { slot, .. } => slot,
@@ -171,7 +172,8 @@ fn slot(e: &Event) -> &'static str {
     }
 }
 
-/// A message for an event that blktrace does not have, or for which we lack required facts.
+/// Returns the message text for an event that blktrace does not have, or for which required facts
+/// are missing.
 pub(crate) fn message_text(e: &Event) -> String {
     let mut rwbs = Vec::new();
     rwbs_write(e.op, e.flags, &mut rwbs);

@@ -1,5 +1,5 @@
-//! blktrace's binary trace, version 7: 48-byte records in either byte order, each followed by
-//! `pdu_len` bytes of data.
+//! The binary trace of blktrace, version 7. It consists of records of 48 bytes in either byte
+//! order. Each record is followed by `pdu_len` bytes of data.
 //!
 //! | offset | field | | offset | field |
 //! | --- | --- | --- | --- | --- |
@@ -10,9 +10,9 @@
 //! | 24 | bytes u32 | | 46 | pdu_len u16 |
 //! | 28 | action u32: low half what, high half which kind | | | |
 //!
-//! A trace has one file per CPU (`DEV.blktrace.0`, `DEV.blktrace.1`, ...), or is one merged file.
-//! Left out: SCSI packet commands, bounces, driver data, the texts of messages. Other versions are
-//! rejected, because their records may have another size.
+//! A trace has one file per CPU (`DEV.blktrace.0`, `DEV.blktrace.1`, ...) or is one merged file.
+//! The reader leaves out SCSI packet commands, bounces, driver data and the texts of messages.
+//! Other versions are rejected, because their records may have another size.
 
 mod read;
 mod write;
@@ -20,14 +20,15 @@ mod write;
 use crate::registry::{Carries, FormatInfo, Has, Keeps, Volumes};
 pub use write::BlktraceWriter;
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "blktrace",
     summary: "binary trace of the Linux block layer, one file or one per CPU",
     extensions: &["blktrace", "blktrace.0", "bin"],
-    help: "What blktrace records. Name DEV.blktrace.0, or DEV alone, and the files of all CPUs \
-           are merged by time. Records are the Q events (or the D events, if asked for); I, D and \
-           C events of the same sectors give their times. Write-zeroes look like writes.",
+    help: "The binary files that blktrace records. Give DEV.blktrace.0, or only DEV; the files of \
+           all CPUs are then merged by time. Records are made from the Q events (or from the D \
+           events, if requested). The I, D and C events of the same sectors add their times. \
+           Write-zeroes cannot be told from writes.",
     carries: Carries {
         pids: Has::Yes,
         completions: Has::Maybe,
@@ -45,15 +46,15 @@ pub const INFO: FormatInfo = FormatInfo {
     create: Some(|out, options| Ok(Box::new(BlktraceWriter::new(out, options)))),
 };
 
-/// The magic number without its version.
+/// The magic number, without the version.
 const MAGIC: u32 = 0x6561_7400;
 /// The supported version.
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// Flag in the low half of the action: a cgroup id of 8 bytes precedes the data.
+/// Flag in the low half of the action word: a cgroup id of 8 bytes precedes the data.
 const CGROUP: u32 = 0x100;
 
-/// Categories: bits of the action word.
+/// Bits of the action word for the categories.
 mod kind {
     pub const READ: u32 = 1 << 16;
     pub const WRITE: u32 = 1 << 17;
@@ -72,13 +73,13 @@ mod kind {
     pub const FUA: u32 = 1 << 31;
 }
 
-/// Notifications: the low half of the action word.
+/// Numbers of notifications: the low half of the action word.
 mod notify {
     pub const PROCESS: u32 = 0;
     pub const MESSAGE: u32 = 2;
 }
 
-/// Flags and their category bits.
+/// Flags with their category bits.
 const FLAG_BITS: [(seekwell_core::Flags, u32); 4] = {
     use seekwell_core::Flags;
     [

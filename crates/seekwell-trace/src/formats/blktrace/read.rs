@@ -1,4 +1,4 @@
-//! Reader: a single file, or the files of all CPUs merged by time.
+//! The reader of blktrace files. It reads one file, or merges the files of all CPUs by time.
 
 use super::{CGROUP, FLAG_BITS, MAGIC, RECORD_BYTES, VERSION, kind, notify};
 use crate::blk::{BlkEvent, action_of_number};
@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::{Path, PathBuf};
 
-/// Byte order of a record by its magic number, and the version.
+/// Returns the byte order of a record, from its magic number, and the version.
 pub(super) fn byte_order(head: &[u8]) -> Option<(Order, u32)> {
     let b: [u8; 4] = head.get(..4)?.try_into().ok()?;
     let (le, be) = (u32::from_le_bytes(b), u32::from_be_bytes(b));
@@ -28,7 +28,7 @@ pub(super) fn byte_order(head: &[u8]) -> Option<(Order, u32)> {
     }
 }
 
-/// Byte order of the recording machine.
+/// Byte order of the machine that recorded the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     Little,
@@ -59,7 +59,8 @@ impl Order {
     }
 }
 
-/// The files of all CPUs, in order of CPU, if `path` is the first one or their base name.
+/// Returns the files of all CPUs in order of CPU. `path` is the first file or the base name of the
+/// files; otherwise returns `None`.
 pub(super) fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     let name = path.file_name()?.to_str()?;
     let base = match name.split_once(".blktrace.") {
@@ -83,12 +84,12 @@ pub(super) fn parts(path: &Path) -> Option<Vec<PathBuf>> {
         })
         .collect();
     found.sort();
-    // The same CPU twice (plain and compressed) counts once.
+    // If a CPU has two files (plain and compressed), only one of them is used.
     found.dedup_by_key(|f| f.0);
     (!found.is_empty()).then(|| found.into_iter().map(|f| f.1).collect())
 }
 
-/// The CPU in the text after `.blktrace.`.
+/// Returns the CPU number from the text after `.blktrace.`.
 fn cpu_of(rest: &str) -> Option<u32> {
     let plain = rest.strip_suffix(".zst").or(rest.strip_suffix(".gz"));
     let digits = plain.unwrap_or(rest);
@@ -96,11 +97,11 @@ fn cpu_of(rest: &str) -> Option<u32> {
     all.then(|| digits.parse().ok()).flatten()
 }
 
-/// Number of CPUs listed in a warning.
+/// Maximum number of CPUs in a warning.
 const LISTED: usize = 16;
 
-/// Warns if files of CPUs are missing: either there are gaps in their numbers, or only one of
-/// several files was named.
+/// Adds a warning if files of CPUs are missing. Either there are gaps in the CPU numbers, or the
+/// user named only one of several files.
 fn note_missing(inputs: &[Input], notes: &mut Notes) {
     let of_name = |name: &str| cpu_of(name.rsplit_once(".blktrace.")?.1);
     let cpus: Vec<u32> = inputs.iter().filter_map(|i| of_name(i.name())).collect();
@@ -154,7 +155,7 @@ impl Stream {
                 ErrorKind::Broken,
                 place,
                 "does not begin with blktrace's magic number",
-                "name the correct format, or omit it for automatic detection",
+                "give the correct format, or omit it for automatic detection",
             ));
         };
         if version != VERSION {
@@ -162,7 +163,7 @@ impl Stream {
                 ErrorKind::Unsupported,
                 place,
                 format!("blktrace records of version {version}; only {VERSION} is read"),
-                "convert it with the blkparse of the machine that recorded it, and read the text",
+                "convert it with blkparse on the machine that recorded it, and use the text",
             ));
         }
         Ok(Stream {
@@ -176,13 +177,14 @@ impl Stream {
         Place::Record(self.record)
     }
 
-    /// Time of the next record; `None` at the end.
+    /// Returns the time of the next record, or `None` at the end.
     fn peek_time(&mut self) -> Result<Option<u64>, TraceError> {
         let order = self.order;
         let head = self
             .input
             .peek(RECORD_BYTES, Place::Record(self.record + 1))?;
-        // `next` handles a cut-off record; its time does not matter.
+        // The method `next` handles an incomplete record, so the time of such a record does not
+        // matter.
         Ok(match head.len() {
             0 => None,
             n if n < 16 => Some(0),
@@ -190,7 +192,7 @@ impl Stream {
         })
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record, or `None` at the end.
     fn next(&mut self) -> Result<Option<Said>, TraceError> {
         self.record += 1;
         let place = self.place();
@@ -276,9 +278,9 @@ fn event(order: Order, b: &[u8; RECORD_BYTES], action: u32, pid: u32) -> Option<
 
 pub(super) struct BlktraceReader {
     streams: Vec<Stream>,
-    /// (time of the next record, stream), if there are several streams.
+    /// (time of the next record, stream number); used if there are several streams.
     next: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The stream that was read last.
+    /// Number of the stream that was read last.
     at: usize,
     join: Join,
     tasks: BTreeMap<u32, String>,
@@ -297,7 +299,7 @@ impl BlktraceReader {
         let mut streams = Vec::new();
         let mut empty = None;
         for mut input in inputs {
-            // A CPU without activity leaves an empty file.
+            // A CPU without activity has an empty file.
             if input.peek(1, Place::File)?.is_empty() {
                 empty = Some(input);
             } else {
@@ -305,7 +307,7 @@ impl BlktraceReader {
             }
         }
         if let (true, Some(input)) = (streams.is_empty(), empty) {
-            let remedy = "name a trace with at least one record";
+            let remedy = "give a trace with at least one record";
             return Err(input.error(ErrorKind::Empty, Place::File, "is empty", remedy));
         }
         let mut next = BinaryHeap::new();
@@ -326,7 +328,7 @@ impl BlktraceReader {
         })
     }
 
-    /// The earliest next record of all streams.
+    /// Returns the earliest next record of all streams.
     fn said(&mut self) -> Result<Option<Said>, TraceError> {
         if self.streams.len() == 1 {
             return self.streams[0].next();

@@ -1,7 +1,8 @@
-//! Writer: one merged file, little-endian, which blkparse and fio can read.
+//! The writer of blktrace files. It writes one merged file in little-endian byte order, which
+//! blkparse and fio can read.
 //!
-//! The first event of a process is preceded by its name. Events that blktrace does not have become
-//! messages.
+//! The name of a process precedes the first event of this process. Events that blktrace does not
+//! have become messages.
 
 use super::{FLAG_BITS, MAGIC, VERSION, kind, notify};
 use crate::blk::{BlkEvent, number_of_action};
@@ -15,12 +16,13 @@ use seekwell_core::{Action, Event, Flags, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-/// Number of processes whose names are remembered as written; beyond this, names may be missing.
+/// Maximum number of processes whose names are remembered as written. If there are more, some names
+/// may be missing.
 const NAMED_MAX: usize = 1 << 20;
-/// Length of a process name with its terminating zero, as in the kernel.
+/// Length of a process name with its terminating zero byte, as in the kernel.
 const NAME_BYTES: usize = 16;
 
-/// Writes version 7 of blktrace.
+/// Writes version 7 of the binary format.
 pub struct BlktraceWriter {
     records: Records,
     expand: Expand,
@@ -31,12 +33,12 @@ struct Records {
     out: Output,
     tasks: BTreeMap<u32, String>,
     named: BTreeSet<u32>,
-    /// Sequence numbers by CPU.
+    /// Sequence number of each CPU.
     seq: BTreeMap<u32, u32>,
 }
 
 impl BlktraceWriter {
-    /// A writer to `out`.
+    /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         BlktraceWriter {
             records: Records {
@@ -172,7 +174,8 @@ impl EventWriter for BlktraceWriter {
     fn event(&mut self, event: &Event) -> Result<(), TraceError> {
         let e = blk_event(event, self.device);
         match event.action {
-            // Splits and remaps need facts (the other half, the other device) that are not kept.
+            // A split or remap event needs facts that are not stored: the other half of the bio, or
+            // the other device.
             Action::Split | Action::Remap => {
                 self.records.message(&e, &blkparse::message_text(event))
             }

@@ -1,4 +1,4 @@
-//! The columns of a header, and the parser of lines.
+//! The columns that a header names, and the parser of lines.
 
 use super::{FLAGS, OPS};
 use crate::error::shown;
@@ -10,12 +10,12 @@ use seekwell_core::{CgroupId, Flags, IoPrio, Op, Sector, Sectors, TaskId, sugges
 /// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Column {
-    /// Time in units of this number of ns.
+    /// Time; the value is the number of ns per unit.
     Time(u64),
     Op,
     Flags,
     Sector,
-    /// First byte.
+    /// Position of the first byte.
     Offset,
     Sectors,
     Bytes,
@@ -32,12 +32,12 @@ enum Column {
 }
 
 impl Column {
-    /// Whether every line needs a value in this column.
+    /// Returns true if every line needs a value in this column.
     fn needed(self) -> bool {
         use Column as C;
         matches!(self, C::Op | C::Sector | C::Offset | C::Sectors | C::Bytes)
     }
-    /// A group of columns with the same content in different units.
+    /// Returns a number that is the same for columns with the same content in different units.
     fn twin(self) -> u8 {
         use Column as C;
         match self {
@@ -60,7 +60,7 @@ impl Column {
     }
 }
 
-/// All names of columns; messages use the first name of each.
+/// All names of columns. Messages use the first name of each column.
 const NAMES: &[(&str, Column)] = &[
     ("t_ns", Column::Time(1)),
     ("t_us", Column::Time(1_000)),
@@ -102,7 +102,7 @@ const WORDS: &[(&str, Op, Flags)] = &[
     ("a", Op::Read, Flags::RAHEAD),
 ];
 
-/// The columns of a list without a header.
+/// The columns of a file without a header.
 const POSITIONAL: [Column; 6] = [
     Column::Time(1_000),
     Column::Id,
@@ -115,31 +115,32 @@ const POSITIONAL: [Column; 6] = [
 /// A parsed line.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Its id, if there is such a column.
+    /// The id, if there is a column of ids.
     pub id: Option<u64>,
-    /// The rest; times are as in the list.
+    /// All other columns. Times are as in the file.
     pub record: Record,
-    /// Place or length was not a multiple of a sector, and was widened.
+    /// True if the position or length was not a multiple of a sector. The range was then extended
+    /// to whole sectors.
     pub unaligned: bool,
 }
 
-/// Column and content of an unreadable field.
+/// Name of the column and content of an invalid field.
 pub(super) type Wrong<'a> = (&'static str, &'a [u8]);
 
-/// The columns of a list.
+/// The columns of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// The columns of a list without a header: `t_us,id,pid,op,sector,n`.
+    /// Returns the columns of a file without a header: `t_us,id,pid,op,sector,n`.
     pub fn positional() -> Columns {
         Columns(POSITIONAL.to_vec())
     }
-    /// Whether the columns are `t_us,id,pid,op,sector,n`.
+    /// Returns true if the columns are `t_us,id,pid,op,sector,n`.
     pub fn is_positional(&self) -> bool {
         self.0 == POSITIONAL
     }
-    /// The columns of a header. The error has the fault and the remedy.
+    /// Parses a header. The error consists of the fault and the remedy.
     pub fn of_header(line: &[u8]) -> Result<Columns, (String, String)> {
         let mut columns: Vec<Column> = Vec::new();
         for w in line.split(|&c| c == b',').map(<[u8]>::trim_ascii) {
@@ -172,7 +173,7 @@ impl Columns {
         Ok(Columns(columns))
     }
 
-    /// Whether this is the name of a column.
+    /// Returns true if this is the name of a column.
     pub fn is_known(name: &str) -> bool {
         NAMES.iter().any(|n| n.0 == name)
     }
@@ -202,7 +203,8 @@ fn name_of(column: Column) -> &'static str {
     NAMES.iter().find(|n| n.1 == column).map_or("", |n| n.0)
 }
 
-/// Whether this is the second field of a control row of `explain` (`5,x,7`: process 7 exits).
+/// Returns true if the second field of the line marks a control row of `explain` (for example
+/// `5,x,7`: process 7 exits).
 pub(super) fn is_control(line: &[u8]) -> bool {
     const CONTROLS: [&[u8]; 9] = [
         b"x", b"p", b"t", b"d", b"w", b"plug", b"unplug", b"requeue", b"switch",
@@ -215,7 +217,7 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
     line.is_empty() || line[0] == b'#'
 }
 
-/// Detects a header, or a first line of a list without a header.
+/// Returns true if the text begins with a header, or with a valid line of a file without a header.
 pub(super) fn detect(head: &[u8]) -> bool {
     let mut lines = head
         .split(|&c| c == b'\n')
@@ -249,10 +251,10 @@ fn op_of(w: &[u8]) -> Option<(Op, Flags)> {
     Some((word.1, word.2))
 }
 
-/// A line during parsing.
+/// The fields of a line while it is parsed.
 struct Fields {
     row: Row,
-    /// First byte, if there is such a column.
+    /// Position of the first byte, if there is such a column.
     offset: Option<u64>,
     /// Length in bytes, if there is such a column.
     bytes: Option<u64>,
@@ -274,11 +276,11 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Stores a field; `None` if it cannot be parsed.
+    /// Stores a field. Returns `None` if the field is invalid.
     #[inline]
     fn set(&mut self, column: Column, w: &[u8]) -> Option<()> {
         if w.is_empty() {
-            // An empty field is valid if a record can express it as unknown.
+            // An empty field is valid if a record can represent the value as unknown.
             return (!column.needed()).then_some(());
         }
         let r = &mut self.row.record;
@@ -317,7 +319,8 @@ impl Fields {
         Some(())
     }
 
-    /// The row, with bytes converted to sectors; `None` if they exceed the range of sectors.
+    /// Converts the fields to a row, with bytes converted to sectors. Returns `None` if they exceed
+    /// the range of sectors.
     #[inline]
     fn row(mut self) -> Option<Row> {
         let r = &mut self.row.record;
@@ -329,7 +332,7 @@ impl Fields {
             self.row.unaligned = !from.is_multiple_of(SECTOR_BYTES) || end % SECTOR_BYTES != 0;
             let first = from / SECTOR_BYTES;
             r.sector = Sector(first);
-            // An empty range must not be widened.
+            // An empty range must not be extended.
             let sectors = if length == 0 {
                 0
             } else {

@@ -1,8 +1,11 @@
-//! CSV, one record per line: Seekwell's own lossless exchange format, and hand-written lists.
+//! CSV with one record per line. It is Seekwell's own lossless exchange format, and is also used
+//! for hand-written lists of requests.
 //!
-//! The first line names the columns, in any order. Time, operation, place and length have several
-//! spellings and units ([`HELP`] lists them all). An empty field means unknown. Without this line,
-//! the columns are `t_us,id,pid,op,sector,n`. There are no quotes. A line that begins with `#` is a
+//! The first line names the columns, in any order. Time, operation, position and length can have
+//! several names and units; [`HELP`] lists all of them. An empty field means that the value is
+//! unknown. If the line of names is missing, the columns are `t_us,id,pid,op,sector,n`. Fields are
+//! not quoted. A line that begins with `#` is a comment. `seekwell explain` reads the same format,
+//! and also accepts control rows.
 //! comment. `seekwell explain` reads the same lists, which may then contain control rows.
 
 mod columns;
@@ -14,17 +17,19 @@ pub use columns::{Columns, Row};
 use seekwell_core::{Flags, Op};
 pub use write::CsvWriter;
 
-/// The syntax of a CSV for users; the help of every command that reads CSV refers to it.
-pub const HELP: &str = "A line of column names, then one record a line. Time: t_ns, t_us, t_ms or \
-    t_s, with a fraction or without. Operation: op, as R read, W write, D discard, F flush, Z \
-    write-zeroes, or in words (read, write, trim, flush); explain's letters are sync writes S, \
-    sync writes that nobody idles for N, metadata reads M, such with priority P, read-ahead A. \
-    Place: sector (of 512 bytes), or offset in bytes. Length: sectors or n, or bytes. Maybe id, \
-    pid, cpu, flags (sync+meta+...), ioprio (class:level), cgroup, device (major:minor), and on \
-    the clock of t_ns t_insert, t_issue, t_complete, and error. Fields may be empty but for \
-    operation, place and length. Without a line of names the columns are t_us,id,pid,op,sector,n.";
+/// Description of the CSV syntax for users. The help text of every command that reads CSV refers to
+/// it.
+pub const HELP: &str = "A line of column names, then one record per line. Time: t_ns, t_us, t_ms \
+    or t_s, with or without a fraction. Operation: op, as a letter (R read, W write, D discard, F \
+    flush, Z write-zeroes) or a word (read, write, trim, flush). It can also be a letter of \
+    explain: S synchronous write, N synchronous write without idling, M metadata read, P metadata \
+    read with priority, A read-ahead. Position: sector (of 512 bytes), or offset in bytes. Length: \
+    sectors or n, or bytes. Optional: id, pid, cpu, flags (sync+meta+...), ioprio (class:level), \
+    cgroup, device (major:minor), error, and t_insert, t_issue and t_complete on the clock of \
+    t_ns. All fields except operation, position and length can be empty. Without a line of names, \
+    the columns are t_us,id,pid,op,sector,n.";
 
-/// The entry in the registry.
+/// The format's entry in the registry.
 pub const INFO: FormatInfo = FormatInfo {
     name: "csv",
     summary: "CSV with a header: Seekwell's own exchange format, and hand-written lists",
@@ -50,7 +55,7 @@ pub const INFO: FormatInfo = FormatInfo {
     create: Some(|out, options| Ok(Box::new(CsvWriter::new(out, options)))),
 };
 
-/// The columns in the order of writing.
+/// The columns in the order in which they are written.
 pub(super) const COLUMNS: [&str; 14] = [
     "t_ns",
     "op",
@@ -76,14 +81,14 @@ const OPS: [(Op, u8); 5] = [
     (Op::WriteZeroes, b'Z'),
 ];
 
-/// The letter of an operation.
+/// Returns the letter of an operation.
 pub(super) fn op_letter(op: Op) -> char {
     OPS.iter()
         .find(|o| o.0 == op)
         .map_or('?', |o| char::from(o.1))
 }
 
-/// Modifiers as text, such as `sync+meta`.
+/// Returns flags as text, for example `sync+meta`.
 pub(super) fn flag_names(flags: Flags) -> String {
     let all = FLAGS.iter().filter(|f| flags.contains(f.0));
     all.map(|f| f.1).collect::<Vec<_>>().join("+")

@@ -1,4 +1,4 @@
-//! Reader.
+//! The reader of CSV.
 
 use super::columns::{Columns, is_comment, is_control};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -14,7 +14,7 @@ const CONTROLS: &str = "control rows (exits, priorities, plugs ...) skipped; onl
 pub(super) struct CsvReader {
     input: Input,
     columns: Columns,
-    /// The first line, if it is a record.
+    /// The first line, if it is a record and not a header.
     first: Option<Vec<u8>>,
     device: Option<u32>,
     line: u64,

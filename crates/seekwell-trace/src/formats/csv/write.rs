@@ -1,4 +1,4 @@
-//! Writer: all columns, one record per line.
+//! The writer of CSV. It writes all columns, with one record per line.
 
 use super::{COLUMNS, FLAGS, OPS};
 use crate::error::TraceError;
@@ -14,7 +14,7 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// A writer to `out`.
+    /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Self {
         let mut out = Output::new(out, options);
         out.buffer().extend_from_slice(COLUMNS.join(",").as_bytes());

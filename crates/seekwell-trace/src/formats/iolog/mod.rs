@@ -1,12 +1,12 @@
-//! fio's iolog, versions 2 and 3: lines of `FILE ACTION [OFFSET LENGTH]` in bytes. Version 3 has a
-//! time stamp before them.
+//! The iolog of fio, versions 2 and 3. Its lines are `FILE ACTION [OFFSET LENGTH]`, in bytes. In
+//! version 3, a time stamp precedes them.
 //!
-//! Version 2 has `wait` lines: the time since the previous wait, in microseconds; fio drops waits
-//! below 100 us. Version 3 has times since the start, in microseconds (as written by fio 3.33 and
-//! 3.42; [`crate::ReadOptions::iolog_unit`] sets another unit).
+//! Version 2 has `wait` lines with the time since the previous wait, in microseconds. fio does not
+//! write waits of less than 100 us. Version 3 has times since the start, in microseconds (as fio
+//! 3.33 and 3.42 write them; [`crate::ReadOptions::iolog_unit`] sets another unit).
 //!
-//! An iolog may name several files. Each gets its own address range, in order of appearance, and a
-//! warning lists the ranges. Left out: the submitting processes, and completions.
+//! An iolog can contain several files. Each file gets its own address range, in order of
+//! appearance, and a warning lists the ranges. The format contains no processes and no completions.
 
 mod read;
 mod write;
@@ -25,19 +25,19 @@ const fn carries(time: &'static str) -> Carries {
     }
 }
 
-/// The registry entry of version 3.
+/// The entry of version 3 in the registry.
 pub const INFO_V3: FormatInfo = FormatInfo {
     name: "fio-iolog-v3",
     summary: "fio iolog version 3 (fio 3.31 and later), with time stamps",
     extensions: &["iolog", "log"],
     help: "What fio writes with write_iolog and replays with read_iolog. sync and datasync become \
-           flushes. Several files are laid one behind the other. Knows neither processes nor \
-           completions: replay it timed, scaled or at a fixed depth.",
+           flushes. If there are several files, their address ranges follow each other. The format \
+           has neither processes nor completions, so replay it timed, scaled or at a fixed depth.",
     carries: carries("1 us"),
     keeps: Keeps::NONE,
     volumes: Volumes::One,
     text: true,
-    // Recognise unknown versions, too, in order to reject them with a clear error.
+    // Unknown versions are also recognised, so that the reader can reject them with a clear error.
     detect: |head| read::version_of(head).is_some_and(|v| v != 2),
     parts: None,
     open: |mut inputs, options, _| {
@@ -47,13 +47,13 @@ pub const INFO_V3: FormatInfo = FormatInfo {
     create: Some(|out, options| Ok(Box::new(IologWriter::new(out, options, 3)?))),
 };
 
-/// The registry entry of version 2.
+/// The entry of version 2 in the registry.
 pub const INFO_V2: FormatInfo = FormatInfo {
     name: "fio-iolog-v2",
     summary: "fio iolog version 2, with waits",
     extensions: &["iolog", "log"],
-    help: "What fio wrote before 3.31, and still replays. Time passes in wait lines only, in \
-           steps of at least 100 us. Otherwise as version 3.",
+    help: "What fio wrote before 3.31; newer versions still replay it. Only wait lines contain \
+           times, in steps of at least 100 us. Otherwise the same as version 3.",
     carries: carries("100 us"),
     keeps: Keeps {
         time_ns: 100_000,

@@ -1,4 +1,4 @@
-//! Reader, which places several files one after the other.
+//! The reader of iologs. It assigns consecutive address ranges to the files of an iolog.
 
 use crate::error::{ErrorKind, Place, TraceError, shown};
 use crate::input::Input;
@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 const REMEDY: &str = "the line should read \"[TIME] FILE read|write|trim|sync|datasync|wait OFFSET \
                       LENGTH\" or \"[TIME] FILE add|open|close\", TIME in version 3 only";
-/// Address ranges of files begin at multiples of 1 MiB.
+/// The address range of each file begins at a multiple of this number of sectors (1 MiB).
 const ALIGN_SECTORS: u64 = 2048;
-/// The limit of fio.
+/// Maximum length of a file name in fio, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// The version in the first line.
+/// Returns the version that the first line gives.
 pub(super) fn version_of(head: &[u8]) -> Option<u64> {
     let line = head.split(|&c| c == b'\n').next()?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -92,13 +92,14 @@ fn parse(line: &[u8], version: u32) -> Result<Option<Parsed<'_>>, Wrong<'_>> {
     }))
 }
 
-/// First sector and end of a byte range, widened to sectors; `None` if it is beyond any device.
+/// Returns the first sector and the end sector of a byte range, extended to whole sectors. Returns
+/// `None` if the range is beyond any device.
 fn sectors_of(offset: u64, length: u64) -> Option<(u64, u64)> {
     let end = offset.checked_add(length)?.div_ceil(SECTOR_BYTES);
     (end <= SECTOR_END_MAX).then_some((offset / SECTOR_BYTES, end))
 }
 
-/// The address range of a file.
+/// The address range of a file, in sectors.
 #[derive(Clone, Copy)]
 struct Range {
     base: u64,
@@ -127,12 +128,12 @@ impl IologReader {
                 Some(v @ (2 | 3)) => (
                     ErrorKind::UnknownFormat,
                     format!("is a fio iolog of version {v}, not {version}"),
-                    format!("name the format fio-iolog-v{v}, or leave it out"),
+                    format!("give the format fio-iolog-v{v}, or no format"),
                 ),
                 Some(v) => (
                     ErrorKind::Unsupported,
                     format!("fio iolog of version {v}; 2 and 3 are read"),
-                    "convert it with the fio that wrote it".to_string(),
+                    "convert it with the version of fio that wrote it".to_string(),
                 ),
                 None => (
                     ErrorKind::UnknownFormat,
@@ -159,7 +160,8 @@ impl IologReader {
         })
     }
 
-    /// The range of `file`. A second file requires a layout of all files.
+    /// Returns the address range of `file`. When a second file appears, the ranges of all files
+    /// must be determined.
     fn place_file(&mut self, file: &[u8], notes: &mut Notes) -> Result<Range, TraceError> {
         if let Some(&r) = self.files.get(file) {
             return Ok(r);
@@ -186,7 +188,8 @@ impl IologReader {
                 return Ok(r);
             }
         }
-        // For a pipe (or a file that has grown since), each file gets the same span.
+        // If the trace is a pipe, or if the file has grown since, each further file gets a range of
+        // the same size.
         let span = self.pipe_span;
         if self.files.len() == 1 {
             let first = Range { base: 0, span };
@@ -222,9 +225,9 @@ impl IologReader {
         Ok(range)
     }
 
-    /// Reads the whole trace once to find the extents of its files.
+    /// Reads the whole trace once to determine the size of each of its files.
     fn look_ahead(&mut self, mut input: Input, notes: &mut Notes) -> Result<(), TraceError> {
-        // Ignore unreadable lines here: the main pass reports them.
+        // Ignore invalid lines here, because the main pass reports them.
         let mut order: Vec<(Vec<u8>, u64)> = Vec::new();
         let mut index: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         while let Ok(Some(line)) = input.line(Place::File) {
@@ -277,9 +280,12 @@ impl IologReader {
         let n = within.and_then(|(from, end)| u32::try_from(end - from).ok());
         let (Some((from, end)), Some(n)) = (within, n) else {
             let what = format!("offset {offset} and length {length} lie beyond any device");
-            return Err(self
-                .input
-                .error(ErrorKind::Range, place, what, "they are in bytes"));
+            return Err(self.input.error(
+                ErrorKind::Range,
+                place,
+                what,
+                "offset and length are in bytes",
+            ));
         };
         let range = self.last.1;
         if end > range.span {

@@ -1,7 +1,7 @@
-//! Writer for one file, versions 2 and 3.
+//! The writer of iologs, versions 2 and 3, for one file.
 //!
-//! Processes, flags and completions are lost; a flush becomes `sync`; write-zeroes becomes a write.
-//! fio reads lengths as 32 bits, so longer ranges are split into pieces.
+//! The format has no processes, flags and completions. A flush becomes `sync`, and write-zeroes
+//! becomes a write. fio reads lengths as 32-bit numbers, so longer ranges are split into pieces.
 
 use crate::error::{ErrorKind, Place, TraceError};
 use crate::options::WriteOptions;
@@ -12,12 +12,12 @@ use seekwell_core::Op;
 use seekwell_core::units::SECTOR_BYTES;
 use std::io::Write;
 
-/// fio drops shorter waits, so we accumulate them.
+/// fio ignores shorter waits, so the writer accumulates them.
 const WAIT_MIN_US: u64 = 100;
-/// Longest piece.
+/// Maximum length of a piece, in bytes.
 const PIECE_BYTES: u64 = 1 << 31;
 
-/// Writes a fio iolog.
+/// Writes an iolog.
 pub struct IologWriter {
     out: Output,
     file: Vec<u8>,
@@ -27,7 +27,8 @@ pub struct IologWriter {
 }
 
 impl IologWriter {
-    /// A writer of version 2 or 3 to `out`. The file name must be valid in the format.
+    /// Makes a writer of version 2 or 3 that writes to `out`. Returns an error if the file name is
+    /// not valid in the format.
     pub fn new(
         out: Box<dyn Write + Send>,
         options: &WriteOptions,
@@ -46,7 +47,7 @@ impl IologWriter {
                     "\"{}\" cannot be a file name in an iolog",
                     options.iolog_file
                 ),
-                "choose one of 1 to 256 bytes without blanks",
+                "use a name of 1 to 256 bytes without blanks",
             ));
         }
         let mut out = Output::new(out, options);

@@ -1,51 +1,53 @@
-//! Checks a file's table of contents and page headers before the library reads them.
+//! Checks the metadata and the page headers of a file before the Parquet library reads them.
 //!
-//! Both use Thrift's compact protocol. The library (60.1) skips unknown fields. It skips a list of
-//! booleans by counting to its length without reading a byte: seven bytes that say 2^31 take it
-//! three seconds, and a file of 4 KiB half an hour. This module makes the same walk with a limit on
-//! such elements. The fields of the format (parquet.thrift, with all that the library knows of it)
-//! must have their types, because the library reads known fields by number without checking the
-//! type, and its walk would then differ. Left out: all other checks, which the library does.
+//! Both are in the compact protocol of Thrift. The library (60.1) skips unknown fields. It skips a
+//! list of booleans by counting up to the length of the list, without reading a byte. Seven bytes
+//! that give a length of 2^31 take it three seconds, and a file of 4 KiB can take it half an hour.
+//! This module skips fields in the same way, but with a limit on such elements.
+//!
+//! The fields that the library knows (parquet.thrift) must have their types. The library reads
+//! known fields by number without checking the type, so for a wrong type it would read other bytes
+//! than this module. All other checks are left to the library.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 
-/// Most elements without a byte of their own in one file; writers produce none.
+/// Maximum number of elements that occupy no bytes, per file. Writers produce none.
 const EMPTY_MAX: u64 = 1 << 16;
 /// The library's limit of nesting in skipped fields.
 const DEPTH: u32 = 64;
-/// Fields of a page header: the unpacked size in bytes, and the packed size.
+/// Fields of a page header: unpacked size in bytes, and packed size in bytes.
 const UNPACKED: i16 = 2;
 const PACKED: i16 = 3;
-/// Fields of a page header: the dictionary's description, and in it the number of values.
+/// Field of a page header that describes the dictionary; in it, the field of the number of values.
 const DICTIONARY: i16 = 7;
 const VALUES: i16 = 1;
-/// Largest unpacked size of a page beyond [`RATIO_MAX`] times its bytes, because the library
-/// allocates before it unpacks. Writers use pages of a megabyte.
+/// Maximum unpacked size of a page in bytes, in addition to [`RATIO_MAX`] times its packed size.
+/// The library allocates memory before it unpacks. Usual writers make pages of 1 MB.
 const PAGE_MAX: u64 = 1 << 26;
-/// Above the ratios that gzip, LZ4 and Snappy can reach.
+/// A compression ratio that gzip, LZ4 and Snappy cannot reach.
 const RATIO_MAX: u64 = 2048;
 
-/// A field in a structure of the format.
+/// A field that the format defines.
 struct Known {
     id: i16,
     /// Type: 1 boolean, 3 to 6 integers, 7 double, 8 text or bytes, 9 list, 12 structure.
     of: u8,
-    /// Type of a list's elements.
+    /// Type number of the elements of a list.
     element: u8,
     /// Fields of the structure, or of the structures in the list.
     inside: &'static [Known],
 }
 
-/// A field with a simple value.
+/// Makes a field with a simple value.
 const fn v(id: i16, of: u8) -> Known {
     list(id, of, 0, &[])
 }
-/// A field with a structure.
+/// Makes a field with a structure.
 const fn s(id: i16, inside: &'static [Known]) -> Known {
     list(id, 12, 0, inside)
 }
-/// A field with a list of structures.
+/// Makes a field with a list of structures.
 const fn all(id: i16, inside: &'static [Known]) -> Known {
     list(id, 9, 12, inside)
 }
@@ -190,18 +192,18 @@ const PAGE: &[Known] = &[
 /// An unknown field.
 const OTHER: &Known = &v(0, 0);
 
-/// Why the walk ends.
+/// The reason why the check stops.
 #[derive(Debug, PartialEq)]
 enum Stop {
-    /// Invalid or truncated Thrift, which the library also detects.
+    /// Invalid or incomplete Thrift data. The library also detects these.
     Odd,
-    /// More elements without bytes than any writer produces.
+    /// More elements that occupy no bytes than any writer produces.
     Empty(u64),
-    /// A field of the format with a wrong type.
+    /// A field of the format has a wrong type.
     Type(i16),
-    /// A page with a larger unpacked size than its bytes can have.
+    /// (packed, unpacked): a page whose unpacked size is impossible for its packed size.
     Page(u64, u64),
-    /// A dictionary of more values than its bytes can have; the library would allocate them first.
+    /// (values, bytes): a dictionary with more values than its bytes can contain.
     Dictionary(u64, u64),
 }
 
@@ -212,18 +214,18 @@ type Way<T> = Result<T, Stop>;
 struct Sizes {
     unpacked: i64,
     packed: Option<i64>,
-    /// The value of the first field, if it is a number, and the number of values in the dictionary.
+    /// Value of the first field, if it is a number; then the number of values in the dictionary.
     first: i64,
     dictionary: i64,
 }
 
 struct Walk<'a> {
     from: BufReader<&'a File>,
-    /// Position in the file.
+    /// Current position in the file.
     at: u64,
-    /// End of the present section.
+    /// End of the current section.
     end: u64,
-    /// Number of skipped elements without bytes.
+    /// Number of skipped elements that occupy no bytes.
     empty: u64,
 }
 
@@ -236,7 +238,7 @@ impl<'a> Walk<'a> {
             empty: 0,
         }
     }
-    /// Moves to the section from `at` to `end`.
+    /// Continues at the section from `at` to `end`.
     fn section(&mut self, at: u64, end: u64) -> Way<()> {
         let there = self.from.seek(SeekFrom::Start(at));
         (self.at, self.end) = (there.map_err(|_| Stop::Odd)?, end);
@@ -275,7 +277,7 @@ impl<'a> Walk<'a> {
         let v = self.vlq()?;
         Ok((v >> 1) as i64 ^ -((v & 1) as i64))
     }
-    /// A number of 32 bits; like the library, keeps only the low bits of a larger one.
+    /// Reads a number of 32 bits. Like the library, keeps only the low 32 bits of a larger number.
     fn number(&mut self) -> Way<i64> {
         self.zig_zag().map(|n| i64::from(n as i32))
     }
@@ -286,7 +288,7 @@ impl<'a> Walk<'a> {
             Ok(n)
         }
     }
-    /// Skips `n` elements of these types; types without bytes are only counted.
+    /// Skips `n` elements of these types. Elements that occupy no bytes are only counted.
     fn elements(&mut self, n: u64, types: &[u8], inside: &Known, depth: u32) -> Way<()> {
         if types.iter().all(|t| matches!(t, 1 | 2)) {
             self.empty += n;
@@ -300,7 +302,7 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
-    /// Skips a value. A list or structure of the format is checked recursively.
+    /// Skips a value. Checks lists and structures of the format recursively.
     fn field(&mut self, of: u8, known: &Known, depth: u32) -> Way<()> {
         let depth = depth.checked_sub(1).ok_or(Stop::Odd)?;
         match of {
@@ -336,7 +338,7 @@ impl<'a> Walk<'a> {
             _ => Err(Stop::Odd),
         }
     }
-    /// Skips the fields of a structure, and returns the values that describe a page's sizes.
+    /// Skips the fields of a structure. Returns the values that describe the sizes of a page.
     fn fields(&mut self, all: &[Known], depth: u32) -> Way<Sizes> {
         let (mut id, mut size) = (0_i16, Sizes::default());
         loop {
@@ -402,10 +404,11 @@ fn said(way: Way<()>) -> Result<(), String> {
     }
 }
 
-/// Checks the table of contents at the end.
+/// Checks the metadata at the end of the file.
 ///
 /// # Errors
-/// Contents that no writer produces, and that would take the library long to skip.
+/// Returns an error for contents that no writer produces and that the library would need a long
+/// time to skip.
 pub(super) fn contents(file: &File) -> Result<(), String> {
     let Ok(len) = file.metadata().map(|m| m.len()) else {
         return Ok(());
@@ -427,7 +430,7 @@ pub(super) fn contents(file: &File) -> Result<(), String> {
 /// Checks the headers of the pages in these byte ranges (start and length).
 ///
 /// # Errors
-/// As [`contents`].
+/// Returns the same errors as [`contents`].
 pub(super) fn pages(file: &File, chunks: impl Iterator<Item = (u64, u64)>) -> Result<(), String> {
     let mut walk = Walk::new(file);
     for (begin, n) in chunks {
@@ -441,7 +444,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    /// A file with this table of contents, and valid magic bytes.
+    /// Makes a file with these metadata and valid magic bytes.
     fn file(contents: &[u8]) -> File {
         let mut f = tempfile::tempfile().expect("a file");
         let n = (contents.len() as u32).to_le_bytes();
@@ -449,7 +452,7 @@ mod tests {
         f.write_all(&all).expect("written");
         f
     }
-    /// A list of booleans (field 15) with a length in base 128.
+    /// Makes a list of booleans (field 15) whose length is in base 128.
     fn list(n: &[u8]) -> Vec<u8> {
         [&[0xf9, 0xf1], n, &[0]].concat()
     }
@@ -459,7 +462,7 @@ mod tests {
         let most = file(&list(&[0xff, 0xff, 0xff, 0xff, 0x07]));
         let why = contents(&most).expect_err("too many");
         assert!(why.contains("2147483647 empty elements"), "{why}");
-        // 65536 and 65537, and two lists of 40000 together.
+        // 65536 and 65537 elements, and two lists of 40000 elements each.
         assert_eq!(contents(&file(&list(&[0x80, 0x80, 0x04]))), Ok(()));
         assert!(contents(&file(&list(&[0x81, 0x80, 0x04]))).is_err());
         let two = [
@@ -473,8 +476,8 @@ mod tests {
     fn it_is_found_behind_values_of_every_kind_and_inside_of_others() {
         let bad = [0xf1, 0xff, 0xff, 0xff, 0xff, 0x07];
         // True, a byte, i16, i32, i64, a double, text, a list of two bytes, a set of one i32, an
-        // empty map, a map of one i32 to text, a structure with a list, 16 bytes. All follow field
-        // 15, and the format has no such numbers.
+        // empty map, a map of one i32 to text, a structure with a list, and 16 bytes. The field
+        // numbers follow 15, and the format has no such fields.
         let values: [&[u8]; 13] = [
             &[0x11],
             &[0x13, 9],
@@ -500,7 +503,7 @@ mod tests {
                 "{v:x?}"
             );
         }
-        // In a structure, in a list of structures, as a set, as a map, with an explicit field
+        // In a structure, in a list of structures, as a set, as a map, and with an explicit field
         // number.
         for inside in [
             [&[0x1c, 0x19], &bad[..], &[0, 0]].concat(),
@@ -516,22 +519,22 @@ mod tests {
 
     #[test]
     fn a_field_of_the_format_with_another_type_is_refused() {
-        // Version (1) as i32 and as text. Rows (3) as i64 and as a boolean, after which the library
-        // would read a number.
+        // Version (field 1) as i32 and as text. Number of rows (field 3) as i64 and as a boolean,
+        // after which the library would read a number.
         assert_eq!(contents(&file(&[0x15, 2, 0x26, 2, 0])), Ok(()));
         for other in [&[0x18, 0, 0][..], &[0x31, 0], &[0x19, 0, 0x10]] {
             let why = contents(&file(other)).expect_err("another");
             assert!(why.contains("not of the type"), "{why}");
         }
-        // The schema (2): a list of structures, one with a name (4); a list of numbers; a name that
-        // is a number.
+        // Schema (field 2): a list of structures, of which one has a name (field 4); a list of
+        // numbers; a name that is a number.
         assert_eq!(contents(&file(&[0x29, 0x1c, 0x48, 1, 65, 0, 0])), Ok(()));
         assert!(contents(&file(&[0x29, 0x15, 2, 0])).is_err());
         assert!(contents(&file(&[0x29, 0x1c, 0x45, 2, 0, 0])).is_err());
-        // An empty list may have any element type. A boolean has one of two types.
+        // An empty list can have any element type. A boolean has one of two types.
         assert_eq!(contents(&file(&[0x29, 0x00, 0])), Ok(()));
         for kind in [0x11, 0x12] {
-            // Row group (4): sorting columns (4): descending (2).
+            // Row groups (field 4), sorting columns (field 4), descending (field 2).
             let sorted = [0x49, 0x1c, 0x49, 0x1c, 0x15, 0, kind, 0, 0, 0];
             assert_eq!(contents(&file(&sorted)), Ok(()), "{sorted:x?}");
         }
@@ -547,7 +550,7 @@ mod tests {
 
     #[test]
     fn headers_of_all_pages_are_looked_at() {
-        // Kind 0, unpacked 2, packed 2; two bytes of data.
+        // Kind (field 1) is 0, unpacked size is 2, packed size is 2; two bytes of data follow.
         let page = [0x15, 0, 0x15, 4, 0x15, 4, 0, 0xaa, 0xbb];
         let bad = [
             0x15, 0, 0x15, 4, 0x15, 4, 0xf9, 0xf1, 0xff, 0xff, 0xff, 0x07, 0,
@@ -558,7 +561,7 @@ mod tests {
         assert!(pages(&f, [(4, whole)].into_iter()).is_err());
         assert_eq!(pages(&f, [(4, 18)].into_iter()), Ok(()));
         assert!(pages(&f, [(4, 18), (22, whole - 18)].into_iter()).is_err());
-        // 25 bytes cannot unpack to 2^30. Whether they can unpack to 2^26, the library checks.
+        // 25 bytes cannot unpack to 2^30 bytes. The library checks the size of 2^26 bytes.
         let page = |unpacked: &[u8]| {
             let head = [&[0x15, 0, 0x15], unpacked, &[0x15, 50, 0]].concat();
             let f = file(&[&head[..], &[0; 25]].concat());
@@ -575,12 +578,12 @@ mod tests {
             let f = file(&[&head[..], &[0; 25]].concat());
             pages(&f, [(4, head.len() as u64 + 25)].into_iter())
         };
-        // The library reads a size of 2^32 + 25 as 25, so the following bytes are checked.
+        // The library reads a size of 2^32 + 25 as 25, so the bytes that follow are checked.
         let head = [0x15, 0, 0x15, 50, 0x15, 0xb2, 0x80, 0x80, 0x80, 0x20, 0];
         let more = [&head[..], &[0; 25], &bad].concat();
         let whole = more.len() as u64;
         assert!(pages(&file(&more), [(4, whole)].into_iter()).is_err());
-        // A dictionary (kind 2, field 7) of 25 bytes may have 25 values, but not 26.
+        // A dictionary (kind 2, field 7) of 25 bytes can have 25 values, but not 26.
         let dictionary = |values: u8| {
             let head = [0x15, 4, 0x15, 50, 0x15, 50, 0x4c, 0x15, 2 * values, 0, 0];
             let f = file(&[&head[..], &[0; 25]].concat());
@@ -590,7 +593,7 @@ mod tests {
         assert!(dictionary_below_zero().is_err());
         let why = dictionary(26).expect_err("more values than bytes");
         assert!(why.contains("25 bytes is said to have 26 values"), "{why}");
-        // A negative size ends the walk.
+        // A negative size ends the check.
         let back = [0x15, 0, 0x15, 4, 0x15, 3, 0];
         assert_eq!(pages(&file(&back), [(4, 7)].into_iter()), Ok(()));
     }

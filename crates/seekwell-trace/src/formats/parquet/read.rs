@@ -1,4 +1,5 @@
-//! Reader: converts each row to a line of CSV, so that names, units and checks are the same.
+//! The reader of Parquet. It converts each row to a line of CSV, so that names, units and checks
+//! are the same.
 
 use super::{MAGIC, NAME, bounds};
 use crate::error::{ErrorKind, Place, TraceError, shown};
@@ -25,19 +26,19 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
 const BATCH_ROWS: usize = 8192;
-/// Largest unpacked size of a column in a row group.
+/// Maximum unpacked size of a column in a row group, in bytes.
 const CHUNK_MAX: i64 = 1 << 31;
-/// Number of bytes copied at a time.
+/// Number of bytes that are copied at a time.
 const PIECE: usize = 32 << 10;
 
 pub(super) struct ParquetReader {
     input: Input,
     batches: ParquetRecordBatchReader,
     batch: Option<RecordBatch>,
-    /// For each field of the line, the column of the batch.
+    /// For each field of the CSV line, the index of the column in the batch.
     order: Vec<usize>,
     columns: Columns,
-    /// The column of process names.
+    /// Index of the column of process names.
     named: Option<usize>,
     pid: Option<usize>,
     names: BTreeMap<u32, String>,
@@ -48,7 +49,7 @@ pub(super) struct ParquetReader {
     device: Option<u32>,
 }
 
-/// Why a table is rejected, and the remedy.
+/// The reason why a file is rejected, and the remedy.
 struct Refused {
     what: String,
     remedy: &'static str,
@@ -63,14 +64,15 @@ impl From<String> for Refused {
     }
 }
 
-/// Converts a panic of the library, which malicious files can cause, into an error.
+/// Runs `read`, and converts a panic of the library to an error. A malicious file can cause a
+/// panic.
 fn guarded<T, E: From<String>>(read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     seekwell_files::guarded(read)
         .unwrap_or_else(|| Err("the file is inconsistent".to_owned().into()))
 }
 
-/// The file itself if it is uncompressed; otherwise a copy of the data, because the table of
-/// contents is at the end.
+/// Returns the file itself if it is not compressed. Otherwise returns a temporary file with the
+/// data, because the metadata are at the end.
 fn whole(input: &mut Input) -> Result<File, TraceError> {
     if let Some(mut file) = input.plain() {
         let mut head = [0; MAGIC.len()];
@@ -125,7 +127,7 @@ impl ParquetReader {
         })
     }
 
-    /// Converts the next row to a line. Returns false at the end.
+    /// Converts the next row to a line of CSV. Returns false at the end.
     fn fill(&mut self) -> Result<bool, String> {
         while self.batch.as_ref().is_none_or(|b| self.row >= b.num_rows()) {
             let batches = &mut self.batches;
@@ -171,9 +173,9 @@ fn broken(input: &Input, place: Place, no: Refused) -> TraceError {
     input.error(ErrorKind::Broken, place, what, no.remedy)
 }
 
-/// Opens the file with its known columns. Returns their names, too.
+/// Opens the file with the columns whose names are known. Also returns these names.
 fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<String>), Refused> {
-    // Use only the types of Parquet itself, and ignore the writer's Arrow schema.
+    // Use only the types of Parquet itself, and ignore the Arrow schema of the writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     bounds::contents(&file)?;
     let pages = file.try_clone().map_err(|e| e.to_string())?;
@@ -188,15 +190,15 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     for c in chunks() {
         if let Some(name) = unknown_codec(c.compression()) {
             return Err(Refused {
-                what: format!("its columns are packed with {name}"),
-                remedy: "write it with Snappy, gzip, LZ4, zstd or none",
+                what: format!("its columns are compressed with {name}"),
+                remedy: "compress it with Snappy, gzip, LZ4 or zstd, or not at all",
             });
         }
         let size = c.uncompressed_size();
         if !(0..=CHUNK_MAX).contains(&size) {
             return Err(format!("a column is said to have {size} bytes").into());
         }
-        // The library panics on these values.
+        // The library panics for these values.
         let begin = c.dictionary_page_offset().unwrap_or(c.data_page_offset());
         let packed = c.compressed_size();
         if begin < 0 || packed < 0 {
@@ -218,7 +220,7 @@ fn open(file: File, rows_max: u64) -> Result<(ParquetRecordBatchReader, Vec<Stri
     Ok((reader, names))
 }
 
-/// The name of an unsupported codec.
+/// Returns the name of a codec that is not supported.
 fn unknown_codec(c: Compression) -> Option<&'static str> {
     match c {
         Compression::BROTLI(_) => Some("Brotli"),
@@ -227,7 +229,7 @@ fn unknown_codec(c: Compression) -> Option<&'static str> {
     }
 }
 
-/// Appends a value in CSV notation; nothing for a null.
+/// Appends a value as in CSV. Appends nothing for a null.
 fn put(line: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<(), String> {
     if column.is_null(row) {
         return Ok(());

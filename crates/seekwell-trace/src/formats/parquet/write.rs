@@ -1,4 +1,4 @@
-//! Writer of batches of rows. The same records give the same bytes.
+//! The writer of Parquet. It writes batches of rows. The same records give the same bytes.
 
 use super::NAME;
 use crate::error::{ErrorKind, Place, TraceError};
@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 /// Number of rows per batch.
 const BATCH_ROWS: usize = 8192;
-/// Number of rows per row group, which is held in memory until it is complete.
+/// Number of rows per row group. A row group is kept in memory until it is complete.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// A column under construction.
+/// A column that is being built.
 enum Building {
     Number(Int64Builder),
     Text(StringBuilder),
@@ -37,7 +37,7 @@ impl Building {
     }
     fn number(&mut self, value: Option<u64>) {
         if let Building::Number(b) = self {
-            // The numbers of a record are below 2^63.
+            // The numbers of a record are less than 2^63.
             b.append_option(value.and_then(|v| i64::try_from(v).ok()));
         }
     }
@@ -66,7 +66,7 @@ pub(super) struct ParquetWriter {
 }
 
 impl ParquetWriter {
-    /// A writer to `out`.
+    /// Makes a writer that writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, options: &WriteOptions) -> Result<Self, TraceError> {
         let columns = COLUMNS.iter().copied().chain([NAME]);
         let building: Vec<Building> = columns.clone().map(Building::of).collect();
@@ -79,7 +79,7 @@ impl ParquetWriter {
         };
         let fields: Vec<Field> = columns.zip(&building).map(field).collect();
         let schema = Arc::new(Schema::new(fields));
-        // The file contains no clock time or version.
+        // The file contains no clock time or program version.
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by("seekwell".to_owned())

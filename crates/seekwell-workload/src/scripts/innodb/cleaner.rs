@@ -1,4 +1,4 @@
-//! The page cleaner: writes dirty pages through the doublewrite buffer, and records checkpoints.
+//! The page cleaner. It writes dirty pages through the doublewrite buffer, and records checkpoints.
 
 use super::{PAGE, Server, redo};
 use crate::fail::{Context, Fail, Outcome};
@@ -8,20 +8,20 @@ use crate::params::Params;
 use seekwell_core::Nanos;
 use std::sync::Arc;
 
-/// Interval of its rounds.
+/// Interval between two rounds of the cleaner.
 const ROUND: Nanos = Nanos::from_ms(1000);
-/// Interval of checks whether a transaction waits for it.
+/// Interval at which the cleaner checks whether a transaction waits for it.
 const LOOK: Nanos = Nanos::from_ms(10);
-/// Pages per batch. Of the doublewrite buffer's 2 MiB, 8 pages are for pages that are written alone
-/// (innodb_doublewrite_batch_size).
+/// Number of pages per batch. The doublewrite buffer has 2 MiB; 8 of its pages are for pages that
+/// are written alone (innodb_doublewrite_batch_size).
 const BATCH: usize = 120;
 const ALONE: u64 = 8;
-/// Bytes of the doublewrite buffer.
+/// Size of the doublewrite buffer, in bytes.
 pub(super) const DOUBLEWRITE: u64 = (BATCH as u64 + ALONE) * PAGE as u64;
-/// Largest single write to it.
+/// Maximum size of a write to the doublewrite buffer, in bytes.
 const CHUNK: u64 = 1 << 20;
 
-/// The cleaner's rate.
+/// The parameters that determine the cleaner's rate.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     io_capacity: f64,
@@ -43,8 +43,8 @@ impl Pace {
             lru_scan_depth: p.int("innodb_lru_scan_depth") as usize,
         }
     }
-    /// Number of pages to write in a second: the larger of the demands by the dirty share and by
-    /// the age of the checkpoint.
+    /// Returns the number of pages to write in a second. It is the larger of two demands: one
+    /// depends on the fraction of dirty pages, the other on the age of the checkpoint.
     pub(super) fn pages(&self, dirty_pct: f64, age: f64, async_age: f64) -> usize {
         let by_dirty = if self.dirty_pct_lwm == 0.0 {
             if dirty_pct >= self.max_dirty_pct {
@@ -68,14 +68,14 @@ impl Pace {
     }
 }
 
-/// The checkpoint ages from which the cleaner writes without pauses, and from which transactions
-/// wait.
+/// Returns two limits of the checkpoint age, in bytes. Above the first, the cleaner writes without
+/// pauses. Above the second, transactions wait.
 pub(super) fn limits(capacity: u64) -> (u64, u64) {
     let margin = capacity / 10 * 9;
     (margin - margin / 8, margin - margin / 16)
 }
 
-/// The cleaner's main loop, until the server stops.
+/// Runs the cleaner until the server stops.
 pub(super) async fn run<M: Machine>(mut m: M, s: Arc<Server>, pace: Pace) -> Outcome {
     let m = &mut m;
     let aio = m.aio(BATCH as u32).await.doing(|| "make a queue")?;
@@ -110,7 +110,7 @@ pub(super) async fn run<M: Machine>(mut m: M, s: Arc<Server>, pace: Pace) -> Out
     m.aio_close(aio).await.doing(|| "end the queue")
 }
 
-/// Records a checkpoint if the tables have advanced.
+/// Records a checkpoint, if the oldest change that is not in the tables has advanced.
 async fn checkpoint<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     let (fd, lsn, from) = s.pool.with(|p| {
         s.redo
@@ -129,7 +129,7 @@ async fn checkpoint<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     Ok(())
 }
 
-/// Writes a dirty page whose buffer is needed, unless another task is writing it.
+/// Writes a dirty page whose buffer is needed, unless another task is writing this page.
 pub(super) async fn write_alone<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
     if !s.pool.with(|p| p.begin_write(page)) {
         return Ok(());
@@ -182,7 +182,8 @@ async fn write_batch<M: Machine>(m: &mut M, s: &Server, aio: Aio, pages: &[u32])
     after(m, s, &pages).await
 }
 
-/// Work before pages are written in place: flush the log of their changes, and write their copies.
+/// Does the work that must precede the write of pages in place: flushes the log up to their
+/// changes, and writes copies of the pages to the doublewrite buffer.
 async fn before<M: Machine>(m: &mut M, s: &Server, pages: u64, slot: u64) -> Outcome {
     redo::flush(m, s, s.redo.with(|r| r.end())).await?;
     let Some(fd) = s.doublewrite else {
@@ -201,7 +202,8 @@ async fn before<M: Machine>(m: &mut M, s: &Server, pages: u64, slot: u64) -> Out
     Ok(())
 }
 
-/// Work afterwards: sync the pages, so that their copies can be overwritten.
+/// Does the work that must follow the write of pages in place: syncs the tables, so that the copies
+/// can be overwritten.
 async fn after<M: Machine>(m: &mut M, s: &Server, pages: &[u32]) -> Outcome {
     if s.syncs_data {
         s.sync(m, s.data).await.doing(|| "sync the tables")?;
@@ -211,7 +213,7 @@ async fn after<M: Machine>(m: &mut M, s: &Server, pages: &[u32]) -> Outcome {
     Ok(())
 }
 
-/// The slot of the doublewrite buffer for the n-th page that is written alone.
+/// Returns the slot of the doublewrite buffer for the n-th page that is written alone.
 pub(super) fn slot(n: u64) -> u64 {
     BATCH as u64 + n % ALONE
 }
@@ -231,10 +233,10 @@ mod tests {
             lru_scan_depth: 1024,
         };
         assert_eq!(pace.pages(9.0, 0.0, 100.0), 0);
-        // 45.5 of 91 gives half of io_capacity.
+        // 45.5 % of at most 91 % (90 + 1) gives half of io_capacity.
         assert_eq!(pace.pages(45.5, 0.0, 100.0), 100);
         assert_eq!(pace.pages(0.0, 9.0, 100.0), 0);
-        // 10 x 25 x 5 / 7.5 per cent of 200.
+        // 10 * 25 * 5 / 7.5 percent of 200.
         assert_eq!(pace.pages(0.0, 25.0, 100.0), 333);
         assert_eq!(pace.pages(0.0, 100.0, 100.0), 2000);
         let old = Pace {

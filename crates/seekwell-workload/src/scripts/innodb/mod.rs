@@ -1,20 +1,21 @@
-//! A database with direct I/O, like InnoDB: page reads without the page cache, a page cleaner with
-//! a doublewrite buffer, a redo log with group commit.
+//! A database with direct I/O, like InnoDB. It reads pages without the page cache, and has a page
+//! cleaner with a doublewrite buffer, and a redo log with group commit.
 //!
-//! Modelled:
-//! - transactions that access pages of 16 KiB at uniform places and change some of them;
-//! - the buffer pool ([`pool`]);
-//! - the redo log, buffered and in blocks of 512 bytes; a flush includes all records inserted
-//!   before it begins ([`redo`]);
-//! - the page cleaner, whose rate depends on the share of dirty pages, the age of the checkpoint
-//!   and the end of the LRU list; it first writes copies sequentially and syncs them, then writes
-//!   in place ([`cleaner`]);
-//! - a thread that finds no clean buffer for its page writes a dirty page itself;
-//! - when the log is nearly full, transactions wait for the cleaner (log_free_check).
+//! The model covers:
+//! - transactions that access pages of 16 KiB at uniformly distributed positions, and change some
+//!   of them
+//! - the buffer pool ([`pool`])
+//! - the redo log, which is buffered and written in blocks of 512 bytes; a flush includes all
+//!   records that were inserted before the flush begins ([`redo`])
+//! - the page cleaner, whose rate depends on the fraction of dirty pages, on the age of the
+//!   checkpoint and on the end of the LRU list; it first writes copies of the pages sequentially
+//!   and syncs them, and then writes the pages in place ([`cleaner`])
+//! - writes by a thread that finds no clean buffer for its page
+//! - waits of transactions for the cleaner when the log is nearly full (log_free_check)
 //!
-//! Left out: rows, locks, undo and purge, the index above the leaves (always in memory),
-//! read-ahead, the change buffer, the binary log, several pools and cleaners, the averages over
-//! past rounds in the cleaner's rate, and waits for a page that another task is reading.
+//! The model leaves out rows, locks, undo and purge, index pages above the leaves (which are always
+//! in memory), read-ahead, the change buffer, the binary log, several pools and cleaners, averages
+//! over past rounds in the cleaner's rate, and waits for a page that another task is reading.
 
 mod cleaner;
 mod pool;
@@ -34,12 +35,12 @@ use redo::Redo;
 use seekwell_core::{Errno, Instant, NSEC_PER_SEC, Nanos, OpenFlags};
 use std::sync::Arc;
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "innodb",
-    summary: "a database in direct I/O: page reads, doublewrite, redo log",
-    metric: "transactions/s, higher is better; latency of a commit and hits in the pool beside it",
-    stresses: "random reads of many threads against a page cleaner, behind small synced log writes",
+    summary: "a database with direct I/O: page reads, doublewrite buffer, redo log",
+    metric: "transactions/s, higher is better; also commit latency and hit ratio of the buffer pool",
+    stresses: "random reads of many threads while a page cleaner writes, and small synced log writes",
     source: "InnoDB of MySQL 8.0.26 to 8.4, defaults of 8.0 but for fdatasync; transactions like \
              those of sysbench oltp_read_write, uniform",
     params: &[
@@ -47,32 +48,37 @@ pub const WORKLOAD: Workload = Workload {
             "size",
             Kind::Bytes(1 << 20, 1 << 40),
             "1GiB",
-            "bytes of the tables",
+            "size of the tables",
         ),
-        param("threads", Kind::Count(1, 1024), "16", "connections"),
+        param(
+            "threads",
+            Kind::Count(1, 1024),
+            "16",
+            "number of connections, each with a thread",
+        ),
         param(
             "seconds",
             Kind::Time(NSEC_PER_SEC / 100, 24 * 3600 * NSEC_PER_SEC),
             "30s",
-            "how long",
+            "duration",
         ),
         param(
             "reads",
             Kind::Count(0, 10_000),
             "14",
-            "pages that a transaction reads",
+            "number of pages that a transaction reads",
         ),
         param(
             "updates",
             Kind::Count(0, 10_000),
             "4",
-            "pages that it changes; 0: nothing to commit",
+            "number of pages that a transaction changes; 0: transactions commit nothing",
         ),
         param(
             "record",
             Kind::Bytes(16, 64 << 10),
             "250",
-            "log bytes per change",
+            "log bytes that a change writes",
         ),
         param(
             "think",
@@ -84,84 +90,84 @@ pub const WORKLOAD: Workload = Workload {
             "innodb_buffer_pool_size",
             Kind::Bytes(1 << 20, 1 << 40),
             "128MiB",
-            "buffer pool, which reduces the page cache; full at the start",
+            "size of the buffer pool, which reduces the page cache; it is full at the start",
         ),
         param(
             "innodb_flush_log_at_trx_commit",
             Kind::Choice(&["0", "1", "2"]),
             "1",
-            "1: a commit waits for the log on disk, 2: it writes it, 0: neither, but each second",
+            "commit: 1 writes and syncs the log; 2 writes it; 0 nothing (2 and 0: sync each second)",
         ),
         param(
             "innodb_doublewrite",
             Kind::Flag,
             "yes",
-            "pages are written twice, first in a row",
+            "write pages twice, first sequentially to the doublewrite buffer",
         ),
         param(
             "innodb_flush_method",
             Kind::Choice(&["O_DIRECT", "O_DIRECT_NO_FSYNC"]),
             "O_DIRECT",
-            "sync after pages in their place, or none",
+            "whether the tables are synced after pages are written in place",
         ),
         param(
             "innodb_use_fdatasync",
             Kind::Flag,
             "yes",
-            "fdatasync instead of fsync, everywhere; the default since 8.4",
+            "use fdatasync instead of fsync; the default since 8.4",
         ),
         param(
             "innodb_redo_log_capacity",
             Kind::Bytes(8 << 20, 128 << 30),
             "100MiB",
-            "bytes of the log",
+            "size of the redo log",
         ),
         param(
             "innodb_io_capacity",
             Kind::Count(100, 1_000_000),
             "200",
-            "pages per second that the cleaner writes if all are dirty",
+            "pages per second that the cleaner writes when innodb_max_dirty_pages_pct of them are dirty",
         ),
         param(
             "innodb_io_capacity_max",
             Kind::Count(100, 1_000_000),
             "2000",
-            "... at most, until the log is nearly full",
+            "maximum rate of the cleaner, in pages per second, until the log is nearly full",
         ),
         param(
             "innodb_max_dirty_pages_pct",
             Kind::Ratio(0.0, 99.99),
             "90",
-            "dirty pages at which it writes innodb_io_capacity",
+            "percentage of dirty pages at which the cleaner writes innodb_io_capacity",
         ),
         param(
             "innodb_max_dirty_pages_pct_lwm",
             Kind::Ratio(0.0, 99.99),
             "10",
-            "below it none for being dirty; 0: none below the maximum",
+            "percentage of dirty pages at which flushing begins; 0: at innodb_max_dirty_pages_pct",
         ),
         param(
             "innodb_adaptive_flushing_lwm",
             Kind::Ratio(0.0, 70.0),
             "10",
-            "per cent of the log's age below which none for that",
+            "percentage of the maximum checkpoint age at which flushing for the log begins",
         ),
         param(
             "innodb_lru_scan_depth",
             Kind::Count(100, 1_000_000),
             "1024",
-            "buffers at the end of the LRU list that it cleans",
+            "number of buffers at the end of the LRU list that the cleaner examines",
         ),
     ],
     profiles: &[
         profile(
             "cached",
-            "all pages in memory: log and cleaner alone",
+            "all pages in memory: only log and cleaner do I/O",
             &[("innodb_buffer_pool_size", "1g")],
         ),
         profile(
             "read-only",
-            "nothing changes: random reads alone",
+            "transactions change nothing: only random reads",
             &[("updates", "0")],
         ),
     ],
@@ -178,14 +184,14 @@ pub const WORKLOAD: Workload = Workload {
     },
 };
 
-/// Bytes of a page (innodb_page_size).
+/// Size of a page, in bytes (innodb_page_size).
 const PAGE: u32 = 16 << 10;
-/// Interval at which a transaction that waits for the cleaner or for a buffer retries.
+/// Interval at which a transaction that waits for the cleaner or for a buffer tries again.
 const AGAIN: Nanos = Nanos::from_ms(1);
 /// Interval of log syncs if commits do not sync (innodb_flush_log_at_timeout).
 const TIMEOUT: Nanos = Nanos::from_ms(1000);
 
-/// The action of a commit.
+/// What a commit does with the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Commit {
     Nothing,
@@ -193,11 +199,11 @@ enum Commit {
     Write,
 }
 
-/// State shared by all tasks of the server.
+/// State that all tasks of the server share.
 struct Server {
     data: Fd,
     doublewrite: Option<Fd>,
-    /// Whether pages written in place are synced.
+    /// True if pages that are written in place are synced.
     syncs_data: bool,
     fdatasync: bool,
     pool: Shared<Pool>,
@@ -209,12 +215,12 @@ struct Server {
     updates: u64,
     record: u64,
     think: Nanos,
-    /// Checkpoint age from which transactions wait.
+    /// Checkpoint age above which transactions wait, in bytes.
     sync_age: u64,
     end: Instant,
     /// Number of pages that were written alone.
     alone: Shared<u64>,
-    /// Number of transactions, and the end of the last.
+    /// Number of transactions, and the time at which the last one ended.
     done: Shared<(u64, Instant)>,
     commits: Shared<Vec<u64>>,
 }
@@ -237,7 +243,7 @@ impl Server {
     }
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::Phase("lay out"));
     let held = p.int("innodb_buffer_pool_size");
@@ -377,7 +383,7 @@ async fn transaction<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     Ok(())
 }
 
-/// Brings a page into memory.
+/// Reads a page into the buffer pool if it is not there.
 async fn get<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome {
     let mut place = s.pool.with(|p| p.get(page));
     loop {
@@ -409,7 +415,8 @@ async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
     }
     get(m, s, page).await?;
     loop {
-        // Both under one lock: a checkpoint between them would miss the change.
+        // The record and the change are made under one lock. A checkpoint between them would miss
+        // the change.
         let end = s.pool.with(|p| {
             s.redo.with(|r| {
                 let begins = r.end();
@@ -421,7 +428,7 @@ async fn change<M: Machine>(m: &mut M, s: &Server, page: u32) -> Outcome<u64> {
         });
         match end {
             Some(end) => return Ok(end),
-            // Another task took its buffer during the read.
+            // Another task has taken the buffer of the page during the read.
             None => get(m, s, page).await?,
         }
     }

@@ -7,13 +7,13 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Default)]
 struct Buffer {
     page: u32,
-    /// Used since the clock hand last passed.
+    /// True if the page was used since the clock hand last passed it.
     used: bool,
-    /// It is being written, and stays in memory until the write ends.
+    /// True while the page is being written. It stays in memory until the write ends.
     writing: bool,
-    /// Log position before the first change since its last write (oldest_modification).
+    /// Log position before the first change since the last write of the page (oldest_modification).
     oldest: Option<u64>,
-    /// The same for a change during its write.
+    /// Log position before the first change during the current write of the page.
     again: Option<u64>,
 }
 
@@ -24,27 +24,27 @@ pub(super) enum Place {
     Here,
     /// The page has a buffer and must be read.
     Read,
-    /// The next victim is dirty and must be written first.
+    /// The page whose buffer would be used is dirty and must be written first.
     Write(u32),
-    /// All possible victims are being written.
+    /// The pages of all possible buffers are being written.
     Wait,
 }
 
 /// The pool.
 pub(super) struct Pool {
     buffers: Vec<Buffer>,
-    /// The buffer of each page.
+    /// The buffer of each page, or `NONE`.
     at: Vec<u32>,
     hand: usize,
-    /// Dirty pages by their oldest change that is not in the tables.
+    /// Dirty pages in order of their oldest change that is not in the tables.
     flush_list: BTreeSet<(u64, u32)>,
     gets: u64,
     misses: u64,
 }
 
 impl Pool {
-    /// The pool of a server that has run for a while: full, with the first pages of the tables.
-    /// Requests are uniform, so these pages are representative.
+    /// Makes the pool of a server that has run for some time. The pool is full with the first pages
+    /// of the tables. Requests are uniformly distributed, so these pages are representative.
     pub(super) fn new(room: u64, pages: u64) -> Self {
         let room = room.min(pages) as u32;
         let buffer = |page| Buffer {
@@ -62,21 +62,21 @@ impl Pool {
         }
     }
 
-    /// Requests a page. Counted once, even if the search for a buffer is repeated.
+    /// Requests a page. Each request counts once, even if the search for a buffer is repeated.
     pub(super) fn get(&mut self, page: u32) -> Place {
         self.gets += 1;
         let place = self.place(page);
         self.misses += u64::from(place != Place::Here);
         place
     }
-    /// A buffer for a page: its own, or that of the next victim.
+    /// Finds a buffer for a page: its own buffer, or the buffer of the next page to evict.
     pub(super) fn place(&mut self, page: u32) -> Place {
         let at = self.at[page as usize];
         if at != NONE {
             self.buffers[at as usize].used = true;
             return Place::Here;
         }
-        // Two rounds, because the first may only clear marks.
+        // Two rounds, because the first round may only clear the marks.
         for _ in 0..2 * self.buffers.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.buffers.len();
@@ -85,7 +85,7 @@ impl Pool {
                 continue;
             }
             if b.oldest.is_some() {
-                // The task that writes it gets it next.
+                // The task that writes this page tries this buffer again next.
                 self.hand = at;
                 return Place::Write(b.page);
             }
@@ -99,8 +99,8 @@ impl Pool {
         }
         Place::Wait
     }
-    /// A record of the log that begins at `lsn` changes a page. Returns false if the page is not in
-    /// memory any more.
+    /// Records that a log record which begins at `lsn` changes a page. Returns false if the page is
+    /// not in memory.
     pub(super) fn change(&mut self, page: u32, lsn: u64) -> bool {
         let at = self.at[page as usize];
         if at == NONE {
@@ -120,7 +120,8 @@ impl Pool {
         }
         true
     }
-    /// Begins to write a dirty page. Returns false if it is clean or already being written.
+    /// Begins to write a dirty page. Returns false if the page is not dirty or is already being
+    /// written.
     pub(super) fn begin_write(&mut self, page: u32) -> bool {
         let at = self.at[page as usize];
         if at == NONE {
@@ -131,7 +132,7 @@ impl Pool {
         b.writing |= begins;
         begins
     }
-    /// Ends a write: the page is clean, unless it changed during the write.
+    /// Ends a write. The page is then clean, unless it was changed during the write.
     pub(super) fn end_write(&mut self, page: u32) {
         let b = &mut self.buffers[self.at[page as usize] as usize];
         if let Some(oldest) = b.oldest.take() {
@@ -143,7 +144,7 @@ impl Pool {
             self.flush_list.insert((lsn, page));
         }
     }
-    /// At most `most` dirty pages with the oldest changes, in the order of their places.
+    /// Returns up to `most` dirty pages with the oldest changes, in the order of their positions.
     pub(super) fn oldest(&self, most: usize) -> Vec<u32> {
         let writing = |page: u32| self.buffers[self.at[page as usize] as usize].writing;
         let all = self.flush_list.iter().map(|d| d.1);
@@ -151,7 +152,8 @@ impl Pool {
         pages.sort_unstable();
         pages
     }
-    /// Dirty pages among the next `depth` buffers of the clock hand (the end of the LRU list).
+    /// Returns the dirty pages among the next `depth` buffers of the clock hand (the end of the LRU
+    /// list).
     pub(super) fn next_to_go(&self, depth: usize) -> Vec<u32> {
         let len = self.buffers.len();
         let next = (0..depth.min(len)).map(|i| &self.buffers[(self.hand + i) % len]);
@@ -160,19 +162,19 @@ impl Pool {
         pages.sort_unstable();
         pages
     }
-    /// The oldest change that is not in the tables.
+    /// Returns the oldest log position whose change is not in the tables.
     pub(super) fn oldest_change(&self) -> Option<u64> {
         self.flush_list.first().map(|d| d.0)
     }
-    /// Share of dirty pages, per cent of the pool.
+    /// Returns the dirty pages, in percent of the pool.
     pub(super) fn dirty_pct(&self) -> f64 {
         100.0 * self.flush_list.len() as f64 / self.buffers.len() as f64
     }
-    /// Whether the pool contains all pages.
+    /// Returns true if the pool contains all pages of the tables.
     pub(super) fn holds_all(&self) -> bool {
         self.buffers.len() == self.at.len()
     }
-    /// Share of requests that found their page in memory, per cent.
+    /// Returns the requests that found their page in memory, in percent.
     pub(super) fn hit_pct(&self) -> f64 {
         100.0 - 100.0 * self.misses as f64 / self.gets.max(1) as f64
     }
@@ -199,15 +201,15 @@ mod tests {
         let mut p = Pool::new(3, 8);
         assert_eq!(p.get(0), Place::Here);
         assert!(p.change(1, 50));
-        // Page 0 loses its mark; page 1 is dirty.
+        // The mark of page 0 is cleared, and page 1 is dirty.
         assert_eq!(p.get(5), Place::Write(1));
         assert!(p.begin_write(1));
         assert_eq!(p.place(5), Place::Read);
-        // Page 1 stays while it is being written, for any requests.
+        // Page 1 stays in memory while it is being written, for any requests.
         assert_eq!((p.get(0), p.get(6)), (Place::Here, Place::Read));
         assert_eq!((p.place(1), p.place(5)), (Place::Here, Place::Read));
         p.end_write(1);
-        // This evicted page 0.
+        // This request evicted page 0.
         assert!(!p.change(0, 60) && p.change(5, 60));
         assert_eq!(p.oldest_change(), Some(60));
         assert_eq!(p.hit_pct(), 50.0);

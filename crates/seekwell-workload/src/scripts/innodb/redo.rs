@@ -1,27 +1,27 @@
-//! The redo log: a preallocated ring, written in blocks of 512 bytes by one task at a time.
+//! The redo log: a preallocated ring. One task at a time writes it, in blocks of 512 bytes.
 
 use super::super::common::*;
 use super::Server;
 use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, Machine};
 
-/// Bytes per block of the log.
+/// Size of a block of the log, in bytes.
 const BLOCK: u64 = 512;
-/// The header, with both checkpoint blocks; the ring begins after it.
+/// Size of the header, which contains both checkpoint blocks. The ring begins after the header.
 pub(super) const HEADER: u64 = 4 * BLOCK;
-/// The first write to a piece of this size writes it completely, so that nothing must be read first
-/// (innodb_log_write_ahead_size).
+/// Size of a write-ahead block, in bytes. The first write to such a block writes all of it, so that
+/// nothing must be read first (innodb_log_write_ahead_size).
 const WRITE_AHEAD: u64 = 8192;
 
-/// Progress of the log, in bytes since the server was made.
+/// State of the log. Positions are in bytes since the server was made.
 pub(super) struct Redo {
     pub(super) fd: Fd,
-    /// Bytes of the ring.
+    /// Size of the ring, in bytes.
     pub(super) capacity: u64,
     inserted: u64,
     written: u64,
     flushed: u64,
-    /// End of the padding.
+    /// End of the padding up to which the log is written.
     ahead: u64,
     checkpoint: u64,
 }
@@ -38,27 +38,28 @@ impl Redo {
             checkpoint: 0,
         }
     }
-    /// Inserts a record. Returns its start.
+    /// Inserts a record of `bytes`. Returns its start.
     pub(super) fn insert(&mut self, bytes: u64) -> u64 {
         self.inserted += bytes;
         self.inserted - bytes
     }
-    /// End of the last record.
+    /// Returns the end of the last record.
     pub(super) fn end(&self) -> u64 {
         self.inserted
     }
-    /// Number of bytes that a recovery would have to apply.
+    /// Returns the number of bytes that a recovery would have to apply.
     pub(super) fn age(&self) -> u64 {
         self.inserted - self.checkpoint
     }
     pub(super) fn checkpoint(&self) -> u64 {
         self.checkpoint
     }
-    /// Records that the tables have all changes before `lsn`.
+    /// Records that the tables contain all changes before `lsn`.
     pub(super) fn checkpoint_at(&mut self, lsn: u64) {
         self.checkpoint = lsn;
     }
-    /// The next write: offset in the file, length, and the log position after it.
+    /// Returns the next write up to `to`: offset in the file, length, and log position after the
+    /// write.
     fn next_write(&self, to: u64) -> Option<(u64, u64, u64)> {
         if self.written >= to {
             return None;
@@ -74,7 +75,7 @@ impl Redo {
     }
 }
 
-/// Writes the log up to `lsn` into the page cache, because the log has no direct I/O.
+/// Writes the log up to `lsn` into the page cache. The log does not use direct I/O.
 pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if s.redo.with(|r| r.written >= lsn) {
         return Ok(());
@@ -85,8 +86,8 @@ pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcom
     done
 }
 
-/// Waits until the log is on disk up to `lsn`. A task that flushes includes all records inserted
-/// before it gets the lock, which is group commit.
+/// Waits until the log is on disk up to `lsn`. A task that flushes the log includes all records
+/// that were inserted before it got the lock. This is group commit.
 pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if s.redo.with(|r| r.flushed >= lsn) {
         return Ok(());
@@ -140,12 +141,12 @@ mod tests {
         assert_eq!(r.next_write(r.end()), Some((HEADER, 8192, 8192)));
         (r.written, r.ahead) = (700, 8192);
         r.insert(700);
-        // The last block again, and the blocks after it.
+        // The last block is written again, and then the blocks after it.
         assert_eq!(r.next_write(r.end()), Some((HEADER + 512, 1024, 1536)));
         r.written = 16_000;
         r.ahead = 16_384;
         r.inserted = 17_000;
-        // Up to the end of the ring; another write does the rest at its start.
+        // This write ends at the end of the ring. Another write continues at its start.
         assert_eq!(r.next_write(r.end()), Some((HEADER + 15_872, 512, 16_384)));
         r.written = 16_384;
         assert_eq!(r.next_write(r.end()), Some((HEADER, 8192, 24_576)));

@@ -36,7 +36,7 @@ fn a_pool_as_large_as_the_tables_reads_nothing() {
     let hits = |t: &Trial| t.world.measures().metrics()[3].value;
     assert_eq!(hits(&all), 100.0);
     let half = run(&[("innodb_buffer_pool_size", "8m")]);
-    // Uniform: half of the pages are in memory.
+    // Requests are uniform, so half of them find their page in memory.
     assert!((45.0..55.0).contains(&hits(&half)), "{}", hits(&half));
     let reads = half.ranges("read", "table");
     assert!(reads.iter().all(|r| r.0 % 16_384 == 0 && r.1 == 16_384));

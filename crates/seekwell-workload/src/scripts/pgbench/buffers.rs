@@ -1,5 +1,5 @@
-//! Shared buffers: the pages in memory, which of them are dirty, and which were logged whole since
-//! the last checkpoint began.
+//! The shared buffers: which pages are in memory, which of them are dirty, and which were logged as
+//! whole pages since the last checkpoint began.
 
 use super::{PAGE, RECORDS, Server, wal};
 use crate::fail::{Context, Outcome};
@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use seekwell_core::soon;
 
 const NONE: u32 = u32::MAX;
-/// Greatest value of a buffer's usage counter.
+/// Maximum value of a buffer's usage counter.
 const MAX_USAGE: u8 = 5;
 
 #[derive(Clone, Copy)]
@@ -15,15 +15,15 @@ struct Buffer {
     page: u64,
     usage: u8,
     dirty: bool,
-    /// End of the log record of its last change.
+    /// End of the log record of the last change of the page.
     lsn: u64,
 }
 
 #[derive(Clone, Copy)]
 struct PageState {
-    /// Its buffer, or [`NONE`].
+    /// Buffer of the page, or [`NONE`].
     buffer: u32,
-    /// The last checkpoint after whose start it was logged whole.
+    /// Number of the last checkpoint after whose start the whole page was logged.
     logged: u32,
 }
 
@@ -38,7 +38,8 @@ pub(super) struct Pool {
     full_pages: bool,
 }
 
-/// A dirty page that lost its buffer. It must be written, after the log up to `lsn`.
+/// A dirty page that lost its buffer. It must be written, but only after the log is flushed up to
+/// `lsn`.
 #[derive(Clone, Copy)]
 pub(super) struct Evicted {
     page: u64,
@@ -48,15 +49,15 @@ pub(super) struct Evicted {
 /// The result of a request for a page.
 pub(super) struct Got {
     page: u64,
-    /// The page must be read.
+    /// True if the page must be read.
     miss: bool,
     evicted: Option<Evicted>,
-    /// This change logs the whole page.
+    /// True if this change must log the whole page.
     whole: bool,
 }
 
 impl Got {
-    /// Whether the page is available without further work.
+    /// Returns true if the page is available without further work.
     pub(super) fn is_there(&self) -> bool {
         !self.miss && self.evicted.is_none()
     }
@@ -128,11 +129,11 @@ impl Pool {
         }
     }
 
-    /// The clock's next buffer that was not used since the last round.
+    /// Returns the next buffer of the clock that was not used since the last round.
     fn victim(&mut self) -> usize {
         loop {
             let at = self.hand;
-            // The hand passes several buffers per miss, so avoid a division.
+            // The clock hand passes several buffers per miss, so avoid a division.
             self.hand = if at + 1 < self.buffers.len() {
                 at + 1
             } else {
@@ -146,7 +147,7 @@ impl Pool {
         }
     }
 
-    /// Prefetches pages that are needed soon.
+    /// Prefetches the state of pages that are needed soon into the processor's cache.
     pub(super) fn soon(&self, pages: [u64; 2]) {
         for p in pages {
             if let Some(state) = self.pages.get(p as usize) {
@@ -162,14 +163,14 @@ impl Pool {
         }
     }
 
-    /// Begins a checkpoint. Returns the dirty pages in the order of the buffers.
+    /// Begins a checkpoint. Returns the dirty pages in the order of their buffers.
     pub(super) fn checkpoint(&mut self) -> Vec<u64> {
         self.epoch += 1;
         let dirty = self.buffers.iter().filter(|b| b.dirty);
         dirty.map(|b| b.page).collect()
     }
 
-    /// Makes a page clean if it is still in memory and dirty; the caller must then write it.
+    /// Marks a page as clean if it is in memory and dirty. The caller must then write the page.
     pub(super) fn clean(&mut self, page: u64) -> Option<Evicted> {
         let b = self.pages[page as usize].buffer;
         if b == NONE || !self.buffers[b as usize].dirty {
@@ -180,7 +181,7 @@ impl Pool {
         Some(Evicted { page, lsn: b.lsn })
     }
 
-    /// At most `n` dirty pages among the clock's next buffers.
+    /// Returns up to `n` dirty pages among the next buffers of the clock.
     pub(super) fn ahead(&self, n: usize) -> Vec<u64> {
         let len = self.buffers.len();
         if len < self.room {
@@ -192,7 +193,7 @@ impl Pool {
     }
 }
 
-/// Writes a page into the page cache, after the log of its changes.
+/// Writes a page into the page cache, after flushing the log up to its last change.
 pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, e: Evicted) -> Outcome {
     wal::flush(m, s, e.lsn).await?;
     let (fd, off) = s.place(e.page);
@@ -203,17 +204,18 @@ pub(super) async fn write<M: Machine>(m: &mut M, s: &Server, e: Evicted) -> Outc
     Ok(())
 }
 
-/// Requests a page, to read or to change it.
+/// Requests a page for reading, or for a change if `change` is true.
 pub(super) fn want(s: &Server, page: u64, change: bool) -> Got {
     s.pool.with(|p| p.get(page, change))
 }
 
-/// Does the work that is needed before a page is available.
+/// Does the work that is needed before a page is available: writes the evicted page, and reads the
+/// page.
 pub(super) async fn bring<M: Machine>(m: &mut M, s: &Server, got: &Got) -> Outcome {
     if let Some(e) = got.evicted {
         write(m, s, e).await?;
     }
-    // Pages at the growing end of history are made, not read.
+    // Pages at the growing end of the history table are new, so they are not read.
     let page = got.page;
     let new = page >= s.history.first + s.history.pages;
     if got.miss && !new {
@@ -226,12 +228,13 @@ pub(super) async fn bring<M: Machine>(m: &mut M, s: &Server, got: &Got) -> Outco
     Ok(())
 }
 
-/// Bytes of log that a change of a page makes, including the whole page if that is due.
+/// Returns the size of the log record of a change, in bytes. It includes the whole page if
+/// necessary.
 pub(super) fn record(s: &Server, got: &Got) -> u64 {
     s.record / RECORDS + if got.whole { u64::from(PAGE) } else { 0 }
 }
 
-/// Records that the log contains a change.
+/// Records that the log contains the change of a page up to `lsn`.
 pub(super) fn changed(s: &Server, got: &Got, lsn: u64) {
     s.pool.with(|p| p.changed(got.page, lsn));
 }

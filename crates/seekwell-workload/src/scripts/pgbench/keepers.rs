@@ -1,4 +1,4 @@
-//! The checkpointer and the background writer.
+//! The checkpointer and the background writer of PostgreSQL.
 
 use super::{PAGE, Server, buffers, wal};
 use crate::fail::{Context, Outcome};
@@ -8,14 +8,14 @@ use crate::params::Params;
 use seekwell_core::{Instant, Nanos};
 use std::sync::Arc;
 
-/// Interval of both (bgwriter_delay), and the most pages that the writer cleans
-/// (bgwriter_lru_maxpages).
+/// Interval of both tasks (bgwriter_delay).
 const DELAY: Nanos = Nanos::from_ms(200);
+/// Maximum number of pages that the background writer cleans per round (bgwriter_lru_maxpages).
 const CLEAN: usize = 100;
-/// Bytes of a checkpoint record.
+/// Size of a checkpoint record, in bytes.
 const RECORD: u64 = 100;
 
-/// When checkpoints come, and how they spread their writes.
+/// When checkpoints begin, and over which part of their interval they spread their writes.
 #[derive(Clone, Copy)]
 pub(super) struct Timing {
     volume: u64,
@@ -31,7 +31,8 @@ impl Timing {
             target: p.ratio("completion_target"),
         }
     }
-    /// Share of the interval that has passed, by time or by log volume, whichever is larger.
+    /// Returns the fraction of the checkpoint interval that has passed. It is the larger of the
+    /// fractions by time and by log volume.
     fn passed(&self, now: Instant, log: u64, since: (Instant, u64)) -> f64 {
         let time = now.since(since.0).0 as f64 / self.timeout.0 as f64;
         let volume = (log - since.1) as f64 / self.volume as f64;
@@ -71,7 +72,7 @@ async fn checkpoint<M: Machine>(
         if s.stop.with(|s| *s) {
             return Ok(());
         }
-        // Ahead of schedule: sleep after each page until behind it.
+        // If the checkpoint is ahead of schedule, sleep after each page.
         let log = s.wal.with(|w| w.inserted());
         if (i + 1) as f64 / all * t.target >= t.passed(m.now(), log, since) {
             m.sleep(DELAY).await.doing(|| "sleep")?;
@@ -82,7 +83,7 @@ async fn checkpoint<M: Machine>(
         m.fsync(fd).await.doing(|| "fsync a table")?;
         m.op_end(op, 0);
     }
-    // The checkpoint's record must be on disk before pg_control refers to it.
+    // The record of the checkpoint must be on disk before pg_control refers to it.
     let (lsn, full) = wal::insert(s, RECORD);
     if full {
         wal::make_room(m, s).await?;
@@ -96,7 +97,7 @@ async fn checkpoint<M: Machine>(
     Ok(())
 }
 
-/// Writes dirty pages so that backends need not.
+/// Writes dirty pages in advance, so that backends need not write them.
 pub(super) async fn writer<M: Machine>(mut m: M, s: Arc<Server>) -> Outcome {
     while !s.stop.with(|s| *s) {
         m.sleep(DELAY).await.doing(|| "sleep")?;

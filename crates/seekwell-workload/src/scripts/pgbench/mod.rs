@@ -1,28 +1,31 @@
 //! pgbench: TPC-B-like transactions on PostgreSQL 8.4 to 9.5, with write-ahead log, group commit,
 //! full-page writes, shared buffers, background writer and checkpoints.
 //!
-//! A transaction updates a row of accounts by key (index leaf, table page) and selects it. It
-//! updates a row of tellers and one of branches under row locks until commit, and inserts a row
-//! into history. Each change is logged when it is made. The commit waits until the log is flushed
-//! past it. A flush includes the records that other tasks have inserted in the meantime ([`wal`]).
+//! A transaction updates a row of the table accounts by key (an index leaf and a table page), and
+//! reads this row with a SELECT. It then updates one row of tellers and one row of branches, and
+//! holds their row locks until the commit. It also inserts a row into history. Each change is
+//! logged when it is made. The commit waits until the log is on disk up to the end of the
+//! transaction's own log record. A flush of the log includes all records that were inserted before
+//! the flush begins ([`wal`]).
 //!
-//! Pages are in shared buffers with clock replacement ([`buffers`]). A dirty page that is evicted
-//! is written by the backend that needs its buffer. Checkpoints are triggered by log volume or by
-//! time. They write every dirty buffer, spread over their interval, then fsync each file
-//! ([`keepers`]). After the start of a checkpoint, the first change of a page logs the whole page.
-//! Each statement costs CPU time in its backend and in the client program, whose threads serve
-//! their clients one after the other (8.4 has one thread).
+//! Pages are in shared buffers with clock replacement ([`buffers`]). The backend that needs a
+//! buffer writes its dirty page. Checkpoints begin after a certain log volume or time. They write
+//! every dirty buffer, spread over their interval, and then fsync each file ([`keepers`]). After
+//! the start of a checkpoint, the first change of a page logs the whole page. Each statement costs
+//! CPU time in its backend and in the client program. A thread of the client program serves its
+//! clients one after another (8.4 has one thread).
 //!
-//! CPU times of statements are measured. PostgreSQL 15 with pgbench on a machine of 2026 took 280
-//! to 310 us in the backend and 70 to 90 in the client for the seven statements of a transaction,
-//! and 41 to 46 and 12 for a single SELECT (CPU time of both over transactions, one to eight
-//! threads, nothing synced). The profiles of older machines scale these by the relative speed of
-//! their processors (single-thread ratings: 2.5 times for the laptops of 2012 at speed 1, 1.4 for
-//! the i5-2500K).
+//! The CPU times of statements were measured with PostgreSQL 15 and pgbench on a machine of 2026,
+//! with one to eight threads and without syncs. The seven statements of a transaction took 280 to
+//! 310 us in the backend and 70 to 90 us in the client. A single SELECT took 41 to 46 us in the
+//! backend and 12 us in the client. These are CPU times divided by the number of transactions. The
+//! profiles of older machines multiply them by the relative speed of their processors
+//! (single-thread ratings): 2.5 for the laptops of 2012, which is speed 1, and 1.4 for the
+//! i5-2500K.
 //!
-//! Left out: commit log, vacuum, connections, the log writer, index pages above the leaves (always
-//! in memory), renames of recycled log segments (a ring of files is overwritten instead), and waits
-//! for a page that another backend is reading.
+//! The script leaves out the commit log, vacuum, connections, the log writer, index pages above the
+//! leaves (which are always in memory), and waits for a page that another backend is reading. It
+//! does not rename recycled log segments, but overwrites a ring of files.
 
 mod buffers;
 mod keepers;
@@ -39,12 +42,12 @@ use seekwell_core::{Instant, NSEC_PER_SEC, Nanos};
 use std::sync::Arc;
 use wal::Wal;
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "pgbench",
     summary: "TPC-B-like transactions on PostgreSQL, with log and checkpoints",
     metric: "transactions/s without connecting (tps excluding connections establishing), higher is better",
-    stresses: "log flushes and random reads of many clients against bursts of page writes",
+    stresses: "log flushes and random reads of many clients while checkpoints write many pages",
     source: "pgbench and PostgreSQL 8.4 to 9.5; pts/pgbench-1.4.0 and a published series on a DC S3700",
     params: &[
         param(
@@ -53,18 +56,23 @@ pub const WORKLOAD: Workload = Workload {
             "4",
             "scale factor: 100000 accounts, about 15 MiB, per unit (-s)",
         ),
-        param("clients", Kind::Count(1, 1024), "2", "clients (-c)"),
+        param(
+            "clients",
+            Kind::Count(1, 1024),
+            "2",
+            "number of clients (-c)",
+        ),
         param(
             "transactions",
             Kind::Count(0, 1_000_000_000),
             "30000",
-            "transactions per client (-t); 0: run for a time",
+            "number of transactions per client (-t); 0: run for `seconds`",
         ),
         param(
             "seconds",
             Kind::Time(0, 24 * 3600 * NSEC_PER_SEC),
             "0",
-            "duration (-T); 0: run a number of transactions",
+            "duration (-T); 0: run `transactions`",
         ),
         param(
             "mode",
@@ -76,31 +84,31 @@ pub const WORKLOAD: Workload = Workload {
             "shared_buffers",
             Kind::Bytes(128 << 10, 1 << 40),
             "24MiB",
-            "shared buffers of the server, which reduce the page cache",
+            "size of the shared buffers of the server, which reduce the page cache",
         ),
         param(
             "wal_buffers",
             Kind::Bytes(16 << 10, 1 << 30),
             "64KiB",
-            "log held in memory before it must be written",
+            "size of the log buffers in memory",
         ),
         param(
             "segments",
             Kind::Count(1, 10_000),
             "8",
-            "log segments of 16 MiB between checkpoints (checkpoint_segments)",
+            "number of log segments of 16 MiB between checkpoints (checkpoint_segments)",
         ),
         param(
             "checkpoint_timeout",
             Kind::Time(NSEC_PER_SEC, 24 * 3600 * NSEC_PER_SEC),
             "5min",
-            "longest time to a checkpoint",
+            "maximum time between checkpoints",
         ),
         param(
             "completion_target",
             Kind::Ratio(0.0, 1.0),
             "0.5",
-            "share of the interval over which a checkpoint writes",
+            "fraction of the interval over which a checkpoint spreads its writes",
         ),
         param(
             "full_page_writes",
@@ -118,7 +126,7 @@ pub const WORKLOAD: Workload = Workload {
             "jobs",
             Kind::Count(1, 1024),
             "1",
-            "threads of the client program (-j)",
+            "number of threads of the client program (-j)",
         ),
         param(
             "think",
@@ -130,7 +138,7 @@ pub const WORKLOAD: Workload = Workload {
             "client_think",
             Kind::Time(0, NSEC_PER_SEC),
             "12us",
-            "CPU time of a statement in the client program",
+            "CPU time per statement in the client program",
         ),
     ],
     profiles: &[
@@ -212,42 +220,45 @@ const S3700_LARGE: &[(&str, &str)] = &[
     ("client_think", "20us"),
 ];
 
-/// Records per transaction: four changes and the commit.
+/// Number of log records per transaction: four changes and the commit.
 const RECORDS: u64 = 5;
-/// Statements of a transaction that hold no branch lock: BEGIN, UPDATE accounts, SELECT, UPDATE
-/// tellers. Those that hold it: UPDATE branches, INSERT, END.
+/// Number of statements of a transaction that hold no branch lock: BEGIN, UPDATE accounts, SELECT,
+/// UPDATE tellers.
 const FREE: u64 = 4;
+/// Number of statements of a transaction that hold a branch lock: UPDATE branches, INSERT, END.
 const HOLDING: u64 = 3;
-/// Bytes per page.
+/// Size of a page, in bytes.
 const PAGE: u32 = 8192;
 const ACCOUNTS: u64 = 100_000;
-/// Rows of accounts per page; index entries per leaf; small rows per page.
+/// Number of rows of accounts per page.
 const ROWS: u64 = 61;
+/// Number of index entries per leaf page.
 const ENTRIES: u64 = 366;
+/// Number of rows of the other tables per page.
 const SMALL_ROWS: u64 = 150;
-/// A table is split into files of 1 GiB.
+/// A table is split into files of 1 GiB. This is the number of pages per file.
 const FILE_PAGES: u64 = (1 << 30) / PAGE as u64;
 
-/// A table or index on the server: pages in files of 1 GiB.
+/// A table or index of the server: pages in files of 1 GiB.
 struct Relation {
-    /// Number of its first page, counted over all relations.
+    /// Number of its first page. Pages are numbered over all relations.
     first: u64,
     pages: u64,
     files: Vec<Fd>,
 }
 
-/// State shared by all tasks of the server.
+/// State that all tasks of the server share.
 struct Server {
     accounts: Relation,
     index: Relation,
     tellers: Relation,
     branches: Relation,
-    /// The last relation, because it grows.
+    /// The table history. It is the last relation because it grows.
     history: Relation,
     control: Fd,
     pool: Shared<Pool>,
     wal: Shared<Wal>,
-    /// WALWriteLock: one flusher at a time.
+    /// The WALWriteLock: one task at a time writes the log.
     wal_lock: Lock,
     branch_locks: Vec<Lock>,
     teller_locks: Vec<Lock>,
@@ -258,23 +269,25 @@ struct Server {
     scale: u64,
     select: bool,
     record: u64,
-    /// CPU time of a statement in the backend, and in the client.
+    /// CPU time of a statement in the backend.
     think: Nanos,
+    /// CPU time of a statement in the client program.
     client_think: Nanos,
-    /// Threads of the client program, if clients share them.
+    /// One lock per thread of the client program, if clients share threads.
     threads: Vec<Lock>,
     per_client: u64,
     time: Nanos,
 }
 
 impl Server {
-    /// File and offset of a page.
+    /// Returns the file and the offset of a page.
     fn place(&self, page: u64) -> (Fd, u64) {
         let all = [&self.history, &self.branches, &self.tellers, &self.index];
         let found = all.into_iter().find(|r| page >= r.first);
         let r = found.unwrap_or(&self.accounts);
         let n = page - r.first;
-        // History exceeds its file only after 17 million transactions, and then stays in it.
+        // The table history exceeds its file only after 17 million transactions. It then stays in
+        // this file.
         let file = ((n / FILE_PAGES) as usize).min(r.files.len() - 1);
         (r.files[file], (n % FILE_PAGES) * u64::from(PAGE))
     }
@@ -294,7 +307,7 @@ impl Server {
     }
 }
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     m.mark(Mark::Phase("init"));
     let server = Arc::new(init(m, p, dir).await?);
@@ -340,8 +353,8 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     both(outcome, kept)
 }
 
-/// Makes the files in their state after `pgbench -i`: written, synced, and in the cache as far as
-/// it has room.
+/// Makes the files in their state after `pgbench -i`: written, synced, and in the page cache as far
+/// as they fit.
 async fn init<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome<Server> {
     let scale = p.int("scale");
     let held = p.int("shared_buffers");
@@ -470,8 +483,8 @@ async fn client<M: Machine>(mut m: M, s: Arc<Server>, number: u64) -> Outcome {
     outcome
 }
 
-/// Spends the CPU time of statements: the client program's, on the thread that this client shares
-/// with others, and the backend's.
+/// Uses the CPU time of `n` statements. First comes the time of the client program, in a thread
+/// that this client can share with others, and then the time of the backend.
 async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) -> Outcome {
     if let Some(t) = thread {
         m.acquire(t).await.doing(|| "wait for the client program")?;
@@ -484,8 +497,8 @@ async fn ask<M: Machine>(m: &mut M, s: &Server, thread: Option<Lock>, n: u64) ->
     m.compute(Nanos(n * s.think.0)).await.doing(|| "compute")
 }
 
-/// Reads or changes a page. This and the next are macros, because the state of an async function is
-/// moved when it is called, and nearly all pages are already available.
+/// Reads or changes a page. This macro and the next are not functions, because the call of an async
+/// function copies its state, and nearly all pages are already available.
 macro_rules! page {
     ($m:expr, $s:expr, $page:expr, $change:expr) => {{
         let got = buffers::want($s, $page, $change);
@@ -496,7 +509,7 @@ macro_rules! page {
     }};
 }
 
-/// Changes a page and logs the change. Returns the bytes of log.
+/// Changes a page and logs the change. Returns the number of bytes logged.
 macro_rules! change {
     ($m:expr, $s:expr, $page:expr) => {{
         let got = page!($m, $s, $page, true);

@@ -6,7 +6,7 @@ fn every_commit_is_on_disk_and_clients_share_flushes() {
     let given = [("scale", "2"), ("transactions", "500"), ("segments", "1")];
     let one = Trial::run("pgbench", &[given[0], given[1], given[2], ("clients", "1")]);
     assert_eq!(one.ops("transaction"), 500);
-    // One flush per commit, and one more when the log leaves a segment of 16 MiB.
+    // One flush per commit, and one more flush when the log reaches the next segment of 16 MiB.
     assert!((500..=510).contains(&one.calls_on("fdatasync", "wal.")));
     assert_eq!(one.left_over(), 0);
     let given = [("scale", "50"), ("transactions", "500"), ("segments", "8")];
@@ -55,7 +55,7 @@ fn whole_pages_are_logged_once_between_checkpoints() {
         let all = t.ranges("write", "wal.");
         all.iter().filter(|r| r.1 < 1 << 20).map(|r| r.1).sum()
     };
-    // 1640 pages of accounts, of which 4000 transactions touch about 91 %, and 27 pages of history.
+    // 4000 transactions change about 91 % of the 1640 pages of accounts, and 27 pages of history.
     let more = (log(&on) - log(&off)) as f64 / 8192.0;
     let touched = 1640.0 * (1.0 - (-4000.0f64 / 1640.0).exp()) + 27.0;
     assert!(
@@ -89,7 +89,7 @@ fn checkpoints_come_by_volume_and_sync_every_file() {
         let n = t.calls_on("fsync", file);
         assert_eq!(n, each, "{file}");
     }
-    // pg_control is written after the tables and the checkpoint's record are on disk.
+    // pg_control is written after the tables and the record of the checkpoint are on disk.
     let log = t.world.log();
     let control = |c: &&Call| c.name == "write" && c.path.contains("pg_control");
     let task = log.iter().rev().find(control).expect("a checkpoint").task;
@@ -121,8 +121,8 @@ fn a_transaction_logs_its_records_and_every_page_once_whole() {
         .into_iter()
         .filter(|r| r.1 < 1 << 20)
         .collect();
-    // Whole pages of accounts, tellers, branches and history, and 1000 bytes: five pages in one
-    // write.
+    // Four whole pages (accounts, tellers, branches, history) and 1000 bytes of records: five pages
+    // in one write.
     assert_eq!(log, [(0, 5 * 8192)]);
     assert_eq!(t.calls_on("fdatasync", "wal."), 1);
 }
@@ -133,7 +133,7 @@ fn read_only_writes_nothing_once_it_runs() {
     let t = Trial::run("pgbench", &given);
     assert_eq!(t.calls("fdatasync"), 0);
     assert_eq!(t.ops("page write"), 0);
-    // 102 MiB of table and 24 MiB of buffers.
+    // The table has 102 MiB, and the buffers have 24 MiB.
     let reads = t.ops("page read");
     assert!((2000..4000).contains(&reads), "{reads}");
 }

@@ -1,4 +1,5 @@
-//! The write-ahead log: a ring of preallocated files of 16 MiB, written by one task at a time.
+//! The write-ahead log: a ring of preallocated files of 16 MiB each. One task at a time writes the
+//! log.
 
 use super::super::common::*;
 use super::{PAGE, Server};
@@ -6,22 +7,23 @@ use crate::fail::{Context, Outcome};
 use crate::machine::{Fd, Machine};
 use crate::params::Params;
 
-/// Bytes per file of the log.
+/// Size of a file of the log, in bytes.
 pub(super) const SEGMENT: u64 = 16 << 20;
 
-/// Progress of the log.
+/// State of the log.
 pub(super) struct Wal {
-    /// Bytes inserted, written to the kernel, and on disk.
+    /// Number of bytes inserted.
     inserted: u64,
+    /// Number of bytes written to the kernel. `flushed` is the number of bytes on disk.
     written: u64,
     flushed: u64,
-    /// Largest number of inserted bytes that are not written.
+    /// Maximum number of inserted bytes that are not yet written.
     buffers: u64,
     files: Vec<Fd>,
 }
 
 impl Wal {
-    /// Makes the ring of a server that has run for a while: all files have been written before.
+    /// Makes the ring of a server that has run for some time, so all files were written before.
     pub(super) async fn create<M: Machine>(m: &mut M, dir: &str, p: &Params) -> Outcome<Wal> {
         let mut files = Vec::new();
         if p.word("mode") != "select" {
@@ -39,7 +41,7 @@ impl Wal {
             files,
         })
     }
-    /// Bytes inserted since the start.
+    /// Returns the number of bytes inserted since the start.
     pub(super) fn inserted(&self) -> u64 {
         self.inserted
     }
@@ -48,8 +50,8 @@ impl Wal {
     }
 }
 
-/// Inserts a record. Returns its end, and whether the buffers are full; then the caller must call
-/// [`make_room`].
+/// Inserts a record. Returns the end of the record, and true if the log buffers are full. In this
+/// case the caller must call [`make_room`].
 pub(super) fn insert(s: &Server, bytes: u64) -> (u64, bool) {
     s.wal.with(|w| {
         w.inserted += bytes;
@@ -57,7 +59,7 @@ pub(super) fn insert(s: &Server, bytes: u64) -> (u64, bool) {
     })
 }
 
-/// Writes the older pages of full buffers.
+/// Writes the older half of full log buffers.
 pub(super) async fn make_room<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     m.acquire(s.wal_lock).await.doing(|| "lock the log")?;
     let to = s.wal.with(|w| {
@@ -69,13 +71,13 @@ pub(super) async fn make_room<M: Machine>(m: &mut M, s: &Server) -> Outcome {
     done
 }
 
-/// Whether the log is on disk up to `lsn`.
+/// Returns true if the log is on disk up to `lsn`.
 fn is_flushed(s: &Server, lsn: u64) -> bool {
     s.wal.with(|w| w.flushed >= lsn)
 }
 
-/// Waits until the log is on disk up to `lsn`. A task that flushes includes everything inserted
-/// before it gets the lock, which is group commit.
+/// Waits until the log is on disk up to `lsn`. A task that flushes the log includes all records
+/// that were inserted before it got the lock. This is group commit.
 pub(super) async fn flush<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     if is_flushed(s, lsn) {
         return Ok(());
@@ -93,7 +95,7 @@ async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     let to = s.wal.with(|w| w.inserted);
     write(m, s, to).await?;
     if is_flushed(s, to) {
-        // The position was the end of a log file, which has been synced.
+        // `to` was the end of a log file, which `write` has synced.
         return Ok(());
     }
     let fd = s.wal.with(|w| w.file(to.saturating_sub(1)));
@@ -102,8 +104,8 @@ async fn flush_locked<M: Machine>(m: &mut M, s: &Server, lsn: u64) -> Outcome {
     Ok(())
 }
 
-/// Writes whole pages, starting with the page of the last written byte; syncs a file when the log
-/// leaves it.
+/// Writes the log up to `to` in whole pages, beginning with the page of the last written byte.
+/// Syncs a file when the log reaches the next file.
 async fn write<M: Machine>(m: &mut M, s: &Server, to: u64) -> Outcome {
     let page = u64::from(PAGE);
     loop {

@@ -1,12 +1,13 @@
 //! SQLite transactions of one row, like those of AndroBench: insert, update, delete.
 //!
-//! A small model of one table ([`tree`]) determines the pages that a transaction changes. The
-//! resulting calls, by journal mode, are in [`pager`]. Both reproduce observed calls of the library
-//! (3.40), and tests compare the counts. Left out: calls that only check state (stat of the
-//! database file, file locks), and the index of the write-ahead log, which is in shared memory.
+//! A small model of one table ([`tree`]) determines the pages that a transaction changes. [`pager`]
+//! makes the resulting calls for each journal mode. Both reproduce the observed calls of the SQLite
+//! library (3.40), and tests compare the numbers of calls. The model leaves out calls that only
+//! check state (stat of the database file, file locks). It also leaves out the index of the
+//! write-ahead log, which is in shared memory.
 //!
-//! AndroBench is closed-source: 300 transactions, row size and CPU time are estimates, and
-//! parameters.
+//! AndroBench is closed-source. The number of transactions (300), the row size and the CPU time are
+//! estimates, and are parameters.
 
 mod pager;
 mod tree;
@@ -21,19 +22,19 @@ use pager::{Mode, Pager};
 use seekwell_core::{NSEC_PER_SEC, OpenFlags};
 use tree::Table;
 
-/// The entry in the registry.
+/// The workload's entry in the registry.
 pub const WORKLOAD: Workload = Workload {
     name: "sqlite",
     summary: "SQLite insert, update and delete, one row per transaction",
     metric: "transactions/s of each kind, higher is better",
-    stresses: "chains of syncs by one task: journal file, directory, database, with jbd2 in between",
+    stresses: "consecutive syncs by one task: journal file, directory, database, each with a jbd2 commit",
     source: "AndroBench 3.4 (Kim and Kim, 2012); calls as observed with SQLite 3.40.1",
     params: &[
         param(
             "transactions",
             Kind::Count(1, 10_000_000),
             "300",
-            "transactions of each kind",
+            "number of transactions of each kind",
         ),
         param(
             "journal",
@@ -45,14 +46,19 @@ pub const WORKLOAD: Workload = Workload {
             "kinds",
             Kind::Choice(&["all", "insert", "update", "delete"]),
             "all",
-            "kinds of transactions; rows that they need are made beforehand",
+            "kinds of transactions; the rows that they need are made before the measurement",
         ),
-        param("row", Kind::Bytes(8, 1000), "100", "bytes of text in a row"),
+        param(
+            "row",
+            Kind::Bytes(8, 1000),
+            "100",
+            "length of the text in a row",
+        ),
         param(
             "autoincrement",
             Kind::Flag,
             "yes",
-            "an insert also counts in sqlite_sequence",
+            "an insert also updates sqlite_sequence",
         ),
         param(
             "think",
@@ -64,13 +70,13 @@ pub const WORKLOAD: Workload = Workload {
             "pause",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
             "0",
-            "sleep before kinds",
+            "sleep before each kind of transaction; see pause_before",
         ),
         param(
             "pause_before",
             Kind::Choice(&["each", "prepared"]),
             "each",
-            "kinds before which to sleep: each, or only those on existing rows (update, delete)",
+            "before which kinds to sleep: each, or only those on existing rows (update, delete)",
         ),
         param(
             "file_writes",
@@ -83,13 +89,13 @@ pub const WORKLOAD: Workload = Workload {
             "services",
             Kind::Time(0, 3600 * NSEC_PER_SEC),
             "0",
-            "mean time between bursts of three fsyncs by other services; 0: none",
+            "mean time between groups of three fsyncs by other services; 0: no services",
         ),
         param(
             "checkpoint",
             Kind::Count(1, 10_000_000),
             "1000",
-            "frames of the write-ahead log at which it is copied back (Android's framework: 100)",
+            "number of frames at which the write-ahead log is copied back (Android's framework: 100)",
         ),
     ],
     profiles: &[
@@ -110,11 +116,12 @@ pub const WORKLOAD: Workload = Workload {
     check: any,
 };
 
-/// Size of AndroBench's file, and of a random write to it.
+/// Size of the file in AndroBench's file test, in bytes.
 const FILE: u64 = 32 << 20;
+/// Size of a random write to this file, in bytes.
 const CALL: u32 = 4096;
 
-/// The script.
+/// Runs the workload.
 pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     let mode = match p.word("journal") {
         "truncate" => Mode::Truncate,
@@ -153,7 +160,7 @@ pub async fn run<M: Machine>(m: &mut M, p: &Params, dir: &str) -> Outcome {
     pager.close(m).await
 }
 
-/// AndroBench's last test on its file before the SQLite test.
+/// Runs the last file test of AndroBench, which precedes the SQLite test.
 async fn file_test<M: Machine>(m: &mut M, writes: u64, dir: &str) -> Outcome {
     if writes == 0 {
         return Ok(());
@@ -214,10 +221,11 @@ async fn transactions<M: Machine>(
 mod tests {
     use crate::testing::Trial;
 
-    /// Observed calls of the library for 300 transactions of each kind (3.40.1; 4 KiB pages, full
-    /// auto-vacuum, synchronous FULL, journal limit 512 KiB, rows of two texts of 50 bytes, integer
-    /// key with AUTOINCREMENT): writes to the journal, writes to the database, fdatasync of journal
-    /// and database.
+    /// Observed numbers of calls of the library for 300 transactions of each kind: writes to the
+    /// journal, writes to the database, fdatasync of the journal, fdatasync of the database. The
+    /// library was version 3.40.1 with pages of 4 KiB, full auto-vacuum, synchronous FULL, a
+    /// journal limit of 512 KiB, rows of two texts of 50 bytes, and an integer key with
+    /// AUTOINCREMENT.
     const SEEN: &[(&str, &str, [usize; 4])] = &[
         ("delete", "insert", [3324, 917, 600, 300]),
         ("delete", "update", [2400, 600, 600, 300]),
@@ -229,7 +237,7 @@ mod tests {
         ("persist", "delete", [2847, 643, 900, 300]),
     ];
 
-    /// Runs one kind. Returns its journal and database calls after the first `setup` ones.
+    /// Runs 300 transactions of one kind. Returns the same four numbers of calls as [`SEEN`].
     fn counts(mode: &str, kind: &str) -> [usize; 4] {
         let t = Trial::run(
             "sqlite",
@@ -248,7 +256,7 @@ mod tests {
                     .filter(|r| r.1 == 4096)
                     .count(),
             t.calls_on("fdatasync", "db-journal"),
-            // Minus one when the database was made.
+            // Without the fdatasync that followed the creation of the database.
             t.calls_on("fdatasync", "/db") - t.calls_on("fdatasync", "db-journal") - 1,
         ]
     }
@@ -258,8 +266,9 @@ mod tests {
         for (mode, kind, seen) in SEEN {
             let ours = counts(mode, kind);
             for (i, (a, b)) in ours.iter().zip(seen).enumerate() {
-                // Syncs must be exact, and writes within 1 %: when a leaf becomes empty, the
-                // library's choice of neighbours depends on the bytes of rows.
+                // The numbers of syncs must be equal. For deletions, the numbers of writes may
+                // differ by 1 %. When a leaf of the tree becomes too empty, the library selects
+                // neighbour pages by row sizes in bytes, which the model does not know.
                 let off = a.abs_diff(*b);
                 let allowed = if i < 2 && *kind == "delete" {
                     b / 100
@@ -282,7 +291,7 @@ mod tests {
         let n = t.ops("service fsync");
         let secs = t.world.elapsed().as_secs_f64();
         assert_eq!(n % 3, 0);
-        // Four standard deviations of a Poisson number.
+        // Four standard deviations of a Poisson-distributed number.
         let bursts = n as f64 / 3.0;
         assert!(
             (bursts - secs).abs() < 4.0 * secs.sqrt(),
@@ -348,7 +357,8 @@ mod tests {
     fn the_write_ahead_log_is_synced_once_a_transaction_and_copied_back_at_its_limit() {
         let given = [("journal", "wal"), ("think", "0")];
         let t = Trial::run("sqlite", &given);
-        // 900 commits, the log header each time the log starts over, and one before each copy back.
+        // The log is synced at each of 900 commits, after its header each time it starts again, and
+        // before each copy back.
         let frames = t
             .ranges("write", "db-wal")
             .iter()

@@ -1,4 +1,4 @@
-//! The calls of a transaction by journal mode, with synchronous FULL and normal locking.
+//! The calls of a transaction for each journal mode, with synchronous FULL and normal locking.
 
 use super::super::common::*;
 use super::tree::Change;
@@ -8,7 +8,7 @@ use crate::note::Mark;
 use seekwell_core::{Nanos, OpenFlags};
 use std::collections::BTreeMap;
 
-/// Journal mode.
+/// The journal mode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Delete,
@@ -20,9 +20,10 @@ pub(super) enum Mode {
 const PAGE: u32 = 4096;
 const FRAME_HEADER: u32 = 24;
 const WAL_HEADER: u32 = 32;
-/// Size of the page number before each page in the journal, and of the checksum after it.
+/// Size of the page number before each page in the journal, in bytes. The checksum after each page
+/// has the same size.
 const WORD: u32 = 4;
-/// The journal's header takes a sector.
+/// Size of the journal's header, in bytes: one sector.
 const JOURNAL_HEADER: u32 = 512;
 
 pub(super) struct Pager {
@@ -33,16 +34,16 @@ pub(super) struct Pager {
     mode: Mode,
     db: Fd,
     wal: Option<Wal>,
-    /// The journal of an earlier transaction exists.
+    /// True if the journal of an earlier transaction exists.
     journal_left: bool,
-    /// Number of frames at which the log is copied back.
+    /// Number of frames at which the log is copied back to the database.
     limit: u64,
 }
 
 struct Wal {
     fd: Fd,
     frames: u64,
-    /// Latest frame of each page.
+    /// The latest frame of each page.
     latest: BTreeMap<u64, u64>,
     size: u64,
 }
@@ -64,7 +65,7 @@ impl Pager {
     ) -> Outcome<Pager> {
         let db_path = format!("{dir}/db");
         let db = open(m, &db_path, FRESH).await?;
-        // In one call, to distinguish it from the writes of transactions.
+        // One call writes all pages, so that it differs from the writes of transactions.
         let all = u32::try_from(pages * u64::from(PAGE)).unwrap_or(u32::MAX);
         m.write(db, 0, all)
             .await
@@ -94,8 +95,8 @@ impl Pager {
         Ok(pager)
     }
 
-    /// Commits a change. The CPU time is split as on a phone: most of it before the journal is
-    /// written and after the commit, a little at each step between.
+    /// Commits a change. The CPU time is divided as on a phone: most of it before the journal is
+    /// written and after the commit, and a little at each step between them.
     pub(super) async fn transaction<M: Machine>(
         &mut self,
         m: &mut M,
@@ -132,8 +133,8 @@ impl Pager {
         m.compute(part(4)).await.doing(|| "compute")
     }
 
-    /// Checks at the start of every transaction: whether a crash left a journal, and whether
-    /// another process changed the database.
+    /// Makes the checks at the start of every transaction: whether a crash left a journal, and
+    /// whether another process has changed the database.
     async fn look<M: Machine>(&mut self, m: &mut M) -> Outcome {
         // Usually the journal does not exist.
         let there = m.stat(&self.journal_path).await.is_ok();
@@ -195,7 +196,8 @@ impl Pager {
         Ok(())
     }
 
-    /// Appends the changed pages to the write-ahead log, and copies it back when it is long.
+    /// Appends the changed pages to the write-ahead log. Copies the log back to the database when
+    /// the log is long.
     async fn log<M: Machine>(&mut self, m: &mut M, change: &Change) -> Outcome {
         let Some(mut wal) = self.wal.take() else {
             return Ok(());
@@ -267,7 +269,7 @@ impl Pager {
         Ok(())
     }
 
-    /// Copies the log back, removes it and closes the database.
+    /// Copies the log back to the database, removes the log and closes the database.
     pub(super) async fn close<M: Machine>(mut self, m: &mut M) -> Outcome {
         if let Some(mut wal) = self.wal.take() {
             self.copy_back(m, &mut wal).await?;

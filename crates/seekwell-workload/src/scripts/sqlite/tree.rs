@@ -1,29 +1,31 @@
-//! A SQLite table with an integer key. It models only which pages a transaction changes.
+//! A SQLite table with an integer key. The model only determines which pages a transaction changes.
 //!
-//! Page layout of the library with full auto-vacuum: 1 header, 2 pointer map, 3 root of the table
-//! (its only leaf while it is small), 4 sqlite_sequence if it exists, then leaves. Rows are added
-//! at the end and removed from the front. A leaf has as many rows as fit. When deletions leave it
-//! two thirds empty, it is balanced with its next two neighbours. A page that becomes free is
-//! filled with the last page of the file, which gets shorter.
+//! The library's page layout with full auto-vacuum is: page 1 header, page 2 pointer map, page 3
+//! root of the table (which is its only leaf while the table is small), page 4 sqlite_sequence if
+//! it exists, then leaves. Rows are added at the end and removed at the start. A leaf contains as
+//! many rows as fit. When deletions make a leaf two thirds empty, it is balanced with its next two
+//! neighbours. When a page becomes free, the last page of the file moves there, and the file
+//! becomes shorter.
 
 /// The changes of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Pages written, ascending, from 1.
+    /// Numbers of the written pages in ascending order; the first page is 1.
     pub pages: Vec<u64>,
-    /// Number of these that were in the file before: their old content goes to the journal.
+    /// Number of written pages that were in the file before. Their old contents go to the journal.
     pub journaled: usize,
-    /// New length of the file in pages, if it gets shorter.
+    /// New length of the file in pages, if it becomes shorter.
     pub cut: Option<u64>,
-    /// Page 1 changes only in its counter. With a write-ahead log it need not change.
+    /// True if only the counter changes in page 1. With a write-ahead log, page 1 is then not
+    /// written.
     pub counter_only: bool,
-    /// Length of the file in pages afterwards.
+    /// Length of the file in pages after the transaction.
     pub size: u64,
 }
 
-/// Bytes of a page for cells, without the header of a leaf.
+/// Space for cells in a page, in bytes, without the header of a leaf.
 const ROOM: u64 = 4096 - 8;
-/// Bytes per row in addition to its text: cell pointer, lengths, key, column types.
+/// Bytes per row in addition to its text: cell pointer, lengths, key and column types.
 const OVERHEAD: u64 = 10;
 
 const HEADER: u64 = 1;
@@ -35,9 +37,9 @@ pub(super) struct Table {
     /// Number of rows that fit into a leaf.
     fit: u64,
     sequence: bool,
-    /// (page, rows) in order of the key. A single leaf is the root.
+    /// (page, number of rows) in order of the key. A single leaf is the root.
     leaves: Vec<(u64, u64)>,
-    /// Pages in the file.
+    /// Number of pages in the file.
     size: u64,
 }
 
@@ -50,7 +52,7 @@ impl Table {
             size: if sequence { SEQUENCE } else { ROOT },
         }
     }
-    /// Number of pages in the file.
+    /// Returns the number of pages in the file.
     pub(super) fn pages(&self) -> u64 {
         self.size
     }
@@ -58,7 +60,7 @@ impl Table {
     fn change(&self, mut pages: Vec<u64>, before: u64, counter_only: bool) -> Change {
         pages.sort_unstable();
         pages.dedup();
-        // Pages that the transaction cut off are not written.
+        // Pages beyond the new end of the file are not written.
         pages.retain(|p| *p <= self.size);
         Change {
             journaled: pages.iter().filter(|p| **p <= before).count(),
@@ -84,7 +86,7 @@ impl Table {
         } else {
             pages.extend([POINTERS, ROOT]);
             if self.leaves[last].0 == ROOT {
-                // The root's rows move to a new leaf.
+                // The rows of the root move to a new leaf.
                 self.size += 1;
                 self.leaves[last].0 = self.size;
                 pages.push(self.size);
@@ -125,7 +127,7 @@ impl Table {
         pages.extend(self.leaves[..n - freed.len()].iter().map(|l| l.0));
         for page in &freed {
             pages.push(POINTERS);
-            // The last page of the file takes the free one's place.
+            // The last page of the file replaces the free page.
             let last = self.size;
             self.size -= 1;
             if *page != last {
@@ -145,8 +147,9 @@ impl Table {
         self.change(pages, before, false)
     }
 
-    /// Redistributes the rows of the first `n` leaves: fills from the left, then evens each pair
-    /// from the right. Returns unneeded pages, which are also removed from the leaves.
+    /// Redistributes the rows of the first `n` leaves. Fills the leaves from the left, then
+    /// equalises each pair of neighbours from the right. Removes the leaves that are not needed,
+    /// and returns their pages.
     fn balance(&mut self, n: usize) -> Vec<u64> {
         let total: u64 = self.leaves[..n].iter().map(|l| l.1).sum();
         let need = (total.div_ceil(self.fit).max(1)) as usize;
