@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts a binary for 64-bit ARM under an emulator, on the tree of a phone of 2014 (eMMC, names of
-# single-queue schedulers): scripts/aarch64-try.sh BINARY
+# Starts a binary for 64-bit ARM under an emulator, with the file tree of a phone of 2014 (eMMC,
+# names of single-queue schedulers): scripts/aarch64-try.sh BINARY
 set -euo pipefail
 binary=$(realpath "$1")
 emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A static binary for 64-bit ARM (phones, network storage, the Raspberry Pi):
-#   scripts/aarch64.sh [--quick | CARGO OPTIONS...]      (--release, if none are given)
-# --quick is without optimisation, which is what CI builds and tries. What it needs and cannot have is
-# told, and it ends with 3.
-# Rust's own toolchain links it; the C in it (SQLite, zstd) is compiled by clang against musl's
-# headers for that machine, a package of 0.6 MB that is unpacked, not installed.
+# Builds a static binary for 64-bit ARM (phones, network storage, the Raspberry Pi):
+#   scripts/aarch64.sh [--quick | CARGO OPTIONS...]      (default: --release)
+# With --quick, the build is not optimised. CI builds and tries this form. If something that the
+# build needs is not available, the script prints this and exits with 3. Rust's own toolchain links
+# the binary. Its C code (SQLite, zstd) is compiled by clang with the headers of musl for that
+# machine. They are a package of 0.6 MB, which is unpacked but not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-musl
@@ -27,7 +27,7 @@ command -v llvm-ar >/dev/null || missing "no llvm-ar (apt-get install llvm)"
 rustup target list --installed 2>/dev/null | grep -qx $target ||
   rustup target add $target >/dev/null 2>&1 || missing "no Rust for it (rustup target add $target)"
 
-# Lists of packages of its own: the machine's are not touched.
+# Separate package lists, so that those of the machine are not changed.
 headers="$build/musl"
 if [ ! -f "$headers/usr/include/aarch64-linux-musl/stdio.h" ]; then
   command -v apt-get >/dev/null || missing "no apt-get to fetch musl-dev of arm64 by"

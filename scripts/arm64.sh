@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Debian packages for 64-bit ARM and what they need, unpacked and not installed:
+# Unpacks Debian packages for 64-bit ARM and their dependencies, without installing them:
 # scripts/arm64.sh DIR PACKAGE...
-# Lists of packages of its own: the machine's are not touched.
+# It uses separate package lists, so that those of the machine are not changed.
 set -euo pipefail
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)

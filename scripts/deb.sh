@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A Debian package of a built binary: scripts/deb.sh [BINARY [ARCHITECTURE]]
-#   target/release/seekwell for this machine's architecture, if none is named; the package goes to
-#   target/seekwell_VERSION_ARCHITECTURE.deb. Needs dpkg-deb alone; no network, no root.
-# For another architecture RUNS names a binary that runs here (see scripts/tree.sh).
+# Makes a Debian package of a built binary: scripts/deb.sh [BINARY [ARCHITECTURE]].
+# The default is target/release/seekwell for the architecture of this machine. The package is
+# target/seekwell_VERSION_ARCHITECTURE.deb. Needs only dpkg-deb, and neither a network nor root. For
+# another architecture, RUNS names a binary that can run on this machine (see scripts/tree.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binary=${1:-target/release/seekwell}
@@ -37,10 +37,10 @@ printf 'seekwell (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %
   printf '\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n'
 } >"$doc/copyright"
 
-# Rules that `seekwell apply --persist` writes have their directory, also before udev makes it.
+# Create the directory for the rules of `seekwell apply --persist`, which udev may not have created.
 mkdir -p "$root/etc/udev/rules.d"
 
-# What it is linked against; a static binary depends on nothing.
+# Find the libraries that the binary is linked with. A static binary has none.
 depends=
 if ! file -b "$binary" 2>/dev/null | grep -q 'static' && command -v dpkg-shlibdeps >/dev/null; then
   printf 'Source: seekwell\n\nPackage: seekwell\nArchitecture: any\n' >"$work/debian/control"
@@ -71,7 +71,7 @@ for script in postinst postrm; do
   cat >"$root/DEBIAN/$script" <<'SCRIPT'
 #!/bin/sh
 set -e
-# The unit is not enabled: `systemctl enable seekwell-restore` does.
+# The unit is not enabled. The user can enable it with `systemctl enable seekwell-restore`.
 if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
     systemctl daemon-reload || true
 fi

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every figure of docs/effects.md again: the demos with their range over three seeds, then the
-# comparisons that are reported and claimed by nobody. Give the program's path, or have it in PATH.
+# Repeats every number of docs/effects.md: first the demos with their range over three seeds, then
+# the comparisons without a claim. The argument is the path of the program. Without it, the program
+# must be in PATH.
 set -eu
 seekwell=${1:-seekwell}
 old=noop-3.4,deadline-3.4,cfq-3.4
@@ -26,10 +27,10 @@ run C3 pgbench:profile=penryn,transactions=2000 --device $disk --machine cores=2
 server="--device ssd:s3700-100 --machine postgres-2015,placement=first,phase=drawn --seeds 1"
 large=pgbench:profile=s3700-large
 old=noop-4.0,deadline-4.0,cfq-4.0
-# What the settings that were not published do to J.
+# The effect on J of settings that were not published.
 run J1 $large,seconds=600s,segments=1000,completion_target=0.9 $server
 run J2 $large,seconds=200s,full_page_writes=no $server
-# Reads alone, and what of their differences is the schedulers' own processor time.
+# Only reads, with and without the CPU time of the schedulers.
 run J3 $large,seconds=60s,mode=select $server
 run J4 $large,seconds=60s,mode=select ${server/phase=drawn/phase=drawn,without=scheduler-cpu}
 old=noop-3.4,deadline-3.4,cfq-3.4

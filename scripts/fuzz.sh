@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes every target under fuzz/, or those that are named, one after the other:
-#   scripts/fuzz.sh [-s SECONDS] [TARGET...]      (600 s each, if nothing is said)
-# With the toolchain of the project and libFuzzer, without cargo-fuzz: the compiler's own pass
-# counts the edges. Ends with a table: target, executions, seconds, peak memory, and how it ended. What it
-# finds lies in target/fuzz/found, what leads to new edges in target/fuzz/corpus.
+# Fuzzes every target in fuzz/, or only the named ones, one after the other:
+#   scripts/fuzz.sh [-s SECONDS] [TARGET...]      (default: 600 s per target)
+# It uses the toolchain of the project and libFuzzer, but not cargo-fuzz. The compiler itself adds
+# the edge counters. At the end it prints a table: target, executions, seconds, peak memory, and how
+# the run ended. Failing inputs are in target/fuzz/found, and inputs that reach new edges are in
+# target/fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=600
@@ -19,7 +20,8 @@ edges="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 for part in inline-8bit-counters pc-table trace-compares; do
   edges+=" -Cllvm-args=-sanitizer-coverage-$part"
 done
-# A target of its own, so that what runs while it is built has no counters. Overflows are found.
+# A --target is given, so that programs that run during the build have no counters. Overflows are
+# checked.
 RUSTFLAGS="$edges -Coverflow-checks=on -Cdebug-assertions=on" CARGO_INCREMENTAL=0 \
   CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=$build \
   cargo build --locked --quiet --manifest-path fuzz/Cargo.toml --target "$triple" \
@@ -36,7 +38,7 @@ for target in "$@"; do
   log=$build/$target.log
   end="nothing found"
   begun=$SECONDS
-  # 10 s and 1 GiB are what an input may cost.
+  # An input may take at most 10 s and 1 GiB.
   if ! "$build/$triple/debug/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
     -max_len=4096 -print_final_stats=1 -artifact_prefix="$build/found/$target-" "$corpus" $seeds \
     >"$log" 2>&1; then

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Runs a cargo command so that what it builds is laid out by the profile of pgo/: what runs often
-# together, what hardly ever runs out of the way. Results are the same bytes either way.
+# Runs a cargo command with profile-guided optimisation, using the profile in pgo/. The compiler
+# then places code that often runs together close together. The results of the program are the same
+# bytes with and without the profile.
 #
 #   scripts/guided.sh cargo build --release --locked -p seekwell-cli
 #
-# The profile names functions as one compiler names them, so that it is used with that compiler only;
-# with another, or where SEEKWELL_PLAIN is set, the command runs as it stands. Flags of RUSTFLAGS stay;
-# those of cargo's own configuration do not, as with any RUSTFLAGS.
+# The names of functions in a profile depend on the compiler. The profile is therefore used only
+# with the compiler that made it. With another compiler, or if SEEKWELL_PLAIN is set, the command
+# runs without the profile. Flags in RUSTFLAGS are kept. As with any RUSTFLAGS, the flags in cargo's
+# configuration are ignored.
 set -euo pipefail
 pgo=$(cd "$(dirname "$0")/../pgo" && pwd)
 
@@ -14,7 +16,8 @@ if [ -z "${SEEKWELL_PLAIN:-}" ]; then
   here=$(rustc -vV)
   made_by=$(cat "$pgo/compiler")
   if [ "$here" = "$made_by" ]; then
-    # Flags are parted by a byte that no path has. Functions that changed since go without.
+    # Flags are separated by a byte that no path contains. Functions that changed are built without
+    # profile data.
     flags="-Cprofile-use=$pgo/seekwell.profdata"$'\x1f'"-Cllvm-args=-no-pgo-warn-mismatch"
     flags+=$'\x1f--cfg\x1fseekwell_guided'
     read -ra own <<<"${RUSTFLAGS:-}"
@@ -22,7 +25,7 @@ if [ -z "${SEEKWELL_PLAIN:-}" ]; then
     own=${CARGO_ENCODED_RUSTFLAGS:-$own}
     export CARGO_ENCODED_RUSTFLAGS=${own:+$own$'\x1f'}$flags
   else
-    echo "built without the profile of pgo/, a fifth slower: it is of ${made_by%%$'\n'*}, here is ${here%%$'\n'*}" >&2
+    echo "built without the profile in pgo/, which makes the program a fifth slower: the profile is for ${made_by%%$'\n'*}, not ${here%%$'\n'*}" >&2
   fi
 fi
 exec "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what building takes (a C compiler, make, git, rust by rustup), where that is missing and may
-# be installed, and makes what is asked for: scripts/make.sh run, scripts/make.sh test.
+# Installs the tools that a build needs, if they are missing and can be installed: a C compiler,
+# make, git, and rust by rustup. Then runs make: scripts/make.sh run, scripts/make.sh test.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { echo "usage: scripts/make.sh run|test|install" >&2; exit 2; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the notebooks of python/notebooks and writes what they show into docs/notebooks. They need the
-# package where the tests have it: `make test-python` puts it there. A name is one notebook only.
+# Runs the notebooks of python/notebooks and writes their output to docs/notebooks. The Python
+# package must be installed in the environment of the tests, which `make test-python` does. An
+# argument selects one notebook.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,12 +15,12 @@ names=("$@")
 [ $# -gt 0 ] || mapfile -t names < <(basename -s .ipynb python/notebooks/*.ipynb)
 for name in "${names[@]}"; do
   rm -rf "docs/notebooks/${name}_files"
-  # Tables as text: the other form is for browsers, and long.
+  # Keep tables as text, because their HTML form is long.
   jupyter nbconvert --log-level ERROR --to markdown --execute --CoalesceStreamsPreprocessor.enabled=True \
     --NbConvertBase.display_data_priority="['image/png', 'text/plain']" \
     --output-dir "$PWD/docs/notebooks" "python/notebooks/$name.ipynb" 2> >(grep -v 'IPKernelApp' >&2)
 done
-# Blank lines between cells: one is enough.
+# Keep only one blank line between cells.
 for name in "${names[@]}"; do
   page=docs/notebooks/$name.md
   sed -i -e 's/[[:space:]]*$//' "$page"

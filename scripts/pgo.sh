@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Makes pgo/seekwell.profdata anew: builds the programs with counters, runs below what stands for their
-# use, and keeps what was counted. Takes two cores a quarter of an hour, and 2 GB of disk meanwhile.
+# Makes a new pgo/seekwell.profdata: builds the programs with counters, runs the typical uses below,
+# and stores the counts. Takes a quarter of an hour on two cores, and 2 GB of disk space while it
+# runs.
 #
 #   rustup component add llvm-tools && scripts/pgo.sh
 #
-# Both programs are built as they are for use, each by itself: names of functions depend on it.
+# Both programs are built separately, as for a release, because the names of functions depend on
+# this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 merge=$(echo "$(rustc --print sysroot)"/lib/rustlib/*/bin/llvm-profdata)
 [ -x "$merge" ] || { echo "llvm-profdata is missing: rustup component add llvm-tools" >&2; exit 2; }
-# Counters of the build's own programs are of no use.
+# Discard the counters of programs that run during the build.
 export LLVM_PROFILE_FILE=/dev/null
 target=${CARGO_TARGET_DIR:-target}/pgo
 work=$(mktemp -d)
@@ -21,14 +23,14 @@ for package in seekwell-cli seekwell-bench; do
     cargo build --release --locked --quiet -p $package --target-dir "$target"
 done
 bench=$target/release/seekwell-bench
-# On one core there is one thread, and no count is lost to another's.
+# On one core there is one thread, so that no count is lost to another thread.
 core=$(taskset -cp $$ | sed 's/.*: //;s/[-,].*//')
 seekwell() { taskset -c "$core" "$target/release/seekwell" "$@" >/dev/null; }
 
-# One file a program, to which each run of it adds.
+# One file per program. Each run of the program adds its counts.
 export LLVM_PROFILE_FILE=$work/%m.profraw
 
-# Every scheduler by itself and over devices, and worlds without programs.
+# Run every scheduler alone and with devices, and worlds without programs.
 $bench list | awk '{print $1}' | while read -r name; do
   case $name in
   pair-* | world-*) ios=500000 ;;
@@ -37,7 +39,7 @@ $bench list | awk '{print $1}' | while read -r name; do
   $bench stream "$name" $ios >/dev/null
 done
 
-# What the README shows, and behaviours: each scheduler under programs of all kinds.
+# Run the commands of the README and the demos: each scheduler under programs of all kinds.
 seekwell compare --quiet
 seekwell demo all
 seekwell reproduce all --quick --quiet --results "$work/results"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Pictures of the report for docs/: an experiment, its page, and the page in the browser test.
+# Makes pictures of the report for docs/: runs an experiment, and opens its report in the browser
+# test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

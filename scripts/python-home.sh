@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prints where the tests' own Python is: an environment below the target directory with what
-# python/requirements-test.txt names. Where none can be made it prints nothing and says why on stderr.
+# Prints the path of the Python environment for the tests. It is below the target directory and
+# contains the packages of python/requirements-test.txt. If it cannot be created, prints nothing,
+# and prints the reason to stderr.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

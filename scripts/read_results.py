@@ -1,5 +1,5 @@
-"""Reads a results folder with pandas, polars and DuckDB, and holds every number of runs.parquet
-against `seekwell export --format csv` and those of the other files against each other.
+"""Reads a results folder with pandas, polars and DuckDB. Compares every number of runs.parquet with
+`seekwell export --format csv`, and the numbers of the other files with each other.
 
     python scripts/read_results.py FOLDER RUNS.csv
 """
@@ -39,14 +39,14 @@ def missing(value):
 
 
 def same(value, text):
-    """Whether a value is what the CSV has for it."""
+    """Returns whether a value equals that of the CSV."""
     if missing(value):
         return text in ("", "NaN")
     if isinstance(value, (bool,)) or type(value).__name__ == "bool_":
         return text == str(bool(value)).lower()
     if isinstance(value, str):
         return value == text
-    # A column of whole numbers in which some are missing is one of doubles in pandas.
+    # pandas stores a column of integers with missing values as floating-point numbers.
     if text.lstrip("-").isdigit():
         return int(value) == int(text)
     return float(value) == float(text)
@@ -82,7 +82,7 @@ def main():
                 for column, one, two in zip(columns, a, b):
                     assert alike(one, two), f"{name}: {table}, {number}, {column}: {one!r} {two!r}"
         print(f"{table}: {len(first)} rows, the same in all three")
-    # The files belong together: bios by second add up to bios by direction, run by run.
+    # The files are consistent: for each run, the bios per second add up to the bios per direction.
     query = """
         WITH seconds AS (SELECT run, sum(ops) AS ops FROM read_parquet(?)
                          WHERE layer = 'block' GROUP BY run),

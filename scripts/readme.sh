@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the commands of README.md and of the book (docs/) and writes what they print into them; with
-# --check only compares. SEEKWELL_PAGE takes the pages with that in their path only. The directory of
-# traces that are not in the repository is named by SEEKWELL_TRACES.
+# Runs the commands of README.md and of the book (docs/) and writes their output into these files.
+# With --check, only compares. SEEKWELL_PAGE selects the pages whose path contains its value.
+# SEEKWELL_TRACES names the directory of traces that are not in the repository.
 set -eu
 cd "$(dirname "$0")/.."
 case ${1:-} in

@@ -1,5 +1,5 @@
-"""Figures of scipy for samples drawn by chance (a fixed seed), which crates/seekwell-lab/tests/scipy
-holds ours against: one case a line of JSON.
+"""Prints results of scipy for random samples with a fixed seed, one case per line of JSON. The test
+crates/seekwell-lab/tests/scipy compares the lab's results with them.
 
     python scripts/scipy_vectors.py > crates/seekwell-lab/tests/scipy/figures.json
 """

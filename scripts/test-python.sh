@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# The Python package: built with the workspace, laid into the tests' own environment, checked for types
-# and style, and tested against the binary. Without Python 3.11 or pip it says so and is content.
-# Arguments go to pytest. SEEKWELL_TEST_RAY=1 installs Ray, too, and tests sweeps (`make test-ray` only
-# those); where Ray cannot be had it says so and leaves them out.
+# Builds the Python package with the workspace, installs it in the environment of the tests, checks
+# its types and style, and tests it against the binary. Without Python 3.11 or pip, prints that the
+# tests are skipped, and succeeds. Arguments are passed to pytest. SEEKWELL_TEST_RAY=1 installs Ray
+# and also tests the sweeps (`make test-ray` tests only these). If Ray cannot be installed, prints
+# that these tests are skipped.
 #
-# Cargo builds the extension module where it builds the tests, so nothing is compiled twice; what `pip
-# install ./python` does beside that is done here by hand. SEEKWELL_TEST_PIP=1 has pip and maturin do it.
+# Cargo builds the extension module together with the tests, so that nothing is compiled twice. This
+# script does the other steps of `pip install ./python` itself. With SEEKWELL_TEST_PIP=1, pip and
+# maturin do them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +27,7 @@ if [ -n "${SEEKWELL_TEST_RAY:-}" ]; then
   fi
 fi
 
-# Both as the other tests have them: there already, where those have run.
+# Both files are built as for the other tests. They exist if those tests have run.
 cargo test --workspace --locked --quiet --no-run --test module --test house
 if [ -n "${SEEKWELL_TEST_PIP:-}" ]; then
   pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall \
@@ -42,7 +44,7 @@ cd python
 ruff check --quiet .
 ruff format --check --quiet .
 mypy
-# Not here: `import seekwell` has to find what was installed.
+# Run in another directory, so that `import seekwell` finds the installed package.
 cd tests
 if [ $# -eq 0 ]; then set -- .; fi
 exec pytest -c ../pyproject.toml --rootdir .. -q -p no:cacheprovider "$@"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside cargo, where that is missing and may be installed; says what
-# is skipped where it may not.
+# Installs the tools that the tests need in addition to cargo, if they are missing and can be
+# installed. Otherwise prints which tests are skipped.
 set -euo pipefail
 
-# command, Debian package, what is skipped without it
+# Columns: command, Debian package, tests that are skipped without it
 tools=(
   "cc gcc linking:nothing-can-be-built"
   "fio fio random-reads-by-fio-on-the-modelled-disk"
@@ -23,22 +23,22 @@ tools=(
   "chromium chromium the-report-in-a-browser"
 )
 
-# Python, for the package of that name, for readers of results folders, and scipy.
+# Python packages for readers of results folders, and scipy. The Debian package of python3 is used.
 if [ -z "$(scripts/python-home.sh)" ]; then
-  echo "skipped: pandas, polars and DuckDB read results, scipy is asked (Python 3.11 or later with venv and pip, and a network)"
+  echo "skipped: tests with pandas, polars, DuckDB and scipy (they need Python 3.11 or later with venv and pip, and a network)"
 fi
 
-# The report's page: what builds it, and axe, which looks for barriers in it.
+# Tools for the report's page: those that build it, and axe, which finds accessibility problems.
 page_tools() {
   local page=crates/seekwell-report/page
   [ -f $page/node_modules/axe-core/axe.min.js ] && return
   if ! command -v npm >/dev/null; then
-    echo "skipped: axe on the report's page, and building it again (node and npm)"
+    echo "skipped: axe on the report's page, and a new build of it (they need node and npm)"
     return
   fi
   echo "installing the tools of the report's page"
   (cd $page && npm ci --no-audit --no-fund --silent --ignore-scripts) ||
-    echo "skipped: axe on the report's page, and building it again (npm and a network)"
+    echo "skipped: axe on the report's page, and a new build of it (they need npm and a network)"
 }
 page_tools
 
@@ -58,7 +58,7 @@ else
 fi
 if [ "${as_root[*]-}" != none ] && command -v apt-get >/dev/null; then
   echo "installing ${missing[*]}"
-  # The tests start servers of their own: those of the packages are installed and not started.
+  # The tests start their own servers. The servers of the packages are installed but not started.
   policy=/usr/sbin/policy-rc.d
   if [ ! -e $policy ]; then
     trap '"${as_root[@]}" rm -f $policy' EXIT

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Lays a built binary out as an installation: scripts/tree.sh BINARY PREFIX
-#   stripped binary, a manual page for each command, completions for bash, zsh and fish, and, below
-#   /usr and /usr/local, the unit of systemd that puts back what an interrupted run left.
-# DESTDIR stands in front of every path; RUNS names a binary that runs here, if BINARY does not
-# (another processor's).
+# Installs a built binary into a file tree: scripts/tree.sh BINARY PREFIX. The tree contains the
+# stripped binary, a manual page for each command, and completions for bash, zsh and fish. Below
+# /usr and /usr/local, it also contains the systemd unit that restores settings after an interrupted
+# run. DESTDIR is put before every path. If BINARY is for another processor, RUNS names a binary
+# that can run on this machine.
 set -euo pipefail
 binary=$1 prefix=${2%/} dest=${DESTDIR:-}
 runs=$(realpath "${RUNS:-$binary}")
@@ -18,7 +18,7 @@ else
   strip -o "$new" "$binary"
 fi
 chmod 755 "$new"
-# Whole under its name at once, also where an older one is running.
+# Move the complete file into place, so that this also works while an older version is running.
 mv "$new" "$dest$prefix/bin/seekwell"
 
 "$runs" man "$share/man/man1"
@@ -28,7 +28,7 @@ mv "$new" "$dest$prefix/bin/seekwell"
 
 case $prefix in
 /usr | /usr/local)
-  # The program writes its own unit, for itself; here it is at home in the installation.
+  # The program writes a unit for its own path. The path is replaced by that of the installation.
   scratch=$(mktemp -d)
   mkdir -p "$scratch/etc/systemd/system"
   "$runs" --quiet host restore --install-unit --root "$scratch" >/dev/null

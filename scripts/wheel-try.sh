@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Whether a wheel is what its name says, and works: scripts/wheel-try.sh WHEEL
-# It asks for no younger C library than its tag, it installs where there is no compiler and no
-# network, and what it gives away from the source tree are the figures of this tree's binary. One for
-# 64-bit ARM is tried by that machine's Python under an emulator and has to give the same.
+# Checks that a wheel works and is what its name states: scripts/wheel-try.sh WHEEL. It must not need
+# a newer C library than its tag states. It must install without a compiler and a network. Its
+# results must be those of this tree's binary. A wheel for 64-bit ARM is tried with a Python for
+# that machine under an emulator, and must give the same results.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 wheel=$(realpath "$1")
@@ -30,7 +30,7 @@ tag=$(grep -oE 'manylinux_2_[0-9]+' <<<"$name" | tr _ .)
 grep -q manylinux "$room/log" || fail "$(cat "$room/log")"
 echo "ok: abi3, newest symbol of the C library ${newest#@}"
 
-# What the binary says, if it is there; a wheel of another machine has to say the same.
+# Get the results of the binary if it exists. A wheel for another machine must give the same.
 binary=${SEEKWELL_BINARY:-$here/target/debug/seekwell}
 words=(fs-mark:files=6 --device hdd:hitachi-7k200 --scheduler cfq --seeds 1 --seed 3 --json --series --quiet)
 said=none
@@ -42,7 +42,7 @@ cp "$here/scripts/wheel_try.py" "$room"
 cd "$room"
 if [ "$machine" = "$(uname -m)" ]; then
   python3 -m venv "$room/fresh"
-  # No compiler in the way of pip, and no package index: the wheel is all it needs.
+  # Without a compiler and a package index for pip, because the wheel must need neither.
   env -i PATH="$room/fresh/bin" pip install --quiet --disable-pip-version-check --no-index "$wheel"
   env -i PATH="$room/fresh/bin" python -I "$room/wheel_try.py" "$said" "$room/fresh"
   exit

@@ -1,4 +1,4 @@
-"""What a wheel has to give where nothing of the source tree is: `wheel_try.py BINARY.json HOME`."""
+"""Checks an installed wheel without the source tree: `wheel_try.py BINARY.json HOME`."""
 
 import json
 import platform
@@ -20,7 +20,7 @@ def one(seed: int) -> seekwell.Record:
 if said != "none":
     with open(said) as file:
         theirs = json.load(file)["records"][0]
-    # Another profile, the same figures.
+    # The build differs, but the results must be equal.
     ours = one(3).to_dict() | {"build": theirs["build"]}
     assert ours == theirs, "not what the binary gives"
     print("ok: a run, to the last digit what the binary gives")

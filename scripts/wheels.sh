@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Wheels of the Python package, for machines without a compiler:
+# Builds wheels of the Python package, for machines without a compiler:
 # scripts/wheels.sh [--quick] [MACHINE...]
-# (x86_64 and aarch64, if none is named). --quick is hardly optimised, with the same figures: CI
-# builds that. They come to lie in target/wheels and are tried
-# (scripts/wheel-try.sh); what they were built from, 0.7 GB, is deleted.
+# The default machines are x86_64 and aarch64. With --quick, the build is hardly optimised but gives
+# the same results. CI builds this form. The wheels are in target/wheels, and each is tried
+# (scripts/wheel-try.sh). The build directory of 0.7 GB is deleted.
 #
-# maturin builds, and zig compiles and links the C in it against glibc 2.28 (Debian 10, RHEL 8 and
-# later), whatever glibc is here. Without a network it says so and ends with 3.
+# maturin builds the wheels. zig compiles and links their C code for glibc 2.28 (Debian 10, RHEL 8
+# and later), so they do not depend on the glibc of this machine. Without a network, the script
+# prints this and exits with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -34,7 +35,7 @@ done
 build=$target/wheels-build
 trap 'rm -rf "$build"' EXIT
 for machine in "$@"; do
-  # Lines of our own code for backtraces are half of a wheel, and nobody reads them there.
+  # Leave out the line numbers for backtraces, which are half of a wheel.
   CARGO_TARGET_DIR=$build CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_INCREMENTAL=0 \
     maturin build --quiet --release --locked --strip --zig --manifest-path python/Cargo.toml \
     --target "$machine-unknown-linux-gnu" --compatibility manylinux_2_28 --out "$target/wheels"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Prints where the tools are that build wheels: an environment below the target directory
-# with what python/requirements-wheels.txt names (maturin, and zig for the C in it: a compiler, a
-# linker and the C libraries of other machines in one package of 100 MB). Where none can be made it
-# prints nothing and says why on stderr.
+# Prints the path of the environment with the tools that build wheels. It is below the target
+# directory and contains the packages of python/requirements-wheels.txt: maturin and zig. zig is a
+# compiler and linker with the C libraries of other machines, in one package of 100 MB. If the
+# environment cannot be created, prints nothing, and prints the reason to stderr.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,14 @@
 """Seekwell: which I/O scheduler, with which settings, is best for this device and this workload?
 
-The words are the command line's: `run` one program, `replay` a trace, `compare` an experiment,
-`explain` decisions, `calibrate` a device model, `read_results` of a folder. Tables are Arrow's
-memory and go without a copy to polars, pyarrow and DuckDB. A scheduler, a device model and a
-workload can be written in Python (`Scheduler`, `Device`, `Workload`), held to the tree's properties
-(`check`) and compared with all others.
+The functions have the names of the command line: `run` runs a program, `replay` replays a trace,
+`compare` runs an experiment, `explain` shows decisions, `calibrate` fits a device model, and
+`read_results` reads a results folder. Tables are in Arrow format, and polars, pyarrow and DuckDB
+read them without a copy. Schedulers, device models and workloads can be written in Python
+(`Scheduler`, `Device`, `Workload`). `check` runs the project's property tests for them, and they
+can be compared with the built-in ones.
 
-Times are integer nanoseconds, addresses and lengths sectors of 512 bytes, where nothing else is
-said.
+Unless stated otherwise, times are integers in nanoseconds, and addresses and lengths are in
+sectors of 512 bytes.
 """
 
 from seekwell._errors import (

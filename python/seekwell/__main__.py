@@ -1,4 +1,4 @@
-"""`python -m seekwell`: the commands that the binary hands over, `tune` and `sweep`."""
+"""`python -m seekwell`: the commands `tune` and `sweep`, which the binary passes to Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seekwell.tune import OBJECTIVES, TEST_SEEDS, TRAIN_SEEDS, TRIALS
 
 
 def _bar(quiet: bool, what: str) -> Callable[[int, int], None] | None:
-    """Progress on a terminal; nothing where nobody looks."""
+    """Returns a function that shows the progress on a terminal. None without a terminal."""
     if quiet or not sys.stderr.isatty():
         return None
 
@@ -23,7 +23,7 @@ def _bar(quiet: bool, what: str) -> Callable[[int, int], None] | None:
 
 
 def _seeds(text: str) -> list[int]:
-    """ "3", "1-5", "1,2,7"."""
+    """Parses seeds such as "3", "1-5" or "1,2,7"."""
     try:
         out: list[int] = []
         for part in text.split(","):
@@ -35,7 +35,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _tunable(text: str) -> tuple[str, list[int] | None]:
-    """ "fifo_batch", "fifo_batch=1,4,16"."""
+    """Parses a tunable such as "fifo_batch" or "fifo_batch=1,4,16"."""
     name, _, values = text.partition("=")
     try:
         return name, [int(v) for v in values.split(",")] if values else None
@@ -45,14 +45,14 @@ def _tunable(text: str) -> tuple[str, list[int] | None]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of both commands."""
+    """Returns the parser for the arguments of both commands."""
     top = argparse.ArgumentParser(prog="seekwell", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
     tune = commands.add_parser(
         "tune",
-        help="search the tunables of schedulers",
-        description="Searches the tunables of schedulers for a device and a mix of workloads, and "
-        "judges what was found on seeds and workloads that were held out.",
+        help="search the tunables of schedulers for the best setting",
+        description="Searches the tunables of schedulers for a device and a mix of workloads. "
+        "Measures the gain of the best setting on held-out seeds and workloads.",
     )
     add = tune.add_argument
     add("-d", "--device", default="hdd:hitachi-7k200", help="modelled device [%(default)s]")
@@ -61,14 +61,14 @@ def parser() -> argparse.ArgumentParser:
         "--workload",
         action="append",
         required=True,
-        help="workload, with parameters behind a colon; may be repeated",
+        help="workload for the search, with parameters after a colon; may be repeated",
     )
     add(
         "-s",
         "--scheduler",
         "--schedulers",
         required=True,
-        help="scheduler, or several with commas",
+        help="scheduler, or several schedulers separated by commas",
     )
     add(
         "-t",
@@ -76,58 +76,64 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         type=_tunable,
         default=[],
-        help="search this one, among these values (fifo_batch=1,4,16); may be repeated [all]",
+        help="tunable to search, optionally with its possible values (fifo_batch=1,4,16); "
+        "may be repeated [all]",
     )
     add(
         "--objective",
         action="append",
         choices=list(OBJECTIVES),
-        help="what is to be better; may be repeated [throughput]",
+        help="objective to improve; may be repeated [throughput]",
     )
-    add("--held-out", action="append", default=[], help="judge on this workload; may be repeated")
-    add("--trials", type=int, default=TRIALS, help="settings to try [%(default)s]")
+    add(
+        "--held-out",
+        action="append",
+        default=[],
+        help="workload for measuring the gain; may be repeated [the workloads of the search]",
+    )
+    add("--trials", type=int, default=TRIALS, help="number of settings to try [%(default)s]")
     add(
         "--train-seeds",
         type=_seeds,
         default=list(TRAIN_SEEDS),
-        help=f"seeds to search on [{TRAIN_SEEDS[0]}-{TRAIN_SEEDS[-1]}]",
+        help=f"seeds for the search [{TRAIN_SEEDS[0]}-{TRAIN_SEEDS[-1]}]",
     )
     add(
         "--test-seeds",
         type=_seeds,
         default=list(TEST_SEEDS),
-        help=f"seeds to judge on [{TEST_SEEDS[0]}-{TEST_SEEDS[-1]}]",
+        help=f"seeds for measuring the gain [{TEST_SEEDS[0]}-{TEST_SEEDS[-1]}]",
     )
-    add("--machine", default="", help="the modelled machine, as `seekwell run` has it")
+    add("--machine", default="", help="modelled machine, as for `seekwell run`")
     add("--seed", type=int, default=1, help="seed of the search [%(default)s]")
-    add("--threads", type=int, help="runs at a time [one a core]")
-    add("--results", help="a new folder for what `seekwell apply` takes")
-    add("-q", "--quiet", action="store_true", help="no progress")
+    add("--threads", type=int, help="number of simultaneous runs [one per core]")
+    add("--results", help="new results folder, which `seekwell apply` can use")
+    add("-q", "--quiet", action="store_true", help="do not show the progress")
 
     sweep = commands.add_parser(
         "sweep",
-        help="an experiment on a Ray cluster",
-        description="Carries an experiment file out on a Ray cluster, or on one that is started "
-        "here: the same bytes as `seekwell compare FILE.toml`, and gone on with after anything was "
-        "lost.",
+        help="run an experiment on a Ray cluster",
+        description="Runs an experiment file on a Ray cluster. The results have the same bytes as "
+        "those of `seekwell compare FILE.toml`. If the command or a worker is lost, the same "
+        "command continues the experiment.",
     )
     add = sweep.add_argument
     add("file", help="experiment file (TOML)")
-    add("--address", help="an existing cluster [one is started on this machine]")
-    add("--workers", type=int, help="CPUs of a cluster that is started here [all]")
-    add("--results", required=True, help="the folder: new, or one to go on with")
-    add("-q", "--quiet", action="store_true", help="no progress")
+    add("--address", help="address of a running cluster [a cluster is started on this machine]")
+    add("--workers", type=int, help="CPUs of a cluster that is started on this machine [all]")
+    add("--results", required=True, help="results folder: a new one, or one to be continued")
+    add("-q", "--quiet", action="store_true", help="do not show the progress")
     return top
 
 
 def _tune(a: argparse.Namespace) -> None:
-    from seekwell.tune import tune  # noqa: PLC0415 (only what is asked for is loaded)
+    from seekwell.tune import tune  # noqa: PLC0415 (only the requested command is loaded)
 
     given = dict(a.tunable)
     valued = {k: v for k, v in given.items() if v is not None}
     if valued and len(valued) < len(given):
         missing = ", ".join(sorted(set(given) - set(valued)))
-        raise SeekwellError(f"--tunable {missing}: give values to each, or to none")
+        raise SeekwellError(f"--tunable {missing}: give values for each tunable, or for none")
     found = tune(
         device=a.device,
         workloads=a.workload,
@@ -164,7 +170,7 @@ def _sweep(a: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; the exit code."""
+    """Runs a command. Returns the exit code."""
     a = parser().parse_args(arguments)
     try:
         {"tune": _tune, "sweep": _sweep}[a.command](a)
@@ -172,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"seekwell: {e}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("seekwell: interrupted; what was kept is kept", file=sys.stderr)
+        print("seekwell: interrupted; finished runs are stored", file=sys.stderr)
         return 130
     return 0
 

@@ -1,4 +1,4 @@
-"""Exceptions. Their words are the binary's: what was wrong, where, and what to do."""
+"""Exceptions. Their messages say what is wrong, where, and what to do, as in the binary."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 
 class SeekwellError(Exception):
-    """Anything that went wrong in Seekwell.
+    """Base class of all errors of Seekwell.
 
     Attributes:
-        file: The file that is meant; None: none is.
-        line: Its line, from 1; None: not known, or no file.
-        nearest: The word that was probably meant; None: no word is near.
-        faults: All that is wrong, each as (line, field, fault with remedy); line 0: no file.
+        file: The file with the error. None: the error is not in a file.
+        line: Line number in the file, from 1. None: unknown, or the error is not in a file.
+        nearest: The word that the user probably meant. None: no word is similar.
+        faults: All faults, each as (line, field, fault with remedy). Line 0: not in a file.
     """
 
     def __init__(
@@ -32,41 +32,41 @@ class SeekwellError(Exception):
 
 
 class InputError(SeekwellError, ValueError):
-    """What was asked for cannot be: a name that is none, a file that cannot be read."""
+    """The input is invalid, for example an unknown name or a file that cannot be read."""
 
 
 class RunError(SeekwellError, RuntimeError):
-    """A run came to nothing."""
+    """A run failed and has no result."""
 
 
 class StoreError(SeekwellError, OSError):
-    """Results cannot be kept or read; what was kept until then is there."""
+    """Results cannot be stored or read. Results that were stored before the error are kept."""
 
 
 class SchedulerError(RunError):
-    """A scheduler in Python raised, lost a request, let one go twice, or did not return.
+    """A scheduler in Python raised, lost a request, dispatched one twice, or did not return.
 
-    `__cause__` is what it raised, with its traceback.
+    `__cause__` is the exception of the scheduler, with its traceback.
     """
 
 
 class DeviceError(RunError):
-    """A device in Python raised, said what cannot be, or did not return.
+    """A device in Python raised, returned an impossible value, or did not return.
 
-    `__cause__` is what it raised, with its traceback.
+    `__cause__` is the exception of the device, with its traceback.
     """
 
 
 class WorkloadError(RunError):
     """A workload in Python raised, or did not return.
 
-    `__cause__` is what it raised, with its traceback.
+    `__cause__` is the exception of the workload, with its traceback.
     """
 
 
 class CheckError(SeekwellError, AssertionError):
-    """A property does not hold: which, and the smallest case that was found."""
+    """A property does not hold. The message names it and the smallest failing case found."""
 
 
 class Overdue(BaseException):
-    """Raised inside a callback that does not return; no `except Exception` holds it up."""
+    """Raised inside a callback that takes too long. `except Exception` does not catch it."""

@@ -1,4 +1,4 @@
-"""The words of the command line: `run`, `replay`, `compare`, `explain`, `calibrate`."""
+"""The functions `run`, `replay`, `compare`, `arena`, `explain` and `calibrate`."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ SchedulerLike = str | type[Scheduler]
 DeviceLike = PathLike | type[Device]
 WorkloadLike = str | type[Workload]
 
-# Events of a run that are kept, as the binary has it.
+# Default for the largest number of stored events per run, as in the binary.
 MOST_EVENTS = 250_000
 
 
 def scheduler_name(scheduler: SchedulerLike) -> str:
-    """The name of a scheduler; a class is registered for it."""
+    """Returns the name of a scheduler. Registers it if it is a class."""
     if isinstance(scheduler, str):
         return scheduler
     return register(scheduler).name
 
 
 def device_name(device: DeviceLike) -> str:
-    """The name of a device; a class is registered for it."""
+    """Returns the name of a device. Registers it if it is a class."""
     return register_device(device).name if isinstance(device, type) else os.fspath(device)
 
 
 def workload_name(workload: WorkloadLike) -> str:
-    """The name of a workload; a class is registered for it."""
+    """Returns the name of a workload. Registers it if it is a class."""
     return workload if isinstance(workload, str) else register_workload(workload).name
 
 
@@ -87,30 +87,32 @@ def run(
     events: bool = False,
     most_events: int = MOST_EVENTS,
 ) -> Record:
-    """Runs a program once, in simulation, without the interpreter's lock: many go on threads.
+    """Runs a program once, in simulation.
+
+    The interpreter's lock is released during the run, so several runs can use several threads.
 
     Args:
-        workload: A name of `workloads()`, with parameters behind a colon
-            ("fs-mark:files=20,workers=4"), the path of a fio job file, or a class of your own.
-        device: A name of `devices()`, the path of a preset file, or a class of your own.
-        scheduler: A name of `schedulers()`, with version and tunables where wanted
-            ("cfq-3.4:slice_idle=0"), or a class of your own.
+        workload: A name from `workloads()`, with parameters after a colon
+            ("fs-mark:files=20,workers=4"), the path of a fio job file, or your own class.
+        device: A name from `devices()`, the path of a preset file, or your own class.
+        scheduler: A name from `schedulers()`, optionally with a version and tunables
+            ("cfq-3.4:slice_idle=0"), or your own class.
         params: Parameters of the workload.
-        seed: Seed of every random stream: same seed, same bytes.
-        hz: Ticks a second of the modelled kernel.
-        nr_requests: queue/nr_requests; None: the layer's.
-        depth: device/queue_depth; None: what the device takes.
-        max_sectors_kb: queue/max_sectors_kb, KiB; None: the kernel generation's.
-        nomerges: queue/nomerges: 0 merge, 1 simple merges only, 2 none.
-        machine: A name of `seekwell machines`, or its words ("memory=2G,cores=2").
-        beside: Workloads that run beside it.
-        events: Keep what happened in the block layer: `Record.events()`.
-        most_events: Keep at most so many.
+        seed: Seed of every random stream. The same seed gives the same bytes.
+        hz: Clock ticks per second of the modelled kernel.
+        nr_requests: queue/nr_requests. None: the default of the block layer.
+        depth: device/queue_depth. None: the largest depth of the device.
+        max_sectors_kb: queue/max_sectors_kb, KiB. None: the kernel's default.
+        nomerges: queue/nomerges: 0 merges, 1 does only simple merges, 2 does not merge.
+        machine: A name from `seekwell machines`, or settings ("memory=2G,cores=2").
+        beside: Background workloads that run at the same time.
+        events: Whether to store the events of the block layer (`Record.events()`).
+        most_events: Largest number of stored events.
 
     Raises:
-        InputError: something asked for is none, with what was probably meant.
-        SchedulerError, DeviceError, WorkloadError: a class of your own failed.
-        KeyboardInterrupt: Ctrl-C; the run ends at once.
+        InputError: A name or value is invalid. `nearest` has the name that was probably meant.
+        SchedulerError, DeviceError, WorkloadError: Your own class failed.
+        KeyboardInterrupt: Ctrl-C was pressed. The run ends immediately.
     """
     options = _options(
         device,
@@ -160,21 +162,22 @@ def replay(
     """Replays a recorded trace on a modelled device.
 
     Args:
-        file: The trace, of any format of `seekwell formats`, also compressed.
-        mode: "timed", "scaled:1/10", "depth:8" or "closed".
-        format: What it is; None: it is recognised.
-        fit: "strict", or "wrap" to put addresses beyond the device into it.
-        limit: I/Os at most.
-        volume: One volume of a trace of many.
-        from_ns: The part of the trace that is replayed, ns since its begin.
-        until_ns: Its end.
-        pids: Only what these processes did.
-        allow_truncated: A trace that ends in the middle of a record is replayed up to there.
+        file: The trace, in a format that `seekwell formats` lists. It may be compressed.
+        mode: Timing: "timed", "scaled:1/10", "depth:8" or "closed".
+        format: Format of the trace. None: it is detected.
+        fit: "strict" rejects addresses beyond the device. "wrap" folds them into the device.
+        limit: Largest number of I/Os.
+        volume: The volume to replay, for a trace of several volumes.
+        from_ns: Start of the replayed part, ns since the start of the trace.
+        until_ns: End of the replayed part, ns since the start of the trace.
+        pids: Process ids. Only I/Os of these processes are replayed. Empty: all I/Os.
+        allow_truncated: Whether to accept a trace that ends in the middle of a record. The complete
+            records are replayed.
 
-    The rest is as `run` has it.
+    The other arguments are those of `run`.
 
     Raises:
-        InputError: the trace cannot be read: file, line and remedy.
+        InputError: The trace cannot be read. The message has file, line and remedy.
     """
     options = _options(
         device, scheduler, seed, hz, nr_requests, depth, max_sectors_kb, nomerges, "", ()
@@ -195,17 +198,18 @@ def replay(
 
 @dataclasses.dataclass
 class Experiment:
-    """An experiment, by the fields of an experiment file (docs/experiments.md).
+    """An experiment. The attributes are those of an experiment file (docs/experiments.md).
 
     Attributes:
-        devices: Names of devices, or classes of your own.
-        schedulers: Names of schedulers with what is set, or classes of your own.
-        workloads: Names of workloads with parameters, or classes of your own.
-        name: What it is called.
-        repeats: Blocks: each scheduler runs once in each. None: as the stopping rule says.
-        seed: Seed of the order of runs, and of the runs.
-        experiment: More of the `[experiment]` table: margin, confidence, budget.
-        more: More of the file's tables: machine, vary.
+        devices: Names of devices, or your own classes.
+        schedulers: Names of schedulers with settings, or your own classes.
+        workloads: Names of workloads with parameters, or your own classes.
+        name: Name of the experiment.
+        repeats: Number of blocks. Each scheduler runs once per block. None: the stopping rule
+            decides.
+        seed: Seed of the runs and of their order.
+        experiment: Other keys of the `[experiment]` table: margin, confidence, budget.
+        more: Other tables of the file: machine, vary.
     """
 
     devices: Sequence[DeviceLike]
@@ -218,7 +222,7 @@ class Experiment:
     more: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
-        """As a file has it."""
+        """Returns the content of the experiment file as a dict."""
         about: dict[str, object] = {"name": self.name, **self.experiment}
         if self.repeats is not None:
             about["repeats"] = self.repeats
@@ -250,7 +254,7 @@ _NAMED: Mapping[str, Callable[[Any], str]] = {
 
 
 def experiment_text(experiment: ExperimentLike) -> tuple[str, str | None]:
-    """An experiment as the text of a file, and the file, if it is one."""
+    """Returns the text of an experiment file, and the name of the file if it exists."""
     if isinstance(experiment, str | os.PathLike):
         name = os.fspath(experiment)
         try:
@@ -279,28 +283,30 @@ def compare(
     budget_s: float | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Results:
-    """Carries an experiment out, as `seekwell compare FILE.toml` does, with the same bytes.
+    """Runs an experiment. The results have the same bytes as those of `seekwell compare FILE.toml`.
 
-    Every run is kept in the folder as it ends. After Ctrl-C or a lost process the same call goes on
-    where it was.
+    Every run is stored in the results folder when it ends. After Ctrl-C or the loss of the process,
+    the same call continues the experiment.
 
     Args:
         experiment: A file, or its content as a dict, an `Experiment` or another dataclass.
-        results: The folder; None: one that goes away with what is returned.
-        threads: Runs at a time; None: one a core. The results do not depend on it.
-        budget_s: Begin no more blocks after so many seconds.
-        progress: Is called with the runs that ended and those that are planned so far; if it
+        results: The results folder. None: a temporary folder, which is deleted together with the
+            returned object.
+        threads: Number of simultaneous runs. None: one per core. The results do not depend on it.
+        budget_s: Time in seconds after which no further block starts.
+        progress: Called with the number of finished runs and the number of planned runs. If it
             raises, the experiment ends.
 
     Raises:
-        InputError: all that is wrong with the experiment: file, line, field, remedy.
-        StoreError: the folder cannot be written (a full disk), or is of another experiment.
+        InputError: The experiment has faults. The message lists file, line, field and remedy.
+        StoreError: The folder cannot be written, for example because the disk is full, or it
+            belongs to another experiment.
     """
     source = experiment_text(experiment)
     if budget_s is not None and not 0 <= budget_s < 1e12:
-        raise InputError(f"budget_s: {budget_s} is no time; give seconds")
+        raise InputError(f"budget_s: {budget_s} is not a valid time in seconds")
     if threads is not None and threads < 1:
-        raise InputError(f"threads: {threads} is none; give 1 or more, or None for one a core")
+        raise InputError(f"threads: {threads} is too small; give 1 or more, or None for all cores")
     if results is not None:
         return _seekwell.carry_out(source, Path(results), threads, budget_s, progress)
     home = tempfile.mkdtemp(prefix="seekwell-")
@@ -310,7 +316,7 @@ def compare(
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
-    # It goes away with what was made of it, or with the process.
+    # The folder is deleted together with the results object, or at the end of the process.
     weakref.finalize(kept, shutil.rmtree, home, ignore_errors=True)
     return kept
 
@@ -326,23 +332,24 @@ def arena(
     seed: int = 1,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Meets a scheduler with its rivals, with the same seeds in the same cells.
+    """Compares a scheduler with its rivals, with the same seeds in the same cells.
 
     Args:
-        scheduler: Whom it is about.
-        rivals: Whom it meets; None: every scheduler of its layer.
-        devices: Where; none named: those that `seekwell compare` takes for the scheduler's era.
-        workloads: Under what; none named: those of `seekwell compare`.
-        traces: And under these.
-        seeds: So many, at least 2 for intervals.
-        seed: The first.
-        threads: Runs at a time; None: one a core.
+        scheduler: The scheduler to be compared.
+        rivals: The other schedulers. None: every other scheduler of the same layer.
+        devices: Devices. Empty: those that `seekwell compare` uses for the scheduler's era.
+        workloads: Workloads. Empty: those of `seekwell compare`.
+        traces: Traces that are replayed in addition to the workloads.
+        seeds: Number of seeds. Confidence intervals need at least 2.
+        seed: The first seed.
+        threads: Number of simultaneous runs. None: one per core.
 
     Returns:
-        `places`: everybody with the means of throughput, p99 and fairness against all in the same
-        cell, as factors (larger is better) with 95 % intervals over the seeds, and whether nobody
-        beats him in all three (`front`); `behind`: the cells where the first is surely behind
-        somebody, the worst first.
+        A dict. `places` has one entry per scheduler, with its mean throughput, p99 and fairness
+        relative to all schedulers in the same cell. The values are factors (larger is better), with
+        95 % intervals over the seeds. `front` is true if no other scheduler is better in all three.
+        `behind` lists the cells in which the compared scheduler is significantly worse than another
+        one. The worst cell comes first.
     """
     name = scheduler_name(scheduler)
     if rivals is None:
@@ -363,10 +370,10 @@ def _versioned(scheduler: Mapping[str, Any]) -> list[str]:
 
 
 def read_results(folder: PathLike) -> Results:
-    """Reads a results folder, also one of an experiment that goes on.
+    """Reads a results folder. The experiment may be unfinished.
 
     Raises:
-        StoreError: there is none, or it is damaged.
+        StoreError: The folder does not exist, or it is damaged.
     """
     return _seekwell.read_results(Path(folder))
 
@@ -380,19 +387,20 @@ def explain(
     events: bool = True,
     keep_tunables: bool = False,
 ) -> list[Explained]:
-    """Puts a scheduler under the microscope: what it decides on given requests, and why.
+    """Runs a scheduler on given requests, and returns its decisions with their reasons.
 
     Args:
-        file: A request list (CSV), or cases with recorded decisions (JSON lines, also compressed).
-        scheduler: Under which it runs; None: the one that each case names.
-        case: Only this one.
-        tunables: What is set.
-        events: Keep every event, with rules, reasons and states.
-        keep_tunables: Another scheduler gets what the case sets, as far as it has that; its own
-            defaults otherwise.
+        file: A request list (CSV), or cases with recorded decisions (JSON lines). It may be
+            compressed.
+        scheduler: The scheduler to run. None: the scheduler that each case names.
+        case: Name of the only case to run. None: all cases.
+        tunables: Tunables to set.
+        events: Whether to store every event, with rule, reason and state.
+        keep_tunables: Whether a given `scheduler` gets the tunables of the case, as far as it has
+            them. Otherwise it uses its defaults.
 
     Raises:
-        InputError: the file cannot be read: file, line and remedy.
+        InputError: The file cannot be read. The message has file, line and remedy.
     """
     name = None if scheduler is None else scheduler_name(scheduler)
     given = [f"{key}={_word(value)}" for key, value in (tunables or {}).items()]
@@ -407,22 +415,21 @@ def calibrate(
     budget_s: float = 180.0,
     allow_write: bool = False,
 ) -> Calibration:
-    """Fits a device model to a modelled disk by probing it, on virtual time.
+    """Fits a device model to a modelled disk by probing the disk, in virtual time.
 
     Args:
-        device: A name of `devices()`. A real disk is calibrated by `seekwell calibrate /dev/...`.
-        name: What the preset is called; None: made of the device's.
-        seed: Seed of the places that are probed.
-        budget_s: Time for everything on the device's clock, s.
-        allow_write: Write, too.
+        device: A name from `devices()`. To calibrate a real disk, use the command
+            `seekwell calibrate /dev/...`.
+        name: Name of the preset. None: derived from the name of the device.
+        seed: Seed of the positions that are probed.
+        budget_s: Time for all probes on the device's clock, s.
+        allow_write: Whether the probes may write.
 
     Raises:
-        InputError: no device is called so.
+        InputError: No device has this name.
     """
     if "/dev/" in device:
-        what = (
-            f"{device}: a real disk is calibrated by the command line: seekwell calibrate {device}"
-        )
+        what = f"{device} is a real disk: use the command line, `seekwell calibrate {device}`"
         raise InputError(what)
     good = "".join(c if c.isalnum() or c in "-_." else "-" for c in device)
     return _seekwell.calibrate(device, name or good, seed, budget_s, allow_write)

@@ -1,11 +1,11 @@
-"""The extension module. What it says in words is in the classes' own docstrings."""
+"""Type stubs of the extension module. The docstrings of the classes are in the module itself."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 class Table:
-    """A table in Arrow's memory; anything that speaks the Arrow PyCapsule interface takes it."""
+    """A table in Arrow format, which every library with the Arrow PyCapsule interface can read."""
 
     @property
     def column_names(self) -> list[str]: ...
@@ -21,7 +21,7 @@ class Table:
     def __arrow_c_schema__(self) -> object: ...
 
 class Record:
-    """Everything that a run gave. Times are ns, addresses sectors of 512 bytes."""
+    """All results of a run. Times are in ns, and addresses in sectors of 512 bytes."""
 
     @property
     def value(self) -> float | None: ...
@@ -62,7 +62,7 @@ class Record:
     def events(self) -> Table: ...
 
 class Results:
-    """What an experiment gave: a folder, its tables, and what may be said of it."""
+    """The results of an experiment: a folder, its tables, and its conclusions."""
 
     @property
     def path(self) -> Path: ...
@@ -82,13 +82,13 @@ class Results:
     def histograms(self) -> Table: ...
 
 class Token:
-    """Ends an experiment that others carry out."""
+    """Ends an experiment whose runs are made by other processes."""
 
     def is_set(self) -> bool: ...
     def lose(self, why: str) -> None: ...
 
 class Explained:
-    """One case under one scheduler: what it dispatched, when, and why."""
+    """The result of one case: the dispatched requests, their times, and the reasons."""
 
     @property
     def case(self) -> str: ...
@@ -104,7 +104,7 @@ class Explained:
     def events(self) -> Table: ...
 
 class Calibration:
-    """What probing a device found."""
+    """The results of probing a device."""
 
     @property
     def preset(self) -> str | None: ...
@@ -120,7 +120,7 @@ class Calibration:
     def curves(self) -> Table: ...
 
 class Request:
-    """One or several merged bios; the same object from `insert` to the end."""
+    """One bio, or several merged bios. The object is the same from `insert` to completion."""
 
     @property
     def id(self) -> int: ...
@@ -152,7 +152,7 @@ class Request:
     def issue_ns(self) -> int: ...
 
 class Command:
-    """A command to a device."""
+    """A command that is sent to a device."""
 
     @property
     def id(self) -> int: ...
@@ -168,7 +168,7 @@ class Command:
     def fua(self) -> bool: ...
 
 class Bio:
-    """What a program submits, before it is a request."""
+    """An I/O that a program submits, before it becomes a request."""
 
     @property
     def op(self) -> str: ...
@@ -184,7 +184,7 @@ class Bio:
     def task(self) -> int: ...
 
 class Cx:
-    """Everything outside a scheduler: the clock, and the means to act."""
+    """The environment of a scheduler: the clock, and the actions that it can request."""
 
     @property
     def now_ns(self) -> int: ...

@@ -1,4 +1,4 @@
-"""The properties of the tree, over a class of one's own."""
+"""The project's property tests, for schedulers, devices and workloads that users write."""
 
 from __future__ import annotations
 
@@ -9,31 +9,35 @@ from seekwell.device import Device, register_device
 from seekwell.scheduler import Scheduler, register
 from seekwell.workload import Workload, register_workload
 
-# Where a workload is checked: nothing of a device is in the way.
+# The device on which workloads are checked. It has a constant service time.
 PLAIN = "constant:depth=4,service_us=100"
 
 
 def check(
     what: type[Scheduler] | type[Device] | type[Workload] | str, *, cases: int = 64
 ) -> list[str]:
-    """Holds a scheduler, a device or a workload to what every one of the tree is held to.
+    """Tests the properties that every built-in scheduler, device or workload has.
 
-    Of a scheduler: each bio completes exactly once, merges keep bytes and limits, nothing gets
-    stuck, whatever comes: requeues, drains, switches, tunables at their extremes; and, where it
-    says so in `waiting`, nobody waits for longer. Of a device: each command that it takes completes
-    exactly once, in order, not before it came; the same seed gives the same completions, from event
-    to event or in leaps. Of a workload: it ends, and the same seed gives the same bytes.
+    A scheduler must complete each bio exactly once. Merges must keep all bytes and respect the
+    limits. No request may get stuck, even with requeues, drains, switches and extreme tunables. If
+    `waiting` is set, no request may wait for longer.
+
+    A device must complete each accepted command exactly once, in order, and not before its arrival.
+    The same seed must give the same completions, for steps of any length.
+
+    A workload must end, and the same seed must give the same bytes.
 
     Args:
-        what: A class, which is registered, or the name of any scheduler.
-        cases: Cases drawn for each property; those of the tree pass 256. Of a workload: seeds, one
-            for each 16 cases.
+        what: A class, which is then registered, or the name of any scheduler.
+        cases: Random cases for each property. The built-in schedulers pass 256. A workload is
+            tested with one seed per 16 cases.
 
     Returns:
         The properties that hold.
 
     Raises:
-        CheckError: one does not: which, and the smallest case that was found.
+        CheckError: A property does not hold. The message names the property and the smallest
+            failing case that was found.
     """
     if isinstance(what, str):
         return _seekwell.check(what, cases, True)

@@ -1,7 +1,8 @@
-"""Device models in Python: a class that says when a command is done, by the contract of the tree's
-own models.
+"""Device models in Python. A class computes when a command completes, with the same interface as
+the built-in models.
 
-Slow: every call goes through the interpreter. For teaching and for a first idea.
+Such models are slow, because every call goes through the interpreter. They are meant for teaching
+and for first experiments.
 """
 
 from __future__ import annotations
@@ -17,60 +18,69 @@ __all__ = ["Command", "Device", "register_device"]
 
 
 class Device:
-    """What a device model in Python is a subclass of.
+    """Base class of device models in Python.
 
-    A model that knows at once when a command will be done has `serve`. One that decides later (it
-    has a queue that it sorts) has `accept`, `next_event` and `advance` instead. Both have no clock,
-    no thread and no randomness but what follows from `self.seed`: the same seed gives the same
-    bytes.
+    If a model knows the completion time of a command when the command arrives, it defines `serve`.
+    If it decides later, for example because it sorts a queue, it defines `accept`, `next_event` and
+    `advance` instead. A model must use no clock and no thread. Its random numbers must depend only
+    on `self.seed`, so that the same seed gives the same bytes.
 
-    What `__init__` finds: `self.seed` and the parameters. It takes no arguments, and may set the
-    facts below anew, as attributes of the instance.
+    `__init__` takes no arguments. It is called when `self.seed` and the parameters are set. It may
+    set the facts below as attributes of the instance.
     """
 
     name: ClassVar[str]
-    """As it is typed: small letters, digits, `-` and `_`."""
+    """Name, as users type it. It consists of lower-case letters, digits, `-` and `_`."""
     summary: ClassVar[str] = "a device in Python"
-    """One line."""
+    """Description in one line."""
     parameters: ClassVar[Sequence[Parameter]] = ()
-    """What can be set."""
+    """Parameters that users can set."""
 
     seed: int
-    """Of the run."""
+    """Seed of the run."""
 
     capacity: int = 1 << 28
-    """Sectors of 512 bytes."""
+    """Capacity in sectors of 512 bytes."""
     depth: int = 1
-    """Commands that it takes at a time through each of its hardware queues."""
+    """Largest number of outstanding commands per hardware queue."""
     hw_queues: int = 1
-    """Hardware queues."""
+    """Number of hardware queues."""
     rotational: bool = False
-    """queue/rotational: cfq, bfq and adios change their ways."""
+    """Value of queue/rotational, which cfq, bfq and adios use."""
     write_cache: bool = False
-    """Has a volatile write cache: flushes are sent."""
+    """Whether the device has a volatile write cache, so that flushes are sent."""
     fua: bool = False
-    """Takes write-through commands."""
+    """Whether the device accepts write-through commands (FUA)."""
     max_sectors: int = 65535
-    """Largest command, sectors."""
+    """Length of the largest command, sectors."""
 
     def serve(self, now_ns: int, command: Command) -> int:
-        """When a command that comes now is done, ns; now or later. Once for each command."""
+        """Returns the completion time of a command that arrives now, ns. Called once per command.
+
+        The time must not be before `now_ns`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no serve(self, now_ns, command)")
 
     def accept(self, now_ns: int, command: Command) -> bool:
-        """Takes a command, or says False: it is full, and is asked again after a completion."""
+        """Accepts a command, or returns False if the device is full.
+
+        A rejected command is sent again after a completion.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no accept(self, now_ns, command)")
 
     def next_event(self) -> int | None:
-        """The earliest time, ns, at which something changes by itself; None: it rests."""
+        """Returns the earliest time at which the device changes by itself, ns. None: never."""
         raise NotImplementedError(f"{type(self).__name__} has no next_event(self)")
 
     def advance(self, to_ns: int) -> Iterable[tuple[int, int]]:
-        """Goes to a time, inclusive: (id, when it was done) of each command, in order of time."""
+        """Advances to a time, inclusive.
+
+        Returns (id, completion time in ns) of each completed command, in order of time.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no advance(self, to_ns)")
 
     def state(self) -> str:
-        """A line about the state, for `explain`."""
+        """Returns a line about the state, for `explain`."""
         return ""
 
 
@@ -78,13 +88,13 @@ D = TypeVar("D", bound=type[Device])
 
 
 def register_device(device: D) -> D:
-    """Puts a class among the kinds of devices; from then on its name is a device everywhere.
+    """Registers a class. From then on, its name can be used as a device everywhere.
 
-    May stand above a class as a decorator. A class of the same name and parameters takes the place
-    of the one before, so that a cell of a notebook can be run again.
+    This function can be used as a decorator. A class with the same name and parameters replaces the
+    earlier class, so that a notebook cell can be run again.
 
     Raises:
-        InputError: the name is taken by one of the tree, or cannot be typed.
+        InputError: A built-in device has this name, or the name has invalid characters.
     """
     if not isinstance(device, type) or not issubclass(device, Device):
         raise TypeError(f"{device!r} is no subclass of seekwell.Device")

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number or a switch that can be set: `NAME:parameter=value`, and in experiments.
+    """A number or a switch that users can set, as `NAME:parameter=value` and in experiments.
 
-    The instance has it as an attribute of this name before `__init__` is called.
+    Before `__init__` is called, the instance gets an attribute of this name with the value.
 
     Attributes:
-        name: As it is typed: small letters, digits, `_`.
-        default: Its value at first; a bool is typed as yes or no, an int is a whole number.
-        unit: For people: "us", "requests".
+        name: Name, as users type it. It consists of lower-case letters, digits and `_`.
+        default: Default value. A bool is typed as yes or no, and an int is an integer.
+        unit: Unit for display, for example "us" or "requests".
         min: Smallest value, 0 or more.
-        max: Largest value; None: 2**53.
-        help: One line.
+        max: Largest value. None: 2**53.
+        help: Description in one line.
     """
 
     name: str

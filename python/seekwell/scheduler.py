@@ -1,7 +1,8 @@
-"""Schedulers in Python: a class with `insert`, `dispatch` and `joined`, by the contract of the
-tree's own (docs/add-a-scheduler.md).
+"""Schedulers in Python. A class defines `insert`, `dispatch` and `joined`, with the same interface
+as the built-in schedulers (docs/add-a-scheduler.md).
 
-Slow: every call goes through the interpreter. For teaching and for a first idea.
+Such schedulers are slow, because every call goes through the interpreter. They are meant for
+teaching and for first experiments.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ INT_MAX = 2**31 - 1
 
 @dataclass(frozen=True)
 class Tunable:
-    """A number that can be set, by `NAME:tunable=value` and in experiments.
+    """A number that users can set, as `NAME:tunable=value` and in experiments.
 
-    The scheduler has it as an attribute of this name.
+    The scheduler has an attribute of this name with the value.
 
     Attributes:
-        name: As it is typed.
-        default: Its value at first.
+        name: Name, as users type it.
+        default: Default value.
         kind: "count", "bool", "ms", "us" or "ns".
-        unit: For people: "requests", "ms".
-        min: Smallest value; what is beyond is clamped.
-        max: Largest value, at most 2**31 - 1.
-        help: One line.
+        unit: Unit for display, for example "requests" or "ms".
+        min: Smallest value. Smaller values are set to it.
+        max: Largest value, at most 2**31 - 1. Larger values are set to it.
+        help: Description in one line.
     """
 
     name: str
@@ -45,16 +46,16 @@ class Tunable:
 
 @dataclass(frozen=True)
 class Queue:
-    """The queue, as its sysfs files show it.
+    """Properties of the queue, as in its sysfs files.
 
     Attributes:
         rotational: queue/rotational.
-        depth: Commands that the driver takes at once.
+        depth: Largest number of commands in the driver.
         nr_requests: queue/nr_requests.
-        hctxs: Hardware queues.
-        cpus: Software queues.
+        hctxs: Number of hardware queues.
+        cpus: Number of software queues.
         max_sectors: queue/max_sectors_kb, in sectors of 512 bytes.
-        name: The device.
+        name: Name of the device.
     """
 
     rotational: bool
@@ -67,84 +68,86 @@ class Queue:
 
 
 class Scheduler:
-    """What a scheduler in Python is a subclass of.
+    """Base class of schedulers in Python.
 
-    One instance serves one queue. The layer calls; the scheduler answers through `cx`: it lets
-    requests go (`cx.emit`), arms timers, names the rule that decided (`cx.why`). It has no clock of
-    its own, no randomness and no thread, so that the same seed gives the same bytes.
+    One instance serves one queue. The block layer calls its methods. The scheduler acts through
+    `cx`: it dispatches requests (`cx.emit`), arms timers, and names the rule that decided
+    (`cx.why`). It must use no clock, no random numbers and no thread of its own, so that the same
+    seed gives the same bytes.
 
-    `insert`, `dispatch` and `joined` have to be there; `__init__` takes no arguments and finds
-    `self.queue` and the tunables set.
+    A scheduler must define `insert`, `dispatch` and `joined`. `__init__` takes no arguments. It is
+    called when `self.queue` and the tunables are set.
     """
 
     name: ClassVar[str]
-    """As it is typed: small letters, digits, `-` and `_`."""
+    """Name, as users type it. It consists of lower-case letters, digits, `-` and `_`."""
     layer: ClassVar[Literal["blk-mq", "single-queue"]] = "blk-mq"
-    """Which block layer it lives in."""
+    """Block layer of the scheduler."""
     kernel: ClassVar[str] = ""
-    """Single-queue: whose layer, "2.6.18", "2.6.24", "3.4" or "4.0" (also "")."""
+    """Kernel of the single-queue layer: "2.6.18", "2.6.24", "3.4" or "4.0". "" means "4.0"."""
     summary: ClassVar[str] = "a scheduler in Python"
-    """One line."""
+    """Description in one line."""
     tunables: ClassVar[Sequence[Tunable]] = ()
-    """What can be set."""
+    """Tunables that users can set."""
     waiting: ClassVar[Mapping[str, int] | None] = None
-    """How long somebody may have to wait, for `check`: `fixed_ms`, `requests`, `per_task_ms`,
-    `per_task_requests` (docs/add-a-scheduler.md). None: it says nothing, and is not held to it."""
+    """Bound for the waiting time of a request, which `check` tests. The keys are `fixed_ms`,
+    `requests`, `per_task_ms` and `per_task_requests` (docs/add-a-scheduler.md). None: no bound."""
 
     queue: Queue
 
     def insert(self, cx: Cx, rq: Request, how: str) -> None:
-        """Takes a request. `how`: "sorted", "at_head", "requeue" or "reinsert"."""
+        """Inserts a request. `how` is "sorted", "at_head", "requeue" or "reinsert"."""
         raise NotImplementedError(f"{type(self).__name__} has no insert(self, cx, rq, how)")
 
     def dispatch(self, cx: Cx, hctx: int, force: bool) -> None:
-        """Lets a request go with `cx.emit`, or none, if a timer is armed or one is with the device.
+        """Dispatches a request with `cx.emit`.
 
-        `force`: drain, hold nothing back. blk-mq expects one at most a call.
+        It may dispatch none if a timer is armed or a request is in the device. With `force`, it
+        must hold no request back. blk-mq expects at most one request per call.
         """
         raise NotImplementedError(f"{type(self).__name__} has no dispatch(self, cx, hctx, force)")
 
     def joined(self, cx: Cx, kept: Request, gone: Request) -> None:
-        """`kept` took over the bios of `gone`, which has to be forgotten."""
+        """Called when `kept` has taken the bios of `gone`. The scheduler must forget `gone`."""
         raise NotImplementedError(f"{type(self).__name__} has no joined(self, cx, kept, gone)")
 
     def has_work(self, cx: Cx, hctx: int) -> bool:
-        """Would a dispatch be worth a try? While requests are inside, unless it is overridden."""
+        """Returns whether `dispatch` may find a request. By default, whether any is queued."""
         return cx.queued > 0
 
     def completed(self, cx: Cx, rq: Request) -> None:
-        """A request is done: `rq.start_ns` and `rq.issue_ns` tell its latencies."""
+        """Called when a request completes. `rq.start_ns` and `rq.issue_ns` give its latencies."""
 
     def timer(self, cx: Cx, slot: int) -> None:
-        """Timer `slot` fired."""
+        """Called when timer `slot` has fired."""
 
     def find_front(self, cx: Cx, bio: Bio) -> Request | None:
-        """A request inside that starts where `bio` ends, for a front merge."""
+        """Returns a queued request that starts at the end of `bio`, for a front merge."""
         return None
 
     def allow_merge(self, cx: Cx, rq: Request, bio: Bio) -> bool:
-        """May this bio become a part of that request?"""
+        """Returns whether `bio` may be merged into `rq`."""
         return True
 
     def merged(self, cx: Cx, rq: Request, kind: str) -> None:
-        """`rq` grew at its "back" or its "front"; at the front `rq.sector` is another now."""
+        """Called when `rq` grew at its "back" or "front". A front merge changes `rq.sector`."""
 
     def former(self, cx: Cx, rq: Request) -> Request | None:
-        """The neighbour before `rq`, to be joined if they touch."""
+        """Returns the request before `rq` by sector. The two are joined if they are contiguous."""
         return None
 
     def latter(self, cx: Cx, rq: Request) -> Request | None:
-        """The neighbour behind `rq`."""
+        """Returns the request after `rq` by sector. The two are joined if they are contiguous."""
         return None
 
     def stored(self, cx: Cx, name: str) -> None:
-        """A tunable was set: `getattr(self, name)` is its value."""
+        """Called when a tunable was set. `getattr(self, name)` is its value."""
 
     def check(self, cx: Cx) -> None:
-        """Raises if an invariant is broken. Called after every step of `seekwell.check`."""
+        """Raises if an invariant is violated. Called after every step of `seekwell.check`."""
 
     def state(self) -> str:
-        """A line about the state, for `explain`."""
+        """Returns a line about the state, for `explain`."""
         return ""
 
 
@@ -152,13 +155,13 @@ S = TypeVar("S", bound=type[Scheduler])
 
 
 def register(scheduler: S) -> S:
-    """Puts a class into the registry; from then on its name is a scheduler everywhere.
+    """Registers a class. From then on, its name can be used as a scheduler everywhere.
 
-    May stand above a class as a decorator. A class of the same name takes the place of the one
-    before, so that a cell of a notebook can be run again.
+    This function can be used as a decorator. A class with the same name replaces the earlier class,
+    so that a notebook cell can be run again.
 
     Raises:
-        InputError: the name is taken by one of the tree, or cannot be typed.
+        InputError: A built-in scheduler has this name, or the name has invalid characters.
     """
     _named(scheduler)
     _seekwell.register_scheduler(scheduler)
@@ -173,5 +176,5 @@ def _named(scheduler: type[Scheduler]) -> None:
 
 
 def set_callback_limit(seconds: float) -> None:
-    """Sets how long a callback may take on the wall clock before it is ended: 10 s at first."""
+    """Sets the longest wall-clock time of a callback, in seconds. The default is 10 s."""
     _seekwell.set_callback_limit(seconds)

@@ -1,10 +1,11 @@
-"""Experiments of thousands of cells on a Ray cluster: one task a run, the wheel its only need.
+"""Experiments with thousands of cells on a Ray cluster.
 
-The driver decides what runs next and keeps every run as it ends, as `compare` does; workers only
-simulate. So the folder has the same bytes as on one machine, whatever the number of workers and
-whichever of them were lost, and the same call goes on where a lost driver was.
+Each run is one task. Workers need only the wheel of this package, and they only simulate. The
+driver selects the next run and stores every run when it ends, as `compare` does. The results
+folder therefore has the same bytes as on one machine, for any number of workers, and even if
+workers are lost. If the driver is lost, the same call continues the experiment.
 
-Left out: sharing traces: a trace has to be on every machine, under the same path.
+Not supported: distribution of traces. A trace must be on every machine, under the same path.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from seekwell._errors import RunError
 from seekwell._run import ExperimentLike, PathLike, experiment_text
 from seekwell._seekwell import Results, Token
 
-# Runs that wait at each CPU, so that none is idle while a result travels.
+# Number of runs per CPU that are sent to the cluster, so that no CPU waits for the next run.
 AHEAD = 2
-# How often a waiting thread looks whether all is to end, s.
+# Interval at which a waiting thread checks whether the experiment must end, s.
 LOOK_S = 0.5
-# How long the head of a cluster may take to answer, s.
+# Longest time in which the head of a cluster must accept a connection, s.
 REACH_S = 10.0
-# How often a run is made again whose worker was lost.
+# Number of times that a run is repeated if its worker was lost.
 RETRIES = 8
-# A node that is this machine does not vanish: where it is slow to answer, it is busy with the runs.
+# The local node cannot be lost. If it answers slowly, it is busy with the runs.
 PATIENT = {"health_check_timeout_ms": 600_000, "health_check_failure_threshold": 60}
 
 
 def run_json(spec: str) -> str:
-    """What a worker does: a specification to a record, both JSON."""
+    """Runs a specification on a worker. The specification and the returned record are JSON."""
     return _seekwell.run_json(spec)
 
 
@@ -45,22 +46,23 @@ def sweep(
     workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Results:
-    """Carries an experiment out on a cluster.
+    """Runs an experiment on a cluster.
 
     Args:
-        experiment: As `compare` has it; schedulers of the tree only.
-        results: The folder, new or to go on with.
-        address: Of an existing cluster; None: one is started here, and ended at the end.
-        workers: CPUs of a cluster that is started here; None: all.
-        progress: Is called with the runs that ended and those that are planned so far.
+        experiment: An experiment, as for `compare`. Only built-in schedulers are possible.
+        results: The results folder: a new one, or one to be continued.
+        address: Address of a running cluster. None: a cluster is started on this machine, and
+            stopped at the end.
+        workers: Number of CPUs of a cluster that is started on this machine. None: all.
+        progress: Called with the number of finished runs and the number of planned runs.
 
     Raises:
         ImportError: Ray is not installed.
-        RunError: the cluster is dead, or dies; what was kept until then is in the folder.
-        InputError, StoreError: as `compare`.
+        RunError: The cluster does not respond. Runs that were stored before are in the folder.
+        InputError, StoreError: As for `compare`.
     """
     source = experiment_text(experiment)
-    # Before a cluster is started for nothing.
+    # Check the experiment before a cluster is started.
     _seekwell.check_experiment(source)
     ray = _ray()
     began = not ray.is_initialized()
@@ -89,15 +91,15 @@ def _ray() -> Any:
 
 
 def _reach(address: str) -> None:
-    """Refuses a cluster that nobody answers for; Ray itself would try for many minutes."""
+    """Raises an error if a cluster does not respond. Ray itself would try for many minutes."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
-        # "auto" and what begins with ray:// are Ray's own words.
+        # Ray itself interprets "auto" and addresses that begin with ray://.
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()
     except (OSError, OverflowError) as e:
-        raise RunError(f"no cluster at {address}: {e}; `ray status` says whether it lives") from e
+        raise RunError(f"no cluster at {address}: {e}; `ray status` shows whether it runs") from e
 
 
 def _begin(ray: Any, address: str | None, workers: int | None) -> None:
@@ -112,11 +114,11 @@ def _begin(ray: Any, address: str | None, workers: int | None) -> None:
         ray.init(**how)
     except Exception as e:
         where = "here" if address is None else f"at {address}"
-        raise RunError(f"no cluster {where}: {e}; `ray status` says whether it lives") from e
+        raise RunError(f"no cluster {where}: {e}; `ray status` shows whether it runs") from e
 
 
 def _await(ray: Any, task: Any, token: Token) -> str:
-    """What a worker gives."""
+    """Waits for the result of a worker and returns it."""
     while True:
         if token.is_set():
             ray.cancel(task)
@@ -126,10 +128,10 @@ def _await(ray: Any, task: Any, token: Token) -> str:
             if ready:
                 return str(ray.get(task))
         except ray.exceptions.RayTaskError:
-            # The run itself failed, and would again: a row with the reason.
+            # The run itself failed, and would fail again. It is stored with the reason.
             raise
         except ray.exceptions.RayError as e:
-            # Not the run's fault: it is not kept, and the sweep ends with what was.
+            # The cluster caused the error. The run is not stored, and the sweep ends.
             token.lose(f"the cluster lost a run for good: {e}")
             return ""
         except (ConnectionError, OSError) as e:

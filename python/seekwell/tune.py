@@ -1,11 +1,13 @@
-"""Searches the tunables of schedulers, and judges what was found where it was not searched.
+"""Searches the tunables of schedulers, and measures the gain of the best setting on held-out runs.
 
-The search is Optuna's: TPE for one objective, with settings that fall behind after a few seeds
-given up, NSGA-II for several. What it finds is the luckiest of many tries, so its own figure says
-nothing: the gain that is told is that on other seeds, and where they are named other workloads,
-against the defaults in the same runs, with its interval. Nothing is claimed where that holds 0.
+The search uses Optuna: TPE for one objective, and NSGA-II for several. With one objective, a
+setting that falls behind after a few seeds is stopped early. The best setting is also the luckiest
+of many, so its result in the search is too good. The reported gain is therefore measured on
+held-out seeds, and on held-out workloads if they are given. It compares the setting with the
+defaults in the same runs, and has a confidence interval. If the interval contains 0, no gain is
+claimed.
 
-Left out: real disks (`seekwell compare --host` on what was found).
+Not supported: real disks (use `seekwell compare --host` with the setting).
 """
 
 from __future__ import annotations
@@ -22,23 +24,24 @@ from seekwell._errors import InputError
 from seekwell._run import Experiment, PathLike, SchedulerLike, compare, run, scheduler_name
 from seekwell._seekwell import Record
 
-# A gain below that is too small to matter, as everywhere in the lab.
+# A gain below this fraction is too small to matter. The lab uses the same margin everywhere.
 MARGIN = 0.02
 ALPHA = 0.05
 TRIALS = 60
 TRAIN_SEEDS = tuple(range(1, 6))
 TEST_SEEDS = tuple(range(1001, 1013))
-# How far a tunable is searched from its default: so many doublings, up and down.
+# Range of the search around the default of a tunable: this number of doublings up and down.
 DOUBLINGS = 5
-# Settings that are tried before one is given up for falling behind.
+# Number of settings that are tried completely before a setting may be stopped early.
 PRUNE_AFTER = 10
 
 Evaluate = Callable[[str, str, int], float | Sequence[float]]
-"""Scheduler with settings, workload, seed: the objectives' values, larger is better, as logs."""
+"""A function of scheduler with settings, workload and seed. It returns the values of the objectives
+as logarithms, for which larger is better."""
 
 
 def _throughput(record: Record) -> float:
-    """The workload's own figure; where it has none, bytes a second."""
+    """Returns the logarithm of the workload's main metric, or of bytes per second without one."""
     if record.value is None:
         return math.log(max(record.bytes_per_s, 1e-12))
     value = math.log(max(record.value, 1e-12))
@@ -46,7 +49,7 @@ def _throughput(record: Record) -> float:
 
 
 def _p99(record: Record) -> float:
-    """The 99th percentile of the latency of the most frequent operation, ns, as a loss."""
+    """Returns minus the logarithm of the most frequent operation's p99 latency in ns."""
     table = record.operations()
     rows = list(
         zip(table.column("layer"), table.column("count"), table.column("p99_ns"), strict=True)
@@ -58,7 +61,10 @@ def _p99(record: Record) -> float:
 
 
 def _fairness(record: Record) -> float:
-    """Jain's index of the processes' bytes: 1 is even, 1/n is one who has all."""
+    """Returns the logarithm of Jain's index of the bytes of the processes.
+
+    The index is 1 if all processes get the same, and 1/n if one of n processes gets everything.
+    """
     shares = [float(b) for b in record.processes().column("bytes")]
     squares = sum(b * b for b in shares)
     if squares == 0:
@@ -75,14 +81,14 @@ OBJECTIVES: Mapping[str, Callable[[Record], float]] = {
 
 @dataclass(frozen=True)
 class Knob:
-    """A tunable that is searched: its values, ascending."""
+    """A tunable that is searched, with its possible values in ascending order."""
 
     name: str
     values: tuple[int, ...]
 
 
 def _grid(low: int, high: int, default: int) -> tuple[int, ...]:
-    """The default, doubled and halved, and 0 where it may be."""
+    """Returns the default, its doubles and halves, and 0 and 1, within the allowed range."""
     base = max(abs(default), 1)
     steps = {round(base * 2.0**k) for k in range(-DOUBLINGS, DOUBLINGS + 1)}
     found = {v for v in steps | {0, 1, default} if low <= v <= high}
@@ -90,11 +96,11 @@ def _grid(low: int, high: int, default: int) -> tuple[int, ...]:
 
 
 def knobs(scheduler: str, asked: Mapping[str, Sequence[int]] | Iterable[str] | None) -> list[Knob]:
-    """What of a scheduler is searched: all its numbers, those named, or the values given."""
+    """Returns the tunables to search: all numeric ones, the named ones, or those with values."""
     name = scheduler.split(":", maxsplit=1)[0]
     known = [s for s in _seekwell.schedulers() if name in _names(s)]
     if not known:
-        # The words of the error are the run's own.
+        # A run raises the error with the best message.
         run("fs-mark:files=1", scheduler=scheduler)
         raise InputError(f"{name}: its tunables are not known")
     tunables = {t["name"]: t for t in known[0]["tunables"]}
@@ -113,7 +119,7 @@ def knobs(scheduler: str, asked: Mapping[str, Sequence[int]] | Iterable[str] | N
         of = tunables[key]
         if of["kind"] in ("Text", "ReadOnly"):
             if asked is not None:
-                raise InputError(f"{name}: `{key}` is no number that can be searched")
+                raise InputError(f"{name}: `{key}` is not a number, so it cannot be searched")
             continue
         usual: tuple[int, ...] = (0, 1)
         if of["kind"] != "Bool":
@@ -131,14 +137,14 @@ def _names(scheduler: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Gain:
-    """What was gained over the default, as a factor: 1.1 is 10 % better.
+    """The gain over the default, as a factor. For example, 1.1 is 10 % better.
 
     Attributes:
-        objective: Of what.
+        objective: Name of the objective.
         factor: Mean over the seeds.
-        low: Lower end of its 95 % interval.
-        high: Its upper end.
-        n: Seeds.
+        low: Lower end of the 95 % interval of the factor.
+        high: Upper end of the 95 % interval of the factor.
+        n: Number of seeds.
     """
 
     objective: str
@@ -149,7 +155,7 @@ class Gain:
 
     @property
     def claimed(self) -> bool:
-        """Whether it is better beyond chance."""
+        """Whether the gain is statistically significant."""
         return self.low > 1.0
 
     def __str__(self) -> str:
@@ -162,18 +168,18 @@ class Gain:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        default: The scheduler as it was given; of several the best by itself.
-        best: The best setting that was found, as it is typed.
-        trials: Settings that were tried.
-        pruned: Of them, given up after some of the seeds.
-        front: With several objectives, the settings that none beats in all: each with its gains
-            where it was searched.
-        gains: Of `best`, held out: on seeds and workloads that were not searched on.
-        results: The folder that `seekwell apply` takes; None: none was asked for, or there is
-            nothing to compare.
+        default: The scheduler as it was given. If several were given, the best one without search.
+        best: The best setting that was found, as users type it.
+        trials: Number of settings that were tried.
+        pruned: Number of these that were stopped early, after some of the seeds.
+        front: The settings that no other setting beats in all objectives, with their gains in the
+            search. With one objective, the best setting comes first.
+        gains: Gains of `best` on held-out seeds and workloads, which the search did not use.
+        results: The results folder for `seekwell apply`. None: it was not requested, or the best
+            setting is the default.
     """
 
     default: str
@@ -187,21 +193,21 @@ class Tuned:
 
     @property
     def better(self) -> bool:
-        """Whether something was gained beyond chance, and nothing lost beyond it."""
+        """Whether there is a significant gain in an objective, and no significant loss."""
         lost = any(g.high < 1.0 for g in self.gains)
         return any(g.claimed for g in self.gains) and not lost
 
     def summary(self) -> str:
-        """In words."""
-        lines = [f"tried {self.trials} settings, {self.pruned} given up early"]
+        """Returns a description of the result for the terminal."""
+        lines = [f"tried {self.trials} settings, {self.pruned} stopped early"]
         lines += [f"  {text}" for text, _ in self.front if len(self.gains) > 1]
-        lines.append(f"best where it was searched: {self.best} (default: {self.default})")
-        lines.append("on seeds and workloads that were held out:")
-        lines += [f"  {gain}" for gain in self.gains] or ["  it is the default itself"]
+        lines.append(f"best setting in the search: {self.best} (default: {self.default})")
+        lines.append("gain on held-out seeds and workloads:")
+        lines += [f"  {gain}" for gain in self.gains] or ["  none: the best is the default"]
         if not self.better:
             lines.append(f"defaults are as good: keep {self.default}")
         elif all(g.high < 1 + MARGIN for g in self.gains):
-            lines.append("the gain is real, and too small to matter: below 2 %")
+            lines.append("the gain is real, but too small to matter (below 2 %)")
         else:
             lines.append(f"use {self.best}")
         if self.results is not None:
@@ -211,7 +217,7 @@ class Tuned:
 
 
 class _Bench:
-    """Runs settings, each once, and keeps what they gave."""
+    """Runs settings, each once, and stores their results."""
 
     def __init__(self, evaluate: Evaluate, threads: int | None) -> None:
         self.evaluate = evaluate
@@ -219,7 +225,7 @@ class _Bench:
         self.known: dict[tuple[str, str, int], tuple[float, ...]] = {}
 
     def all(self, settings: Sequence[str], workloads: Sequence[str], seeds: Sequence[int]) -> None:
-        """Runs what is missing, side by side."""
+        """Makes the missing runs, in parallel."""
         wanted = [(s, w, n) for s in settings for w in workloads for n in seeds]
         missing = [key for key in wanted if key not in self.known]
         for key, value in zip(missing, self.pool.map(self._one, missing), strict=True):
@@ -230,13 +236,13 @@ class _Bench:
         values = (float(value),) if isinstance(value, int | float) else tuple(map(float, value))
         if not all(math.isfinite(v) for v in values):
             setting, workload, seed = key
-            raise InputError(f"{workload} under {setting}, seed {seed}: {values} is no figure")
+            raise InputError(f"{workload} under {setting}, seed {seed}: {values} is not finite")
         return values
 
     def gain(
         self, setting: str, default: str, workloads: Sequence[str], seed: int
     ) -> tuple[float, ...]:
-        """Of one seed, mean over the workloads."""
+        """Returns the gain of a setting with one seed, as the mean over the workloads."""
         self.all([setting, default], workloads, [seed])
         pairs = [(self.known[setting, w, seed], self.known[default, w, seed]) for w in workloads]
         count = len(pairs[0][0])
@@ -244,7 +250,7 @@ class _Bench:
 
 
 def interval(values: Sequence[float], alpha: float = ALPHA) -> tuple[float, float, float]:
-    """Mean and t interval."""
+    """Returns the mean and its t interval."""
     n = len(values)
     mean = sum(values) / n
     if n < 2:
@@ -283,28 +289,28 @@ def tune(
     """Searches the tunables of one or several schedulers for a device and a mix of workloads.
 
     Args:
-        device: A name of `devices()`, or the path of a preset file.
-        workloads: On which it is searched.
-        schedulers: One or several.
-        objectives: "throughput" (the workload's own figure), "p99" (of the latency of the most
-            frequent operation), "fairness" (Jain's index of the processes' bytes), or several.
-        tunables: Which are searched; with a mapping their values. None: all numbers, from the
-            default 5 doublings up and down, and 0.
-        trials: Settings that are tried at most.
-        train_seeds: Seeds on which it is searched.
-        test_seeds: Seeds on which it is judged; none of them may be among the others.
-        held_out: Workloads on which it is judged; those of the search, if none is named.
-        machine: As `run` has it.
-        seed: Of the search.
-        threads: Runs at a time; None: one a core.
-        results: A new folder for what `seekwell apply` takes: default and best on the held-out
-            workloads.
-        evaluate: Gives the figures instead of a simulation: scheduler, workload, seed to
-            logarithms, larger is better.
-        progress: Is called with the settings that were tried and those to be tried.
+        device: A name from `devices()`, or the path of a preset file.
+        workloads: Workloads for the search.
+        schedulers: One or several schedulers.
+        objectives: "throughput" (the workload's main metric), "p99" (latency of the most frequent
+            operation), "fairness" (Jain's index of the bytes of the processes), or a list of these.
+        tunables: Names of the tunables to search, or a mapping from names to values. None: all
+            numeric tunables, up to 5 doublings above and below the default, and 0.
+        trials: Largest number of settings to try.
+        train_seeds: Seeds for the search.
+        test_seeds: Seeds for measuring the gain. They must differ from the seeds for the search.
+        held_out: Workloads for measuring the gain. Empty: the workloads of the search.
+        machine: The modelled machine, as for `run`.
+        seed: Seed of the search.
+        threads: Number of simultaneous runs. None: one per core.
+        results: A new results folder for `seekwell apply`, with the default and the best setting
+            on the workloads for measuring the gain.
+        evaluate: A function that returns the values instead of a simulation, from scheduler,
+            workload and seed. The values are logarithms, and larger is better.
+        progress: Called with the number of tried settings and the number of planned settings.
 
     Raises:
-        InputError: a name that is none; seeds on both sides.
+        InputError: A name is unknown, or a seed is in both lists of seeds.
         ImportError: Optuna is not installed.
     """
     optuna = _optuna()
@@ -324,7 +330,7 @@ def tune(
 
     bench = _Bench(evaluate, threads)
     try:
-        # Of several defaults the one is to be beaten that is best by itself.
+        # If there are several defaults, the best of them is the baseline.
         bench.all(texts, workloads, train_seeds)
 
         def own(text: str) -> float:
@@ -342,7 +348,7 @@ def tune(
             bench.all([best, default], judged, test_seeds)
             each = [bench.gain(best, default, judged, n) for n in test_seeds]
             for i, name in enumerate(names):
-                # Several objectives are several chances to be lucky.
+                # With several objectives, the intervals are widened (Bonferroni correction).
                 mean, low, high = interval([e[i] for e in each], ALPHA / len(names))
                 gains.append(
                     Gain(name, _factor(mean), _factor(low), _factor(high), len(test_seeds))
@@ -355,7 +361,7 @@ def tune(
     if results is not None and best != default:
         folder = _stored(device, default, best, judged, test_seeds, results, threads)
     elif results is not None:
-        notes.append(f"nothing is written to {results}: the best is the default itself")
+        notes.append(f"nothing is written to {results}, because the best is the default")
     return Tuned(default, best, len(states), pruned, front, gains, folder, notes)
 
 
@@ -374,10 +380,10 @@ def _checked(
         raise InputError("name at least one objective, workload, seed and trial")
     both = sorted(set(train) & set(test))
     if both:
-        what = "a seed that was searched on cannot judge"
-        raise InputError(f"seeds {both} are on both sides: {what}")
+        what = "test seeds must not be used in the search"
+        raise InputError(f"seeds {both} are in both train_seeds and test_seeds: {what}")
     if len(test) < 2:
-        raise InputError("test_seeds: at least 2, for an interval")
+        raise InputError("test_seeds: give at least 2 seeds, which an interval needs")
 
 
 def _optuna() -> Any:
@@ -402,13 +408,17 @@ def _search(
     seed: int,
     progress: Callable[[int, int], object] | None,
 ) -> tuple[Any, list[tuple[str, list[float]]]]:
-    """The study, and the settings that none beats in all, the most balanced first."""
+    """Runs the search.
+
+    Returns the study, and the settings that no other setting beats in all objectives. The setting
+    with the largest smallest gain comes first.
+    """
     several = len(names) > 1
     if several:
         sampler = optuna.samplers.NSGAIISampler(seed=seed, population_size=min(20, trials))
         study = optuna.create_study(directions=["maximize"] * len(names), sampler=sampler)
     else:
-        # Of the tunables together, not each by itself.
+        # A sampler for the tunables together.
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=min(15, trials))
         pruner = optuna.pruners.MedianPruner(n_startup_trials=PRUNE_AFTER, n_warmup_steps=1)
         study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
@@ -442,7 +452,7 @@ def _search(
             progress(len(study.trials), trials)
 
     study.optimize(objective, n_trials=trials, callbacks=[told])
-    # The default is a setting, too: who does not beat it is not the best.
+    # The default is also a candidate. A setting that does not beat it is not the best.
     front: list[tuple[str, list[float]]] = [(default, [0.0] * len(names))]
     for trial in study.best_trials:
         values = list(trial.values)

@@ -1,7 +1,7 @@
-"""Workloads in Python: a coroutine over the calls of a modelled machine.
+"""Workloads in Python. A workload is a coroutine that makes calls to a modelled machine.
 
-Only lengths go in and out: what is in the bytes matters to nobody. Python takes no time of the
-modelled machine; `Machine.compute` does.
+Calls have lengths but no data, because the content of files has no effect on the model. Python code
+takes no time on the modelled machine. Use `Machine.compute` for CPU time.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ AioOp = Literal["read", "write", "fsync", "fdatasync"]
 
 @types.coroutine
 def _call(*what: object) -> Generator[tuple[object, ...], Any, Any]:
-    """Asks the machine, and gives what it answers."""
+    """Makes a call to the machine and returns its result."""
     return (yield what)
 
 
 @dataclass(frozen=True)
 class Stat:
-    """Of a file.
+    """Attributes of a file.
 
     Attributes:
         len: Length, bytes.
-        allocated: Space allocated, bytes.
-        dir: It is a directory.
+        allocated: Allocated space, bytes.
+        dir: Whether it is a directory.
         ino: Inode number.
-        mtime_ns: Last change of contents, ns since the run began.
+        mtime_ns: Time of the last change of its content, ns since the start of the run.
     """
 
     len: int
@@ -50,10 +50,10 @@ class Stat:
 
 @dataclass
 class Operation:
-    """One that goes on: `with machine.operation("read") as op: ...; op.bytes = n`.
+    """An operation that is measured: `with machine.operation("read") as op: ...; op.bytes = n`.
 
     Attributes:
-        bytes: What it moved.
+        bytes: Number of bytes that the operation moved. Set by the script.
     """
 
     _machine: Machine
@@ -66,24 +66,24 @@ class Operation:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # One that failed is not counted.
+        # A failed operation is not counted.
         if kind is None:
             m = self._machine
             m._notes.append(("op", self._kind, self._since_ns, m.now_ns, self.bytes))
 
 
 class Machine:
-    """The modelled machine, as one task sees it.
+    """The modelled machine, as one task uses it.
 
-    A file is a number, valid in every task of the run. Calls raise `OSError` with the errno of the
-    system call of their name; one that is not caught ends the run early (`Record.early`). When the
-    run is stopped, every call that waits raises ECANCELED. Times are ns of virtual time, offsets
-    and lengths bytes.
+    A file descriptor is a number that is valid in every task of the run. Calls raise `OSError` with
+    the errno of the system call of the same name. If the script does not catch the exception, the
+    run ends early (`Record.early`). When the run is stopped, every waiting call raises ECANCELED.
+    Times are in ns of virtual time, and offsets and lengths are in bytes.
 
     Attributes:
-        now_ns: The time since the run began.
-        cpus: Logical CPUs.
-        cache_bytes: Memory that the page cache can use at most.
+        now_ns: Time since the start of the run, ns.
+        cpus: Number of logical CPUs.
+        cache_bytes: Largest size of the page cache, bytes.
     """
 
     def __init__(self, home: str, cpus: int, cache_bytes: int) -> None:
@@ -97,7 +97,7 @@ class Machine:
 
     @property
     def random(self) -> random.Random:
-        """This task's own random numbers: they follow from the run's seed and the task's name."""
+        """Random numbers of this task. They depend on the run's seed and the task's name."""
         if self._random is None:
             self._random = random.Random(self._seed)
         return self._random
@@ -108,116 +108,120 @@ class Machine:
     # Time.
 
     async def compute(self, ns: int) -> None:
-        """Uses a core for so much CPU time, shared with other tasks."""
+        """Uses `ns` of CPU time on a core, which other tasks may also use."""
         await _call("compute", ns)
 
     async def sleep(self, ns: int) -> None:
-        """Waits without using the CPU."""
+        """Sleeps for `ns`, without using the CPU."""
         await _call("sleep", ns)
 
     # Files.
 
     async def open(self, path: str, **how: bool) -> int:
-        """open(2) of a path below the run's directory.
+        """Opens a path below the directory of the run (open(2)). Returns the descriptor.
 
         Args:
-            how: create, excl, trunc, append, rdonly, directory, direct, sync, dsync. Direct takes
-                offsets and lengths that are multiples of 4096.
+            how: Flags: create, excl, trunc, append, rdonly, directory, direct, sync, dsync. With
+                direct, offsets and lengths must be multiples of 4096.
         """
         return int(await _call("open", self._path(path), _flags(how)))
 
     async def close(self, fd: int) -> None:
-        """Closes it in all tasks; dirty data stays in the cache."""
+        """Closes a descriptor in all tasks. Dirty data stay in the page cache."""
         await _call("close", fd)
 
     async def read(self, fd: int, offset: int, length: int) -> int:
-        """pread(2): what was read; less at the end of the file."""
+        """Reads (pread(2)). Returns the number of bytes, which is smaller at the end of a file."""
         return int(await _call("read", fd, offset, length))
 
     async def write(self, fd: int, offset: int, length: int) -> int:
-        """pwrite(2): all of it."""
+        """Writes all `length` bytes (pwrite(2)). Returns the number of bytes."""
         return int(await _call("write", fd, offset, length))
 
     async def append(self, fd: int, length: int) -> int:
-        """write(2) at the end of the file."""
+        """Writes at the end of the file (write(2)). Returns the number of bytes."""
         return int(await _call("append", fd, length))
 
     async def fsync(self, fd: int) -> None:
-        """fsync(2); of a directory: its entries."""
+        """Calls fsync(2). For a directory, this writes its entries."""
         await _call("fsync", fd)
 
     async def fdatasync(self, fd: int) -> None:
-        """fdatasync(2)."""
+        """Calls fdatasync(2)."""
         await _call("fdatasync", fd)
 
     async def syncfs(self) -> None:
-        """syncfs(2) of the run's file system."""
+        """Calls syncfs(2) for the file system of the run."""
         await _call("syncfs")
 
     async def truncate(self, fd: int, length: int) -> None:
-        """ftruncate(2)."""
+        """Calls ftruncate(2)."""
         await _call("truncate", fd, length)
 
     async def fallocate(self, fd: int, offset: int, length: int) -> None:
-        """fallocate(2), mode 0."""
+        """Calls fallocate(2) with mode 0."""
         await _call("fallocate", fd, offset, length)
 
     async def fadvise(self, fd: int, offset: int, length: int, advice: Advice) -> None:
-        """posix_fadvise(2); length 0: to the end."""
+        """Calls posix_fadvise(2). With length 0, the range extends to the end of the file."""
         await _call("fadvise", fd, offset, length, advice)
 
     async def rename(self, old: str, new: str) -> None:
-        """rename(2); a file of the new name is replaced."""
+        """Calls rename(2). An existing file with the new name is replaced."""
         await _call("rename", self._path(old), self._path(new))
 
     async def unlink(self, path: str) -> None:
-        """unlink(2)."""
+        """Calls unlink(2)."""
         await _call("unlink", self._path(path))
 
     async def mkdir(self, path: str) -> None:
-        """mkdir(2)."""
+        """Calls mkdir(2)."""
         await _call("mkdir", self._path(path))
 
     async def rmdir(self, path: str) -> None:
-        """rmdir(2)."""
+        """Calls rmdir(2)."""
         await _call("rmdir", self._path(path))
 
     async def readdir(self, path: str = "") -> list[tuple[str, bool]]:
-        """Names, and whether each is a directory, in the order of the file system."""
+        """Returns (name, whether it is a directory) of each entry, in file system order."""
         return list(await _call("readdir", self._path(path)))
 
     async def stat(self, path: str) -> Stat:
-        """stat(2)."""
+        """Calls stat(2)."""
         return Stat(*await _call("stat", self._path(path)))
 
     async def fstat(self, fd: int) -> Stat:
-        """fstat(2), of files and the raw device."""
+        """Calls fstat(2), for files and the raw device."""
         return Stat(*await _call("fstat", fd))
 
     async def drop_caches(self) -> None:
-        """Drops all clean pages and metadata; `syncfs` goes before."""
+        """Drops all clean pages and metadata. Call `syncfs` first to clean dirty pages."""
         await _call("drop_caches")
 
     async def open_device(self, **how: bool) -> int:
-        """The raw device (rdonly, direct)."""
+        """Opens the raw device. Possible flags are rdonly and direct."""
         return int(await _call("open_device", _flags(how)))
 
     # Many operations at a time.
 
     async def aio(self, depth: int) -> int:
-        """A queue for so many operations, at most 4096."""
+        """Creates a queue for at most `depth` operations in progress. The maximum is 4096."""
         return int(await _call("aio", depth))
 
     async def submit(self, aio: int, what: Sequence[tuple[int, AioOp, int, int, int]]) -> None:
-        """Submits (file, operation, offset, length, tag) of each, in one call."""
+        """Submits operations in one call. Each is (file, operation, offset, length, tag)."""
         await _call("submit", aio, list(what))
 
     async def reap(self, aio: int, least: int = 1) -> list[tuple[int, int | None, int | None]]:
-        """Waits for so many: (tag, bytes, None) or (tag, None, errno) of each that ended."""
+        """Waits for at least `least` operations to end.
+
+        Returns (tag, bytes, None) for each successful operation, and (tag, None, errno) for each
+        failed operation.
+        """
         return list(await _call("reap", aio, least))
 
     async def aio_close(self, aio: int) -> None:
-        """Waits for what is outstanding and ends the queue."""
+        """Waits for the outstanding operations and closes the queue."""
         await _call("aio_close", aio)
 
     # Tasks, and waiting for each other.
@@ -230,81 +234,81 @@ class Machine:
         nice: int = 0,
         ioprio: tuple[int, int] = (0, 0),
     ) -> int:
-        """Starts `script(machine, *args)` as a process of its own, beside this one.
+        """Starts `script(machine, *args)` as a new process. Returns the number of its task.
 
         Args:
-            name: Unique among those that this task starts.
-            nice: -20 to 19.
+            name: Name of the task, unique among the tasks that this task starts.
+            nice: Nice value, -20 to 19.
             ioprio: Class (0 none, 1 real time, 2 best effort, 3 idle) and level (0 to 7).
         """
         own = Machine(self._home, self.cpus, self.cache_bytes)
         return int(await _call("spawn", name, nice, ioprio, own, script(own, *args)))
 
     async def join(self, task: int) -> None:
-        """Waits for its end, once; raises what ended it."""
+        """Waits for the end of a task. Raises the task's exception. Can be called once per task."""
         await _call("join", task)
 
     async def lock(self) -> int:
-        """A new lock, free."""
+        """Creates a lock, which is free."""
         return int(await _call("lock"))
 
     async def acquire(self, lock: int) -> None:
-        """Waits until it is free and takes it, in order of asking."""
+        """Waits until a lock is free and takes it. Tasks get the lock in the order of calls."""
         await _call("acquire", lock)
 
     async def release(self, lock: int) -> None:
-        """Frees it."""
+        """Frees a lock."""
         await _call("release", lock)
 
     async def barrier(self, tasks: int) -> int:
-        """A new barrier for so many tasks."""
+        """Creates a barrier for this number of tasks."""
         return int(await _call("barrier", tasks))
 
     async def arrive(self, barrier: int) -> None:
-        """Waits until all have come."""
+        """Waits until all tasks of a barrier have arrived."""
         await _call("arrive", barrier)
 
     async def channel(self, room: int) -> int:
-        """A new channel that holds so many numbers."""
+        """Creates a channel that can hold `room` numbers."""
         return int(await _call("channel", room))
 
     async def send(self, channel: int, value: int) -> None:
-        """Waits for room, and puts a number in."""
+        """Waits for space in a channel and puts a number into it."""
         await _call("send", channel, value)
 
     async def recv(self, channel: int) -> int | None:
-        """Waits for a number; None: the channel is ended and empty."""
+        """Waits for a number from a channel. Returns None if the channel is ended and empty."""
         value = await _call("recv", channel)
         return None if value is None else int(value)
 
     async def end_channel(self, channel: int) -> None:
-        """Ends it: receivers get what is in it, then None."""
+        """Ends a channel. Receivers get the numbers that are still in it, and then None."""
         await _call("end_channel", channel)
 
-    # Measures: at the present time, without any of their own.
+    # Measurements. These calls take no time.
 
     def operation(self, kind: str) -> Operation:
-        """Counts what goes on inside `with`, and its latency, under a name."""
+        """Returns an operation. Used in `with`, it is counted with its latency as `kind`."""
         return Operation(self, kind)
 
     def clock_start(self) -> None:
-        """What the figure is about begins."""
+        """Starts the clock: the measured part of the run begins."""
         self._notes.append(("clock start", self.now_ns))
 
     def clock_stop(self) -> None:
-        """It has ended; what follows belongs to no measure."""
+        """Stops the clock: the measured part of the run ends."""
         self._notes.append(("clock stop", self.now_ns))
 
     def phase(self, name: str) -> None:
-        """A phase begins, for the time axis."""
+        """Marks the start of a phase on the time axis."""
         self._notes.append(("phase", self.now_ns, name))
 
     def metric(self, name: str, unit: str, value: float, *, higher_is_better: bool) -> None:
-        """The workload's own figure; the first of a run is the one it is about."""
+        """Reports a value of the workload. The first value of a run is its main metric."""
         self._notes.append(("metric", name, unit, float(value), higher_is_better))
 
     def counts(self, kind: str) -> None:
-        """The figure counts operations of this kind, or is their mean."""
+        """States that the main metric counts operations of this kind, or is their mean."""
         self._notes.append(("counts", kind))
 
 
@@ -316,27 +320,27 @@ def _flags(how: dict[str, bool]) -> int:
 
 
 class Workload:
-    """What a workload in Python is a subclass of.
+    """Base class of workloads in Python.
 
-    `run` is a coroutine that awaits the machine's calls and nothing else. `__init__` takes no
-    arguments and finds the parameters set.
+    `run` is a coroutine that awaits only calls of the machine. `__init__` takes no arguments. It is
+    called when the parameters are set.
     """
 
     name: ClassVar[str]
-    """As it is typed: small letters, digits, `-` and `_`."""
+    """Name, as users type it. It consists of lower-case letters, digits, `-` and `_`."""
     summary: ClassVar[str] = "a workload in Python"
-    """One line."""
+    """Description in one line."""
     metric: ClassVar[str] = "what the script says"
-    """What it prints, with unit and direction, for lists."""
+    """Description of the main metric for lists, with unit and direction."""
     parameters: ClassVar[Sequence[Parameter]] = ()
-    """What can be set."""
+    """Parameters that users can set."""
     needs: ClassVar[Literal["directory", "device"]] = "directory"
-    """On what it runs: a directory of a file system, or the raw device."""
+    """Whether the workload uses a directory of a file system or the raw device."""
     space_bytes: ClassVar[int] = 1 << 30
-    """What its files hold at most, roughly."""
+    """Estimated largest size of its files, bytes."""
 
     async def run(self, machine: Machine) -> None:
-        """The script."""
+        """Runs the script of the workload."""
         raise NotImplementedError(f"{type(self).__name__} has no async def run(self, machine)")
 
 
@@ -344,13 +348,13 @@ W = TypeVar("W", bound=type[Workload])
 
 
 def register_workload(workload: W) -> W:
-    """Puts a class among the workloads; from then on its name is one everywhere.
+    """Registers a class. From then on, its name can be used as a workload everywhere.
 
-    May stand above a class as a decorator. A class of the same name and parameters takes the place
-    of the one before, so that a cell of a notebook can be run again.
+    This function can be used as a decorator. A class with the same name and parameters replaces the
+    earlier class, so that a notebook cell can be run again.
 
     Raises:
-        InputError: the name is taken by one of the tree, or cannot be typed.
+        InputError: A built-in workload has this name, or the name has invalid characters.
     """
     if not isinstance(workload, type) or not issubclass(workload, Workload):
         raise TypeError(f"{workload!r} is no subclass of seekwell.Workload")

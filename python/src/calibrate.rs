@@ -1,4 +1,4 @@
-//! Fitting a device model to a modelled disk by probing it, on virtual time.
+//! Fits a device model to a modelled disk by probing the disk, in virtual time.
 
 use crate::table::{Table, floats, ints, some_floats, texts};
 use crate::{fault, work};
@@ -10,10 +10,11 @@ use seekwell_calibrate::{
     Facts, Fit, Io, Known, Options, Probe, SimProbe, Stop, Timed, Val, preset,
 };
 
-/// Mean delay of a completion on its way to a program, ns: as the binary has it.
+/// Mean delay between a completion and the program that waits for it, ns. The binary uses the same
+/// value.
 const HOST_NOISE_NS: f64 = 3_000.0;
 
-/// What probing a device found.
+/// The results of probing a device.
 #[pyclass(frozen, module = "seekwell")]
 pub struct Calibration {
     fit: Fit,
@@ -22,31 +23,31 @@ pub struct Calibration {
 
 #[pymethods]
 impl Calibration {
-    /// The preset as a TOML file has it: written to a file, its path is a device. None: too little
-    /// was known for one.
+    /// The preset as the text of a TOML file. The path of such a file can be used as a device.
+    /// None: the results were not sufficient for a preset.
     #[getter]
     fn preset(&self) -> Option<&str> {
         self.preset.as_deref()
     }
-    /// What the device is ("hdd", "ssd"), and why that is thought.
+    /// The kind of the device ("hdd", "ssd"), and the reason for this conclusion.
     #[getter]
     fn kind(&self) -> (String, &str) {
         (self.fit.kind.to_string(), &self.fit.because)
     }
-    /// Time that it took on the device's clock, s.
+    /// Time that the probing took on the device's clock, s.
     #[getter]
     fn seconds(&self) -> f64 {
         self.fit.seconds
     }
-    /// I/Os that were sent.
+    /// Number of I/Os that were sent.
     #[getter]
     fn ios(&self) -> u64 {
         self.fit.ios
     }
-    /// What was found, one row per parameter: value, unit, how, 95 % interval, samples, and whether it
-    /// was measured, stated by the device, or is unknown.
+    /// The fitted parameters, one row per parameter: value, unit, method, 95 % interval, number of
+    /// samples, and whether the value was measured, reported by the device, or is unknown.
     fn parameters(&self) -> PyResult<Table> {
-        // The last word on a parameter counts.
+        // The last estimate of a parameter is used.
         let every = &self.fit.estimates;
         let last = |i: usize, key: &str| !every[i + 1..].iter().any(|e| e.key == key);
         let all = every.iter().enumerate();
@@ -79,7 +80,7 @@ impl Calibration {
             ("known", texts(all.iter().map(|e| known(&e.known)))),
         ])
     }
-    /// The measured curves, one row per point; `x_name` and `y_name` have the units.
+    /// The measured curves, one row per point. `x_name` and `y_name` contain the units.
     fn curves(&self) -> PyResult<Table> {
         let points = || {
             let each = |c: &'_ seekwell_calibrate::Curve| c.points.clone();
@@ -97,7 +98,7 @@ impl Calibration {
             ("fitted", floats(points().map(|p| p.1.2))),
         ])
     }
-    /// What to keep in mind of it.
+    /// Notes about the results.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.fit.notes.iter().map(ToString::to_string).collect()
@@ -123,7 +124,7 @@ pub fn calibrate(
     allow_write: bool,
 ) -> PyResult<Calibration> {
     if !budget_s.is_finite() || budget_s <= 0.0 {
-        let what = format!("budget_s: {budget_s} is no time; give seconds, 180 for instance");
+        let what = format!("budget_s: {budget_s} is not a valid time; give seconds, such as 180");
         return Err(fault::input(&what));
     }
     let opened = open(device, seed).map_err(|e| fault::input(&e.to_string()))?;
@@ -149,7 +150,7 @@ pub fn calibrate(
     Ok(Calibration { fit, preset })
 }
 
-/// A probe that looks at a token.
+/// A probe that can be stopped by a token.
 struct Stoppable<P> {
     of: P,
     cancel: Cancel,

@@ -1,4 +1,4 @@
-//! A scheduler under the microscope: cases and recorded decisions.
+//! Runs cases under a scheduler and returns its decisions.
 
 use crate::table::{Table, ints, some_ints, some_texts, texts};
 use crate::{fault, scheduler, work};
@@ -9,7 +9,8 @@ use seekwell_microscope::{Agreement, Case, Outcome, read_cases, run};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// One case under one scheduler: what it dispatched, when, and why.
+/// The result of one case under one scheduler: the dispatched requests, their times, and the
+/// reasons.
 #[pyclass(frozen, module = "seekwell")]
 pub struct Explained {
     case: Case,
@@ -19,27 +20,27 @@ pub struct Explained {
 
 #[pymethods]
 impl Explained {
-    /// The case's name.
+    /// The name of the case.
     #[getter]
     fn case(&self) -> &str {
         &self.case.case
     }
-    /// The scheduler it ran under.
+    /// The scheduler under which the case ran.
     #[getter]
     fn scheduler(&self) -> &str {
         &self.case.elevator
     }
-    /// Decisions that the case's recording has; None: it carries none.
+    /// Number of decisions in the recording of the case. None: the case has no recording.
     #[getter]
     fn expected(&self) -> Option<usize> {
         self.agreement.as_ref().map(|a| a.expected)
     }
-    /// Of them, the same: request and time.
+    /// Number of recorded decisions that are the same: same request and same time.
     #[getter]
     fn same(&self) -> Option<usize> {
         self.agreement.as_ref().map(|a| a.same)
     }
-    /// Whether all came out wholly as recorded; None: the case carries no recording.
+    /// Whether all decisions are as recorded. None: the case has no recording.
     #[getter]
     fn identical(&self) -> Option<bool> {
         self.agreement.as_ref().map(Agreement::identical)
@@ -50,8 +51,8 @@ impl Explained {
         format!("<seekwell.Explained: {case} under {scheduler}: {n} decisions>")
     }
 
-    /// A row a request that was dispatched: `time_ns` since the case began, and `bios`, the numbers
-    /// of its bios, with blanks between them.
+    /// One row per dispatched request. `time_ns` counts from the start of the case. `bios` contains
+    /// the numbers of its bios, separated by blanks.
     fn dispatch(&self) -> PyResult<Table> {
         let all = &self.of.dispatch;
         let bios = |b: &[seekwell::sdk::core::BioId]| {
@@ -64,8 +65,8 @@ impl Explained {
         ])
     }
 
-    /// A row an event: what happened, with the rule that decided and its reason, and the
-    /// scheduler's state on the last event of a step.
+    /// One row per event: the action, the rule that decided, and its reason. The last event of a
+    /// step also has the state of the scheduler.
     fn events(&self) -> PyResult<Table> {
         let all = &self.of.events;
         Table::of(vec![
@@ -91,7 +92,8 @@ impl Explained {
     }
 }
 
-/// Puts another scheduler in the place of a case's own, with all that the case sets of what it has.
+/// Replaces the scheduler of a case. Keeps the tunables of the case that the other scheduler also
+/// has.
 fn as_recorded(case: &mut Case, scheduler: &str) -> PyResult<()> {
     let found = words::named(scheduler).map_err(|e| fault::words("", &e))?;
     let knows = |name: &str| {
@@ -108,8 +110,8 @@ fn as_recorded(case: &mut Case, scheduler: &str) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs the cases of a file (request lists as CSV, cases as JSON lines) under the scheduler they
-/// name, or another.
+/// Runs the cases of a file (request lists as CSV, or cases as JSON lines). They run under the
+/// scheduler that they name, or under the given one.
 #[pyfunction]
 #[pyo3(signature = (file, scheduler, case, tunables, events, keep_tunables))]
 pub fn explain(
@@ -140,8 +142,7 @@ pub fn explain(
     }
     for case in &mut all {
         if !case.events.is_empty() {
-            let what =
-                "a recorded blk-mq round: `seekwell explain` of the command line shows those";
+            let what = "it is a recorded blk-mq round: use `seekwell explain` on the command line";
             return Err(told(&format!("{name}: case {}: {what}", case.case)));
         }
         if let Some(s) = &scheduler

@@ -1,12 +1,12 @@
-//! Errors as Python has them: the classes are of `seekwell._errors`, so that they can be documented
-//! and caught there; the words are the binary's.
+//! Errors as Python exceptions. Their classes are in `seekwell._errors`, so that users can read
+//! about them and catch them. The messages are those of the binary.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use seekwell::{Error, SpecErrors};
 use seekwell_lab::experiment::Faults;
 
-/// An exception of `seekwell._errors`, with its message and what it is about.
+/// Returns an exception of `seekwell._errors`, with a message and attributes.
 fn exception(
     class: &str,
     message: &str,
@@ -22,20 +22,20 @@ fn exception(
     made.unwrap_or_else(|e: PyErr| e)
 }
 
-/// The first word that a remedy asks for: "did you mean `cfq` or `bfq`?" means `cfq`.
+/// Returns the first suggestion of a message, for example `cfq` in "did you mean `cfq` or `bfq`?".
 fn meant(said: &str) -> Option<&str> {
     let (_, question) = said.split_once("did you mean `")?;
     question.split_once('`').map(|q| q.0)
 }
 
-/// What was asked for cannot be.
+/// Returns an error for invalid input.
 pub fn input(message: &str) -> PyErr {
     exception("InputError", message, |kwargs| {
         kwargs.set_item("nearest", meant(message))
     })
 }
 
-/// The same of a file.
+/// Returns an error for invalid input in a file.
 pub fn of_file(file: &str, message: &str) -> PyErr {
     exception("InputError", message, |kwargs| {
         kwargs.set_item("nearest", meant(message))?;
@@ -43,19 +43,20 @@ pub fn of_file(file: &str, message: &str) -> PyErr {
     })
 }
 
-/// What came to pass while something ran.
+/// Returns an error that happened during a run.
 pub fn run(message: &str) -> PyErr {
     exception("RunError", message, |_| Ok(()))
 }
 
-/// Results could not be kept or read.
+/// Returns an error for results that could not be stored or read.
 pub fn store(path: &str, message: &str) -> PyErr {
     exception("StoreError", message, |kwargs| {
         kwargs.set_item("file", path)
     })
 }
 
-/// What is wrong with an experiment; `file`: where its text came from.
+/// Returns the faults of an experiment as an error. `file` is the file that the text came from, if
+/// any.
 pub fn experiment(file: Option<&str>, faults: &Faults) -> PyErr {
     let lines = faults.0.iter().map(|f| match file {
         Some(name) => format!("{name}: {f}"),
@@ -64,7 +65,7 @@ pub fn experiment(file: Option<&str>, faults: &Faults) -> PyErr {
     let message = lines.collect::<Vec<_>>().join("\n");
     exception("InputError", &message, |kwargs| {
         let first = faults.0.first();
-        // Of a text that was made from a dict the lines are nobody's.
+        // If the text was made from a dict, the line numbers mean nothing to the user.
         let line = first
             .map(|f| f.at.line)
             .filter(|n| *n > 0 && file.is_some());
@@ -80,19 +81,19 @@ pub fn experiment(file: Option<&str>, faults: &Faults) -> PyErr {
     })
 }
 
-/// What is wrong with a word of a specification.
+/// Returns the faults of a part of a specification as an error.
 pub fn words(before: &str, e: &SpecErrors) -> PyErr {
     let nearest =
         e.0.iter()
             .find_map(|e| e.nearest.as_deref().or_else(|| meant(&e.what)));
-    // Fields of the specification are not said: nobody typed those.
+    // The names of specification fields are left out, because the user did not type them.
     let lines: Vec<String> = e.0.iter().map(|e| format!("{before}{}", e.what)).collect();
     exception("InputError", &lines.join("\n"), |kwargs| {
         kwargs.set_item("nearest", nearest)
     })
 }
 
-/// Why a run gave nothing.
+/// Returns the reason why a run has no result, as an error.
 pub fn of_run(e: &Error) -> PyErr {
     match e {
         Error::Spec(e) => words("", e),
@@ -101,7 +102,7 @@ pub fn of_run(e: &Error) -> PyErr {
     }
 }
 
-/// A property that does not hold.
+/// Returns an error for a property that does not hold.
 pub fn check(message: &str, by: Option<PyErr>) -> PyErr {
     let e = exception("CheckError", message, |_| Ok(()));
     if let Some(by) = by {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Reads an experiment; `file`: where the text came from.
+/// Parses an experiment. `file` is the file that the text came from, if any.
 fn experiment(text: &str, file: Option<&str>) -> PyResult<Experiment> {
     let dir = file.and_then(|f| Path::new(f).parent());
     let dir = dir.filter(|p| !p.as_os_str().is_empty());
@@ -22,7 +22,7 @@ fn experiment(text: &str, file: Option<&str>) -> PyResult<Experiment> {
         .map_err(|faults| fault::experiment(file, &faults))
 }
 
-/// An experiment of a dict, as the text of a file: what is None in it is left out.
+/// Converts a dict to the text of an experiment file. Leaves out values that are None.
 #[pyfunction]
 pub fn experiment_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut value = json::of_python(value, "experiment")?;
@@ -43,7 +43,7 @@ fn without_null(value: &mut serde_json::Value) {
     }
 }
 
-/// Counts runs, for whoever shows a bar.
+/// Counts runs for a progress display.
 #[derive(Default)]
 struct Counted {
     planned: AtomicI64,
@@ -59,7 +59,7 @@ impl Told for Counted {
     }
 }
 
-/// Simulates, and tells after each run that a bar may move.
+/// Makes a run and then calls the progress function.
 struct Teller<'a> {
     by: Box<dyn Runner + Send + 'a>,
     counted: &'a Counted,
@@ -75,7 +75,7 @@ impl Teller<'_> {
         };
         let ended = self.counted.ended.load(Ordering::Relaxed);
         let planned = self.counted.planned.load(Ordering::Relaxed);
-        // It counts what is kept; this run is about to be.
+        // The counter includes only stored runs. This run will be stored next, so it is added here.
         let told = Python::attach(|py| progress.call1(py, (ended + 1, planned)));
         if let Err(e) = told
             && let Ok(mut raised) = self.raised.lock()
@@ -102,7 +102,7 @@ impl Runner for Teller<'_> {
     }
 }
 
-/// Ends an experiment that others carry out.
+/// Ends an experiment whose runs are made by other processes.
 #[pyclass(frozen, module = "seekwell")]
 #[derive(Default)]
 pub struct Token {
@@ -112,11 +112,11 @@ pub struct Token {
 
 #[pymethods]
 impl Token {
-    /// Whether all is to end.
+    /// Whether the experiment must end.
     fn is_set(&self) -> bool {
         self.cancel.is_set()
     }
-    /// Ends all: nothing more can be made, and why.
+    /// Ends the experiment, because no more runs can be made. `why` is the reason.
     fn lose(&self, why: String) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
         lost.get_or_insert(why);
@@ -124,7 +124,8 @@ impl Token {
     }
 }
 
-/// Runs that somebody else makes: a specification goes out as JSON, a record comes back.
+/// A runner for runs that another process makes. It sends a specification as JSON and gets a
+/// record.
 struct Remote<'a> {
     by: &'a Py<PyAny>,
     token: Py<Token>,
@@ -155,22 +156,22 @@ impl Runner for Remote<'_> {
     }
 }
 
-/// Runs a specification for somebody else: JSON to JSON.
+/// Runs a specification for another process. The specification and the record are JSON.
 #[pyfunction]
 pub fn run_json(py: Python<'_>, spec: &str) -> PyResult<String> {
     let spec = serde_json::from_str(spec).map_err(|e| fault::input(&e.to_string()))?;
     crate::simulate(py, &spec, None)?.to_json()
 }
 
-/// Raises what is wrong with an experiment; else how many cells it has.
+/// Raises an error if an experiment is invalid. Returns the number of its cells otherwise.
 #[pyfunction]
 pub fn check_experiment(source: (String, Option<String>)) -> PyResult<usize> {
     let (text, file) = source;
     Ok(experiment(&text, file.as_deref())?.cells.len())
 }
 
-/// Runs what is missing of an experiment, into a folder, and reads it; False: something is left to
-/// do, because its budget ended.
+/// Makes the missing runs of an experiment, stores them in a folder, and reads the folder. The
+/// result is unfinished if the time budget ended first.
 #[pyfunction]
 #[pyo3(signature = (source, dir, threads=None, budget_s=None, progress=None, runner=None))]
 pub fn carry_out(
@@ -215,7 +216,8 @@ pub fn carry_out(
         cancel: &cancel,
         raised: Mutex::new(None),
     };
-    // The budget is no part of what was asked for: the folder is that of the experiment itself.
+    // The budget is not a part of the experiment, so the folder belongs to the experiment without
+    // it.
     let mut limited = experiment.clone();
     if let Some(s) = budget_s {
         limited.about.method.budget_s = Some(s.max(0.0) as u64);
@@ -237,7 +239,7 @@ pub fn carry_out(
     }
     let lost = &token.get().lost;
     if let Some(why) = lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let what = format!("{why}; what was kept until then is in {name}");
+        let what = format!("{why}; the runs that were finished before are in {name}");
         return Err(fault::run(&what));
     }
     let done = done.map_err(|e| told(&e))?;
@@ -249,7 +251,7 @@ pub fn carry_out(
     Ok(Results::new(dir, results, finished))
 }
 
-/// What an experiment gave: a folder (docs/results.md), its tables, and what may be said of it.
+/// The results of an experiment: a folder (docs/results.md), its tables, and its conclusions.
 #[pyclass(frozen, weakref, module = "seekwell")]
 pub struct Results {
     dir: PathBuf,
@@ -273,8 +275,8 @@ impl Results {
         let name = self.dir.display().to_string();
         if !self.finished {
             let what = format!(
-                "{name}: the experiment is not finished, and its tables are written when it is: \
-                 compare(..., results={name:?}) goes on with it"
+                "{name}: the experiment is not finished, so it has no tables: \
+                 compare(..., results={name:?}) continues it"
             );
             return Err(fault::store(&name, &what));
         }
@@ -286,22 +288,22 @@ impl Results {
 
 #[pymethods]
 impl Results {
-    /// The folder.
+    /// Path of the folder.
     #[getter]
     fn path(&self) -> PathBuf {
         self.dir.clone()
     }
-    /// The experiment's name.
+    /// Name of the experiment.
     #[getter]
     fn name(&self) -> &str {
         &self.of.about.name
     }
-    /// Whether there is nothing left to do.
+    /// Whether all runs of the experiment are made.
     #[getter]
     fn finished(&self) -> bool {
         self.finished
     }
-    /// Runs that failed, each with its cell, scheduler, block and why.
+    /// The runs that failed, each with its cell, scheduler, block and reason.
     #[getter]
     fn failures(&self) -> Vec<(String, String, u32, String)> {
         let of = &self.of;
@@ -317,7 +319,7 @@ impl Results {
             })
             .collect()
     }
-    /// What is said of each cell, in a sentence.
+    /// The conclusion for each cell, as a sentence.
     #[getter]
     fn sentences(&self) -> Vec<String> {
         self.analysis
@@ -336,34 +338,34 @@ impl Results {
         )
     }
 
-    /// Verdicts, effects, intervals and flags, as `compare --json` has them under `analysis`.
+    /// Verdicts, effects, intervals and flags, as in `analysis` of `compare --json`.
     fn analysis<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &json::text(&self.analysis)?)
     }
 
-    /// One row a run and number that it gave (runs.parquet).
+    /// One row per run and reported value (runs.parquet).
     ///
     /// Raises:
-    ///     StoreError: the experiment is not finished, or the file is damaged.
+    ///     StoreError: The experiment is not finished, or the file is damaged.
     fn runs(&self) -> PyResult<Table> {
         self.table(&RUNS)
     }
-    /// One row a run, layer and kind of operation: counts, bytes, latencies in ns
+    /// One row per run, layer and kind of operation: counts, bytes, and latencies in ns
     /// (operations.parquet).
     fn operations(&self) -> PyResult<Table> {
         self.table(&OPERATIONS)
     }
-    /// One row a run, kind and second (series.parquet).
+    /// One row per run, kind and second (series.parquet).
     fn series(&self) -> PyResult<Table> {
         self.table(&SERIES)
     }
-    /// One row a run: its specification and its record, as JSON (records.parquet).
+    /// One row per run: its specification and its record, as JSON (records.parquet).
     fn records(&self) -> PyResult<Table> {
         self.table(&RECORDS)
     }
 
-    /// Latency histograms: one row a run, layer, kind and bucket that is not empty; `value_ns` is
-    /// the bucket's upper end.
+    /// Latency histograms. One row per run, layer, kind and bucket that is not empty. `value_ns` is
+    /// the upper end of the bucket.
     fn histograms(&self) -> PyResult<Table> {
         let name = self.dir.display().to_string();
         let mut rows: Vec<(usize, &'static str, String, u64, u64)> = Vec::new();
@@ -382,8 +384,8 @@ impl Results {
     }
 }
 
-/// Meets a scheduler, the first, with rivals: where everybody stands, as `seekwell arena --json`
-/// has it.
+/// Compares the first scheduler with the others. Returns the ranking of all, as `seekwell arena
+/// --json` prints it.
 #[pyfunction]
 #[pyo3(signature = (schedulers, ground, seeds, seed, threads=None))]
 pub fn arena<'py>(

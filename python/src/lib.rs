@@ -1,8 +1,9 @@
-//! Seekwell for Python: the module `seekwell._seekwell`, on which the package `seekwell` stands.
+//! Seekwell for Python: the extension module `seekwell._seekwell`, which the package `seekwell`
+//! uses.
 //!
-//! Here is what has to be: values over the border, the interpreter's lock let go while something
-//! runs, Ctrl-C, schedulers in Python behind the contract. What can be said in Python is said
-//! there.
+//! This crate contains only what cannot be written in Python: the conversion of values, the release
+//! of the interpreter's lock during a run, Ctrl-C, and the interfaces for schedulers, devices and
+//! workloads in Python. Everything else is in the Python package.
 
 mod calibrate;
 mod check;
@@ -21,7 +22,7 @@ mod table;
 mod work;
 mod workload;
 
-// The tree's own property tests, over a scheduler or a device that somebody wrote in Python.
+// The project's own property tests, for a scheduler or a device that is written in Python.
 #[path = "../../crates/seekwell-device/tests/suite/laws.rs"]
 mod laws;
 #[path = "../../crates/seekwell-sim/tests/suite/legacy.rs"]
@@ -47,7 +48,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Runs a specification; with so many of its events.
+/// Runs a specification. Keeps at most `most_events` events.
 fn simulate(py: Python<'_>, spec: &RunSpec, most_events: Option<usize>) -> PyResult<Record> {
     let cancel = Cancel::new();
     let token = cancel.clone();
@@ -74,7 +75,7 @@ fn simulate(py: Python<'_>, spec: &RunSpec, most_events: Option<usize>) -> PyRes
     })?
 }
 
-/// One run of a workload.
+/// Runs a workload once.
 #[pyfunction]
 fn run(
     py: Python<'_>,
@@ -88,7 +89,7 @@ fn run(
     simulate(py, &spec, most_events)
 }
 
-/// One replay of a trace.
+/// Replays a trace once.
 #[pyfunction]
 fn replay(
     py: Python<'_>,
@@ -103,26 +104,26 @@ fn replay(
     simulate(py, &spec, most_events)
 }
 
-/// The specification of a run as the text of a TOML file, with everything stated.
+/// Runs a specification that is given as the text of a TOML file with all fields.
 #[pyfunction]
 fn run_spec(py: Python<'_>, text: &str, most_events: Option<usize>) -> PyResult<Record> {
     let spec = RunSpec::from_toml(text).map_err(|e| fault::words("", &e))?;
     simulate(py, &spec, most_events)
 }
 
-/// Version of the program, and how it was built.
+/// The version of the program, and a description of its build.
 #[pyfunction]
 fn version() -> (&'static str, &'static str) {
     (env!("CARGO_PKG_VERSION"), seekwell::result::BUILD)
 }
 
-/// Quantile of Student's t, as the lab's own intervals have it.
+/// Quantile of Student's t distribution, as the lab computes it for its intervals.
 #[pyfunction]
 fn t_quantile(p: f64, df: f64) -> f64 {
     seekwell_lab::stats::t_quantile(p, df)
 }
 
-/// Inside of `seekwell`.
+/// The extension module of the package `seekwell`.
 #[pymodule]
 fn _seekwell(m: &Bound<'_, PyModule>) -> PyResult<()> {
     check::hush();

@@ -1,12 +1,12 @@
-//! What there is: schedulers, devices, workloads, as the binary's lists have them.
+//! Lists of the known schedulers, devices and workloads, in the form that the binary prints.
 
 use crate::json;
 use pyo3::prelude::*;
 use seekwell::sdk::{device, sched, workload};
 use serde_json::{Value, json};
 
-/// Every scheduler, of the tree and registered: name, layer, versions, tunables with units and
-/// defaults.
+/// Returns every scheduler, built-in or registered: name, layer, versions, and tunables with units
+/// and defaults.
 #[pyfunction]
 pub fn schedulers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let all = sched::registry().iter().map(|s| {
@@ -32,7 +32,7 @@ pub fn schedulers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     json::to_python(py, &Value::from(all.collect::<Vec<_>>()).to_string())
 }
 
-/// Every modelled device: name, other names, summary.
+/// Returns every modelled device: name, other names, and a summary.
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let all = device::catalogue();
@@ -44,7 +44,7 @@ pub fn devices(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     json::to_python(py, &Value::from(all.collect::<Vec<_>>()).to_string())
 }
 
-/// Every workload: name, summary, what it measures, parameters with defaults and ranges.
+/// Returns every workload: name, summary, metric, and parameters with defaults and ranges.
 #[pyfunction]
 pub fn workloads(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let all = workload::workloads().iter().map(|w| {

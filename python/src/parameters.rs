@@ -1,15 +1,15 @@
-//! Parameters of devices and workloads in Python: numbers and switches that are typed behind the
-//! name.
+//! Parameters of devices and workloads in Python. A parameter is a number or a switch, and is typed
+//! after the name.
 
 use crate::fault;
 use crate::scheduler::kept;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt};
 
-/// What its values are.
+/// The type of a parameter's values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Kind {
-    /// Whole numbers, not negative.
+    /// Non-negative integers.
     Count,
     /// Numbers with a fraction.
     Real,
@@ -17,32 +17,32 @@ pub enum Kind {
     Flag,
 }
 
-/// One of them.
+/// A parameter of a class.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
-    /// Its name, and the attribute that has its value.
+    /// Name of the parameter, and of the attribute that has its value.
     pub name: &'static str,
-    /// What it is.
+    /// Type of the values.
     pub kind: Kind,
-    /// As it would be typed.
+    /// Default, in the form in which users type it.
     pub default: &'static str,
-    /// For people.
+    /// Unit, for display.
     pub unit: &'static str,
-    /// Least value.
+    /// Smallest allowed value.
     pub min: f64,
-    /// Greatest value.
+    /// Largest allowed value.
     pub max: f64,
-    /// One line.
+    /// Description in one line.
     pub help: &'static str,
 }
 
-/// Largest whole number that a float holds.
+/// Largest integer up to which a float can hold every integer.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
-/// The parameters of a class.
+/// Returns the parameters of a class.
 ///
 /// # Errors
-/// A default that lies outside of its own range, or is no number.
+/// Returns an error if a default is not a number, or is outside the range of the parameter.
 pub fn of_class(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
     let mut all = Vec::new();
     for p in class.getattr("parameters")?.try_iter()? {
@@ -94,10 +94,10 @@ fn one(class: &str, p: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     })
 }
 
-/// Sets an attribute to a value, as the kind has it.
+/// Sets an attribute to a value of the parameter's type.
 ///
 /// # Errors
-/// What the class raises.
+/// Returns the exception that the class raises.
 pub fn set(object: &Bound<'_, PyAny>, p: &Parameter, value: f64) -> PyResult<()> {
     match p.kind {
         Kind::Flag => object.setattr(p.name, value != 0.0),

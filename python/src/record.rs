@@ -1,4 +1,4 @@
-//! A run's record: its numbers, tables and histograms.
+//! The record of a run: numbers, tables and histograms.
 
 use crate::scheduler::view::op_name;
 use crate::table::{Table, floats, ints, some_ints, some_texts, texts};
@@ -9,14 +9,14 @@ use seekwell::event::{Event, More};
 use seekwell_core::result::{Latency, Operation, Record as Of};
 use seekwell_lab::results::QUANTILES;
 
-/// Everything that a run gave. Times are nanoseconds, addresses sectors of 512 bytes.
+/// All results of a run. Times are in nanoseconds, and addresses in sectors of 512 bytes.
 #[pyclass(frozen, module = "seekwell")]
 pub struct Record {
     of: Of,
     events: Option<(Vec<Event>, bool)>,
 }
 
-/// Who counted, of which kind, and what.
+/// The layer that counted an operation, the kind of the operation, and the counts.
 struct Row<'a> {
     layer: &'static str,
     kind: &'a str,
@@ -26,7 +26,7 @@ struct Row<'a> {
 }
 
 impl Record {
-    /// Of a record; with events, and whether there were more than were kept.
+    /// Creates a record. `events` contains the events, and whether some were left out.
     pub fn new(of: Of, events: Option<(Vec<Event>, bool)>) -> Self {
         Record { of, events }
     }
@@ -72,27 +72,27 @@ impl Record {
 
 #[pymethods]
 impl Record {
-    /// The record as the binary's `--json` has it, in the same bytes.
+    /// The record as JSON, with the same bytes as `--json` of the binary.
     pub fn to_json(&self) -> PyResult<String> {
         json::text(&self.of)
     }
 
-    /// The same as Python's own dicts and lists.
+    /// The record as Python dicts and lists.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::to_python(py, &self.to_json()?)
     }
 
-    /// The workload's own figure (transactions a second, seconds), in `unit`; None: it has none.
+    /// The value of the workload's own metric, in `unit`. None: the workload has no metric.
     #[getter]
     fn value(&self) -> Option<f64> {
         self.of.metric.as_ref().map(|m| m.value)
     }
-    /// Unit of `value`; empty: it has none.
+    /// Unit of `value`. Empty: the workload has no metric.
     #[getter]
     fn unit(&self) -> &str {
         self.of.metric.as_ref().map_or("", |m| &m.unit)
     }
-    /// What `value` is called.
+    /// Name of the workload's metric.
     #[getter]
     fn metric(&self) -> &str {
         self.of.metric.as_ref().map_or("", |m| &m.name)
@@ -102,52 +102,52 @@ impl Record {
     fn higher_is_better(&self) -> bool {
         self.of.metric.as_ref().is_some_and(|m| m.higher_is_better)
     }
-    /// Bytes a second, over the time that the workload measured.
+    /// Bytes per second, over the time that the workload measured.
     #[getter]
     fn bytes_per_s(&self) -> f64 {
         self.of.bytes_per_sec()
     }
-    /// I/Os a second, over the time that the workload measured.
+    /// I/Os per second, over the time that the workload measured.
     #[getter]
     fn ios_per_s(&self) -> f64 {
         self.of.iops()
     }
-    /// How long it took on the virtual clock, ns.
+    /// Duration of the run in virtual time, ns.
     #[getter]
     fn duration_ns(&self) -> u64 {
         self.of.duration_ns
     }
-    /// Seed.
+    /// Seed of the run.
     #[getter]
     fn seed(&self) -> u64 {
         self.of.seed
     }
-    /// Hash of the specification: equal hashes, equal bytes.
+    /// Hash of the specification. Runs with equal hashes give the same bytes.
     #[getter]
     fn spec_hash(&self) -> &str {
         &self.of.spec_hash
     }
-    /// The scheduler as it was asked for.
+    /// The scheduler, as it was requested.
     #[getter]
     fn scheduler(&self) -> &str {
         &self.of.scheduler.spec
     }
-    /// The device as it was asked for.
+    /// The device, as it was requested.
     #[getter]
     fn device(&self) -> &str {
         &self.of.device.spec
     }
-    /// The workload's name.
+    /// Name of the workload.
     #[getter]
     fn workload(&self) -> &str {
         &self.of.workload
     }
-    /// Why it ended before its time; None: it did not.
+    /// The reason why the run ended early. None: it did not end early.
     #[getter]
     fn early(&self) -> Option<&str> {
         self.of.early.as_ref().map(|e| e.why.as_str())
     }
-    /// What to keep in mind of it.
+    /// Warnings about the run.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.of.warnings.clone()
@@ -163,7 +163,7 @@ impl Record {
         format!("<seekwell.Record: {workload} under {scheduler} on {device}: {value}>")
     }
 
-    /// Operations by layer and kind, a row each: how many, bytes, latencies in ns.
+    /// Operations by layer and kind, one row each: count, bytes, and latencies in ns.
     fn operations(&self) -> PyResult<Table> {
         let rows = self.rows();
         let latency = |f: fn(&Latency) -> u64| ints(rows.iter().map(move |r| f(r.latency)));
@@ -186,11 +186,12 @@ impl Record {
         Table::of(columns)
     }
 
-    /// The latency histogram of a kind of operation: `value_ns`, the upper end of each bucket that
-    /// is not empty, ascending, and `count`. `layer`: "workload" or "block".
+    /// Latency histogram of a kind of operation. `value_ns` is the upper end of each bucket that is
+    /// not empty, in ascending order. `count` is the number of operations in it. `layer` is
+    /// "workload" or "block".
     ///
     /// Raises:
-    ///     KeyError: nothing of that kind was counted.
+    ///     KeyError: No operation of this kind was counted.
     #[pyo3(signature = (kind, layer="workload"))]
     fn histogram(&self, kind: &str, layer: &str) -> PyResult<Table> {
         let buckets = self.latency(kind, layer)?.buckets();
@@ -200,8 +201,8 @@ impl Record {
         ])
     }
 
-    /// Operations of the workload by kind and second of the run: how many ended, bytes, sum and
-    /// largest of their latencies in ns.
+    /// Operations of the workload by kind and second of the run: the number of completed
+    /// operations, bytes, and the sum and the maximum of their latencies in ns.
     fn series(&self) -> PyResult<Table> {
         let each = || {
             let seconds = |o: &'_ Operation| o.seconds.clone();
@@ -221,7 +222,7 @@ impl Record {
         ])
     }
 
-    /// What each process got of the device: I/Os, bytes, mean latency in ns.
+    /// The I/O of each process: number of I/Os, bytes, and mean latency in ns.
     fn processes(&self) -> PyResult<Table> {
         let all = &self.of.processes;
         Table::of(vec![
@@ -236,11 +237,11 @@ impl Record {
         ])
     }
 
-    /// Every event of the block layer, in order of time, of a run that was made with `events`: the
-    /// letters are blktrace's, docs/events.md tells all.
+    /// Every event of the block layer, in order of time. The run must have been made with `events`.
+    /// The action letters are those of blktrace (see docs/events.md).
     ///
     /// Raises:
-    ///     InputError: the run was made without events.
+    ///     InputError: The run was made without events.
     fn events(&self) -> PyResult<Table> {
         let Some((all, _)) = &self.events else {
             return Err(fault::input(
@@ -276,7 +277,7 @@ impl Record {
         ])
     }
 
-    /// Whether there were more events than `most_events`.
+    /// Whether the run had more events than `most_events`.
     #[getter]
     fn events_cut(&self) -> bool {
         self.events.as_ref().is_some_and(|e| e.1)

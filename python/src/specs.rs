@@ -1,4 +1,4 @@
-//! From words, as the command line has them, to specifications of runs.
+//! Converts the names and options of the command line to specifications of runs.
 
 use crate::fault;
 use crate::json;
@@ -10,7 +10,7 @@ use seekwell_trace::Intake;
 use serde_json::Value;
 use std::path::Path;
 
-/// What `run` and `replay` share, by the names of the command line's options.
+/// The options that `run` and `replay` share. The names are those of the command line.
 pub struct Bench {
     device: String,
     scheduler: String,
@@ -25,7 +25,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Of a dict.
+    /// Reads the options from a dict.
     pub fn of(options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let get = |name: &str| -> PyResult<Bound<'_, PyAny>> {
             let found = options.get_item(name)?;
@@ -45,7 +45,7 @@ impl Bench {
         })
     }
 
-    /// The specification of a workload under these.
+    /// Returns the specification of a run with a workload and these options.
     pub fn spec(&self, workload: WorkloadSpec) -> PyResult<RunSpec> {
         let device = words::device(&self.device).map_err(|e| fault::words("", &e))?;
         let scheduler = words::scheduler(&self.scheduler).map_err(|e| fault::words("", &e))?;
@@ -73,7 +73,7 @@ impl Bench {
     }
 }
 
-/// A workload by its words, with parameters.
+/// Parses a workload with its parameters.
 pub fn workload(name: &str, params: &[String]) -> PyResult<WorkloadSpec> {
     let spec = words::workload(name, params).map_err(|e| fault::words("", &e))?;
     match seekwell::plan(&spec).map_err(|e| fault::words("", &e))? {
@@ -82,7 +82,8 @@ pub fn workload(name: &str, params: &[String]) -> PyResult<WorkloadSpec> {
     }
 }
 
-/// A trace, with what is said of its reading and its replay, by the names of the specification.
+/// Returns a trace with its options for reading and replay. The names are those of the
+/// specification.
 pub fn trace(file: &Path, said: &Bound<'_, PyDict>) -> PyResult<WorkloadSpec> {
     let spec = words::trace(file).map_err(|e| fault::words("", &e))?;
     let mut value = serde_json::to_value(&spec).map_err(|e| fault::run(&e.to_string()))?;
@@ -93,7 +94,7 @@ pub fn trace(file: &Path, said: &Bound<'_, PyDict>) -> PyResult<WorkloadSpec> {
     serde_json::from_value(value).map_err(|e| fault::input(&format!("replay: {e}")))
 }
 
-/// Refuses a trace of many volumes of which none was chosen, as the binary's `replay` does.
+/// Rejects a trace with several volumes if none was selected, as `replay` of the binary does.
 pub fn one_volume(py: Python<'_>, file: &Path, spec: &WorkloadSpec) -> PyResult<()> {
     let Some(how) = reading(spec).map_err(|e| fault::words("replay: ", &e))? else {
         return Ok(());

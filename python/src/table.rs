@@ -1,4 +1,4 @@
-//! Tables as Arrow: handed over by the C stream interface, which copies nothing.
+//! Tables in Arrow format. They are passed through the Arrow C stream interface without a copy.
 
 use crate::fault;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -13,8 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
 
-/// A table in Arrow's memory. Anything that speaks the Arrow PyCapsule interface takes it as it is
-/// (`polars.DataFrame(t)`, `pyarrow.table(t)`, DuckDB by its name in SQL), without a copy.
+/// A table in Arrow format. Every library with the Arrow PyCapsule interface can read it without a
+/// copy, for example `polars.DataFrame(t)`, `pyarrow.table(t)`, or DuckDB by the variable's name in
+/// SQL.
 #[pyclass(frozen, module = "seekwell")]
 pub struct Table {
     schema: SchemaRef,
@@ -26,12 +27,12 @@ fn broken(e: &ArrowError) -> PyErr {
 }
 
 impl Table {
-    /// Of batches of one schema.
+    /// Creates a table from batches with the same schema.
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         Table { schema, batches }
     }
 
-    /// Of whole columns.
+    /// Creates a table from columns.
     pub fn of(columns: Vec<(&str, ArrayRef)>) -> PyResult<Self> {
         let field = |(name, values): &(&str, ArrayRef)| {
             Field::new(*name, values.data_type().clone(), values.is_nullable())
@@ -58,8 +59,8 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The Arrow C stream of the table, as a capsule. `requested_schema` is ignored: the types
-    /// are what they are, as the interface allows.
+    /// Returns the table as an Arrow C stream in a capsule. The types are fixed, so
+    /// `requested_schema` is ignored, as the interface permits.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -73,13 +74,13 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The Arrow C schema of the table, as a capsule.
+    /// Returns the schema of the table as an Arrow C schema in a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(|e| broken(&e))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// Names of the columns, in their order.
+    /// Names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.schema
@@ -104,10 +105,10 @@ impl Table {
         format!("<seekwell.Table: {rows} rows; {}>", names.join(", "))
     }
 
-    /// One column as a list of Python's own values: for a look, and where no other library is.
+    /// Returns one column as a list of Python values. This needs no other library.
     ///
     /// Raises:
-    ///     KeyError: no column has this name.
+    ///     KeyError: No column has this name.
     fn column(&self, py: Python<'_>, name: &str) -> PyResult<Vec<Py<PyAny>>> {
         let Ok(at) = self.schema.index_of(name) else {
             let known = self.column_names().join(", ");
@@ -121,17 +122,18 @@ impl Table {
         Ok(out)
     }
 
-    /// A `polars.DataFrame` over the same memory.
+    /// Returns a `polars.DataFrame` that uses the same memory.
     fn to_polars(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Table::to(slf, "polars", "DataFrame")
     }
 
-    /// A `pyarrow.Table` over the same memory.
+    /// Returns a `pyarrow.Table` that uses the same memory.
     fn to_arrow(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Table::to(slf, "pyarrow", "table")
     }
 
-    /// A `pandas.DataFrame`, by way of pyarrow; pandas has its own layout of most columns.
+    /// Returns a `pandas.DataFrame`, converted by pyarrow. pandas stores most columns in its own
+    /// format.
     fn to_pandas(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.py().import("pandas").map_err(|e| {
             PyImportError::new_err(format!(
@@ -141,7 +143,8 @@ impl Table {
         Table::to(slf, "pyarrow", "table")?.call_method0(slf.py(), "to_pandas")
     }
 
-    /// Its columns as NumPy arrays, by name; numbers of which none is missing are not copied.
+    /// Returns the columns as NumPy arrays by name. Numeric columns without missing values are not
+    /// copied.
     fn to_numpy(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         let table = Table::to(slf, "pyarrow", "table")?;
@@ -178,31 +181,31 @@ fn values(py: Python<'_>, column: &ArrayRef, out: &mut Vec<Py<PyAny>>) -> PyResu
     Ok(())
 }
 
-/// Columns of whole numbers, real numbers and words.
+/// Returns a column of integers.
 pub fn ints(values: impl IntoIterator<Item = u64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(
         values.into_iter().map(|v| v as i64),
     ))
 }
-/// The same, where some are missing.
+/// Returns a column of integers, in which values may be missing.
 pub fn some_ints(values: impl IntoIterator<Item = Option<u64>>) -> ArrayRef {
     Arc::new(Int64Array::from_iter(
         values.into_iter().map(|v| v.map(|v| v as i64)),
     ))
 }
-/// Real numbers.
+/// Returns a column of floating-point numbers.
 pub fn floats(values: impl IntoIterator<Item = f64>) -> ArrayRef {
     Arc::new(Float64Array::from_iter_values(values))
 }
-/// Real numbers, where some are missing.
+/// Returns a column of floating-point numbers, in which values may be missing.
 pub fn some_floats(values: impl IntoIterator<Item = Option<f64>>) -> ArrayRef {
     Arc::new(Float64Array::from_iter(values))
 }
-/// Words.
+/// Returns a column of texts.
 pub fn texts<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
-/// Words, where some are missing.
+/// Returns a column of texts, in which values may be missing.
 pub fn some_texts<S: AsRef<str>>(values: impl IntoIterator<Item = Option<S>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }

@@ -1,5 +1,5 @@
-//! Work that takes its time: without the interpreter's lock, on a thread of its own, so that
-//! Ctrl-C ends it and other threads of Python go on.
+//! Runs long work without the interpreter's lock, on a separate thread. Ctrl-C can end the work,
+//! and other Python threads continue.
 
 use crate::scheduler::watch;
 use pyo3::prelude::*;
@@ -7,11 +7,12 @@ use seekwell::Cancel;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often signals, and what Python was called for, are looked at.
+/// Interval at which signals and overdue Python callbacks are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does the work. A signal whose handler raises (Ctrl-C) sets the token, waits for the work to end,
-/// which it does soon and with what it has, and raises.
+/// Runs the work. If a signal handler raises (Ctrl-C), sets the token, waits for the work to end,
+/// and raises the same exception. The work ends soon after the token is set, with its results so
+/// far.
 pub fn interruptible<T: Send>(
     py: Python<'_>,
     cancel: &Cancel,
@@ -21,7 +22,7 @@ pub fn interruptible<T: Send>(
         std::thread::scope(|scope| {
             let (give, take) = mpsc::sync_channel(1);
             let worker = scope.spawn(move || {
-                // Nobody has gone: the receiver lives as long as this scope.
+                // Sending cannot fail, because the receiver lives as long as this scope.
                 let _ = give.send(work());
             });
             let mut raised: Option<PyErr> = None;

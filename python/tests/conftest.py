@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures that several tests use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOGS = ROOT / "crates/seekwell-sim/tests/decisions"
 
 @pytest.fixture(scope="session")
 def binary() -> Path:
-    """The program, built as the extension was: what it prints is what Python has to give."""
+    """The binary, built like the extension. Python must return what the binary prints."""
     found = Path(os.environ.get("SEEKWELL_BINARY", ROOT / "target/debug/seekwell"))
     if not found.is_file():
         pytest.skip(f"{found} is not there: cargo build --bin seekwell, or set SEEKWELL_BINARY")
@@ -22,5 +22,5 @@ def binary() -> Path:
 
 @pytest.fixture(scope="session")
 def logs() -> Path:
-    """Recorded decisions of the original schedulers."""
+    """The directory with recorded decisions of the original schedulers."""
     return LOGS

@@ -1,9 +1,9 @@
-//! The extension module as it was built beside the tests: what `scripts/test-python.sh` installs.
-//! What it does is tested in Python, in this folder.
+//! Checks the extension module that cargo built with the tests. `scripts/test-python.sh` installs
+//! this module. Its behaviour is tested in Python, in this directory.
 
 use std::path::PathBuf;
 
-/// Where cargo puts it: beside this test.
+/// Returns the path of the built module, which is in the directory of this test.
 fn built() -> PathBuf {
     let own = std::env::current_exe().expect("a path");
     own.with_file_name("lib_seekwell.so")
@@ -22,7 +22,7 @@ fn it_is_built_and_has_the_door_that_python_asks_for() {
     );
 }
 
-/// A name that is in the stubs and not in the module, or the other way round, misleads mypy.
+/// Checks that the stubs and the module contain the same names. mypy relies on the stubs.
 #[test]
 fn stubs_name_every_function() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

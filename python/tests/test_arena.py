@@ -1,4 +1,4 @@
-"""A scheduler among its rivals."""
+"""Tests of the comparison of a scheduler with its rivals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_everybody_stands_beside_the_others() -> None:
         for mean in filter(None, place["means"]):
             low, high = mean["interval95"]
             assert low <= mean["factor"] <= high
-    # Factors of all in a figure are relative to their own mean.
+    # The factors of all schedulers in a metric are relative to their mean.
     product = 1.0
     for place in s["places"]:
         product *= place["means"][0]["factor"]

@@ -1,4 +1,4 @@
-"""Experiments: the binary's bytes, every way to say one, and what is kept when it ends early."""
+"""Tests of experiments: same bytes as the binary, all input forms, and results of early ends."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ AS_DICT = {
     "workloads": ["fs-mark:files=4"],
     "experiment": {"name": "two elevators", "repeats": 3, "description": None},
 }
-# When it ran and on what, and the text it came from: not what it gave.
+# Files that contain the time, the machine and the input text, and no results.
 OF_THE_DAY = {"environment.json"}
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder."""
+    """Returns every file of a folder."""
     files = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
     return {name: text for name, text in files.items() if name not in OF_THE_DAY}
 
@@ -52,7 +52,7 @@ def test_a_folder_has_the_binary_s_bytes(binary: Path, tmp_path: Path) -> None:
     assert set(one) == set(other) and "runs.parquet" in one
     differ = [name for name in one if one[name] != other[name]]
     assert not differ
-    # And what is said of them.
+    # The conclusions are also the same.
     again = seekwell.read_results(theirs)
     assert again.analysis() == results.analysis()
     assert again.sentences == results.sentences
@@ -165,7 +165,7 @@ def test_ctrl_c_keeps_what_was_made_and_the_same_call_goes_on(tmp_path: Path) ->
         child.send_signal(signal.SIGINT)
         code_of = child.wait(120)
     kept = seekwell.read_results(folder)
-    # A machine that was faster than the signal has all of it.
+    # If the machine was faster than the signal, the experiment is complete.
     assert code_of == 7 or kept.finished
     if not kept.finished:
         with pytest.raises(seekwell.StoreError, match="not finished"):
@@ -205,12 +205,12 @@ def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 7, done.stderr
     assert str(folder) in done.stdout
-    # With room again the same call goes on.
+    # When there is space again, the same call continues.
     assert seekwell.compare(file, results=folder).finished
 
 
 def test_a_trace_of_many_volumes_is_split_by_volume(tmp_path: Path) -> None:
-    """The form of a public collection, compressed: each volume is a cell, with its own records."""
+    """A compressed trace in the format of a public collection. Each volume becomes a cell."""
     lines = [f"{7 + i % 2},{'RW'[i % 3 == 0]},{i * 40960},4096,{i * 700}" for i in range(300)]
     whole = tmp_path / "many.csv.gz"
     whole.write_bytes(gzip.compress("\n".join(lines).encode() + b"\n"))

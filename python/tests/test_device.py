@@ -1,4 +1,4 @@
-"""Devices in Python: held to the laws, used like those of the tree, and their errors."""
+"""Tests of devices in Python: their properties, their use like built-in devices, and errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKLOAD = "streams:size=16m,direct=yes,seconds=500ms"
 
 
 class Drum(Device):
-    """One head a track: every command waits for the drum, one after the other."""
+    """A drum with one head per track. Each command waits for the rotation, one after the other."""
 
     name = "drum-py"
     summary = "a magnetic drum"
@@ -29,7 +29,7 @@ class Drum(Device):
 
 
 class Sorter(Device):
-    """Takes eight, and serves the nearest first: it decides later than a command comes."""
+    """Accepts eight commands and serves the nearest first, so it decides after their arrival."""
 
     name = "sorter-py"
     depth = 8
@@ -43,7 +43,7 @@ class Sorter(Device):
         if self.at is None and self.waiting:
             nearest = min(self.waiting, key=lambda c: (abs(c.sector - self.head), c.id))
             self.waiting.remove(nearest)
-            # What lies past the end fails, wherever the head goes for it.
+            # Positions beyond the end of the device fail.
             place = min(nearest.sector, self.capacity)
             self.at = (now_ns + 100_000 + abs(place - self.head) // 1000, nearest)
             self.head = place
@@ -78,7 +78,7 @@ def test_one_written_anew_is_the_tree_s_own_to_the_nanosecond() -> None:
         record = seekwell.run(WORKLOAD, device=device, scheduler="deadline", seed=3).to_dict()
         return {k: record[k] for k in ("read", "write", "operations", "duration_ns", "metric")}
 
-    # As large, and as deep.
+    # The same capacity and depth.
     tree = "constant:depth=1,service_us=350,capacity=268435456"
     assert figures("drum-py:service_us=350") == figures(tree)
     assert figures("drum-py:service_us=351") != figures(tree)

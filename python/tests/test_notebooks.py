@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last."""
+"""Checks that all cells of the notebooks run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run: its numbers, its tables, its errors."""
+"""Tests of single runs: numbers, tables and errors."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_ctrl_c_ends_a_run() -> None:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        # Time to begin; a signal before that ends it in the same way.
+        # Give the run time to start. An earlier signal would end it in the same way.
         threading.Event().wait(1.0)
         child.send_signal(signal.SIGINT)
         assert child.wait(120) == 7

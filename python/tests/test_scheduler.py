@@ -1,4 +1,4 @@
-"""Schedulers in Python: decisions, properties, and what goes wrong with them."""
+"""Tests of schedulers in Python: decisions, properties and errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Fifo(Scheduler):
 
 
 class Patient(Fifo):
-    """Holds every request back for a millisecond after the last went."""
+    """Dispatches a request only if a millisecond has passed since the previous dispatch."""
 
     name = "patient-py"
 
@@ -76,7 +76,7 @@ class Loser(Fifo):
 
 
 class Twice(Fifo):
-    """Lets a request go twice."""
+    """Dispatches a request twice."""
 
     name = "twice-py"
 
@@ -98,7 +98,7 @@ class Raiser(Fifo):
 
 
 class Endless(Fifo):
-    """Does not return, and holds on to every exception that it may."""
+    """Does not return, and catches every exception that it can."""
 
     name = "endless-py"
 
@@ -123,7 +123,7 @@ def test_deadline_decides_as_the_recorded_original_did(logs: Path, log: str) -> 
     assert sum(c.expected or 0 for c in cases) > 500
     wrong = [c.case for c in cases if not c.identical]
     assert not wrong
-    # And the Rust one beside it, decision for decision.
+    # The Rust scheduler makes the same decisions.
     for one, other in zip(cases, theirs, strict=True):
         assert one.dispatch().column("time_ns") == other.dispatch().column("time_ns")
         assert one.dispatch().column("bios") == other.dispatch().column("bios")

@@ -1,4 +1,4 @@
-"""Sweeps on Ray: the bytes of one machine, whatever is lost on the way."""
+"""Tests of sweeps on Ray: same bytes as on one machine, even if workers or the driver are lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if not os.environ.get("SEEKWELL_TEST_RAY"):
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-# 24 runs, so that there are moments to draw.
+# 24 runs, so that there are enough random moments at which a worker can be killed.
 LONG = FILE.replace("repeats = 3", "repeats = 6")
 RUNS = 24
 KILLS = 4
@@ -27,12 +27,12 @@ SEED = 20
 
 
 def workers() -> list[int]:
-    """Of this process's own cluster."""
+    """Returns the worker processes of the cluster that this process started."""
     psutil = pytest.importorskip("psutil")
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
-            # Not its agents, whose end is the end of the node.
+            # Leave out the agents of Ray, because their end also ends the node.
             if process.name() in ("ray::run_json", "ray::IDLE"):
                 found.append(process.pid)
         except psutil.NoSuchProcess:
@@ -41,7 +41,7 @@ def workers() -> list[int]:
 
 
 class Killer:
-    """Kills a worker, whichever, after runs that are drawn; told of each run that ends."""
+    """Kills any worker after randomly selected runs. It is called at the end of each run."""
 
     def __init__(self, seed: int) -> None:
         self.drawn = random.Random(seed)
@@ -52,12 +52,12 @@ class Killer:
 
     def __call__(self, done: int, planned: int) -> None:
         psutil = pytest.importorskip("psutil")
-        # The same count may be told twice, as more runs are planned.
+        # The same count may be reported twice, when more runs are planned.
         while self.left and done >= self.left[0]:
             self.left.pop(0)
             self.owed += 1
         there = [pid for pid in workers() if pid not in self.killed]
-        # Where the last was killed a moment ago, the next is not there yet.
+        # If a worker was killed just before, its replacement may not exist yet.
         if self.owed and there:
             pid = self.drawn.choice(there)
             psutil.Process(pid).kill()
@@ -67,7 +67,7 @@ class Killer:
 
 @pytest.fixture(scope="module")
 def there(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
-    """The experiment, and the folder that the binary makes of it."""
+    """The experiment, and the results folder that the binary creates for it."""
     folder = tmp_path_factory.mktemp("binary")
     file = folder / "two.toml"
     file.write_text(LONG)
@@ -134,7 +134,7 @@ def test_bad_input_is_told_and_makes_no_folder(tmp_path: Path) -> None:
 
 def test_a_cluster_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with socket.socket() as taken:
-        # Nobody listens at it.
+        # No process listens at this address.
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(seekwell.RunError, match=f"no cluster at {address}: .*refused"):

@@ -1,4 +1,4 @@
-"""Tuning: a planted optimum is found, noise gives no gain, and what is wrong is said."""
+"""Tests of tuning: a known optimum is found, noise gives no gain, and errors are reported."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pytest.importorskip("optuna")
 
 
 NO_SEEKS = "constant:depth=1,service_us=200"
-# Four readers that think for longer than a request takes.
+# Four readers whose think time is longer than a request takes.
 THINKERS = "streams:streams=4,size=16m,direct=yes,think=3ms,seconds=1s"
 
 
 def noise(*key: object) -> float:
-    """A normal number that follows from the key."""
+    """Returns a normally distributed number that depends only on the key."""
     digest = hashlib.sha256(repr(key).encode()).digest()
     one, other = (int.from_bytes(digest[i : i + 7], "big") + 1 for i in (0, 8))
     radius = math.sqrt(-2 * math.log(one / 2**56))
@@ -30,7 +30,7 @@ def noise(*key: object) -> float:
 
 
 def test_the_best_slice_idle_of_a_device_without_seeks_is_found() -> None:
-    """Where nothing turns and nothing seeks, every ms that cfq idles is lost: 0 is best."""
+    """On a device without seeks and rotation, idling only costs time, so slice_idle=0 is best."""
     found = tune(
         device=NO_SEEKS,
         workloads=[THINKERS],
@@ -43,13 +43,13 @@ def test_the_best_slice_idle_of_a_device_without_seeks_is_found() -> None:
     assert found.trials <= 60
     assert "slice_idle=0" in found.best
     assert found.better, found.summary()
-    # By a run of each by itself the best of the eight is three times as good as the default.
+    # With one run per setting, the best of the eight is three times as good as the default.
     assert found.gains[0].low > 2
     assert "apply" not in found.summary()
 
 
 def test_where_idling_pays_the_default_is_as_good() -> None:
-    """On a disk that seeks the same search keeps what the kernel has, or says what is gained."""
+    """On a disk with seeks, the same search keeps the kernel's default or reports a gain."""
     found = tune(
         device="hdd:hitachi-7k200",
         workloads=["streams:streams=4,size=16m,direct=yes,think=1ms,seconds=1s"],
@@ -83,7 +83,7 @@ def test_a_planted_optimum_among_many_tunables_is_found_within_60_trials() -> No
     )
     assert found.best == "deadline:fifo_batch=64:read_expire=125"
     assert found.better and found.pruned > 0
-    # What a search that knew nothing would have: the share of settings that are as good.
+    # The gain on held-out seeds.
     (gain,) = found.gains
     assert gain.low > 1.1
 
@@ -108,7 +108,7 @@ def test_on_noise_nothing_is_claimed() -> None:
         claimed += found.better
         if not found.better:
             assert "defaults are as good" in found.summary()
-    # With `-s` or where it fails: docs/python.md has the figure.
+    # Printed with `-s` or on failure. docs/python.md contains the number.
     print(f"on noise {claimed} searches of 100 say that there is a gain")
     assert claimed <= 5
 
@@ -117,7 +117,7 @@ def test_several_objectives_have_a_front() -> None:
     def two(scheduler: str, workload: str, seed: int) -> tuple[float, float]:
         given = dict(part.split("=") for part in scheduler.split(":")[1:])
         batch = math.log2(max(int(given.get("fifo_batch", 16)), 1))
-        # More of the one is less of the other, but for the default, which is bad at both.
+        # A gain in one objective is a loss in the other. The default is bad in both.
         lost = 1.0 if batch == 4 else 0.0
         return (0.1 * batch - lost, -0.1 * batch - lost)
 
@@ -157,7 +157,7 @@ def test_what_is_found_can_be_applied(tmp_path: Path, binary: Path) -> None:
 
 def test_what_cannot_be_tuned() -> None:
     words = {"workloads": ["fs-mark:files=2"], "schedulers": "deadline"}
-    with pytest.raises(seekwell.InputError, match="on both sides"):
+    with pytest.raises(seekwell.InputError, match="in both train_seeds and test_seeds"):
         tune(**words, train_seeds=[1, 2], test_seeds=[2, 3])  # type: ignore[arg-type]
     with pytest.raises(seekwell.InputError, match="no tunable `fifobatch`; it has"):
         tune(**words, tunables=["fifobatch"])  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def test_what_cannot_be_tuned() -> None:
         tune(**words, objectives="speed")  # type: ignore[arg-type]
     with pytest.raises(seekwell.InputError, match="did you mean `deadline`"):
         tune(workloads=["fs-mark:files=2"], schedulers="dedline")
-    with pytest.raises(seekwell.InputError, match="is no figure"):
+    with pytest.raises(seekwell.InputError, match="is not finite"):
         tune(**words, evaluate=lambda *_: math.nan)  # type: ignore[arg-type]
 
 
@@ -196,4 +196,4 @@ def test_the_command_prints_and_says_what_is_wrong() -> None:
     done = subprocess.run(
         [*words, "--test-seeds", "1-2"], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2 and "on both sides" in done.stderr
+    assert done.returncode == 2 and "in both train_seeds" in done.stderr

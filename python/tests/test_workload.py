@@ -1,4 +1,4 @@
-"""Workloads in Python: coroutines over a modelled machine, used like those of the tree."""
+"""Tests of workloads in Python, which are coroutines on a modelled machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DISK = "hdd:hitachi-7k200"
 
 
 class Diary(Workload):
-    """Entries, each synced, by several writers."""
+    """Several writers append entries and sync each entry."""
 
     name = "diary-py"
     summary = "an entry, each synced"
@@ -78,7 +78,7 @@ def test_it_is_compared_like_one_of_the_tree() -> None:
 
 
 class Everything(Workload):
-    """Every call once."""
+    """Makes every call once."""
 
     name = "everything-py"
 

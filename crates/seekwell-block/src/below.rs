@@ -1,11 +1,12 @@
-//! A device as a layer sees it: a cache of its next event, and the facts that every request needs.
+//! A device as a layer uses it: with a cache of the device's next event, and the facts that every
+//! request needs.
 
 use seekwell_core::{
     Accept, Command, Device, DeviceFacts, DeviceStats, Done, Instant, Sectors, Snapshot, Tap,
 };
 use std::cell::Cell;
 
-/// The cached next event.
+/// The cached time of the next event.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// A call may have changed the device since the last query.
@@ -13,8 +14,8 @@ enum Next {
     Said(Option<Instant>),
 }
 
-/// See the module. A device changes only by calls, so between two calls it is asked once, however
-/// often the layer checks.
+/// A device with a cache of its next event. Only a call can change a device. It is therefore asked
+/// at most once between two calls, however often the layer checks for the next event.
 #[derive(Debug)]
 pub(crate) struct Below<D> {
     device: D,
@@ -35,7 +36,7 @@ impl<D: Device> Below<D> {
             device,
         }
     }
-    /// The device itself.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
     }

@@ -1,10 +1,10 @@
-//! Inspection, shared by both layers: sending events to a stream, and snapshots of the contents.
+//! Inspection of a queue, for both layers: events for a listener, and snapshots of the contents.
 
 use seekwell_core::event::{Asleep, Waiting};
 use seekwell_core::{Device, Instant, MemberKind, Snapshot, Tap};
 use seekwell_sched::{Cx, Scheduler};
 
-/// Makes queue and device write to a stream, or to none.
+/// Makes the queue and its device write events to a stream. `None` ends this.
 pub(crate) fn listen<D: Device>(tap: Option<&Tap>, cx: &mut Cx, dev: &mut D) {
     if let Some(tap) = tap {
         tap.introduce(MemberKind::Queue, &cx.queue.name);
@@ -13,8 +13,8 @@ pub(crate) fn listen<D: Device>(tap: Option<&Tap>, cx: &mut Cx, dev: &mut D) {
     dev.listen(tap);
 }
 
-/// Takes a snapshot: requests, timers, states, and bios asleep in the layer; then the contents of
-/// the device.
+/// Takes a snapshot of the queue (requests, timers, states, and bios that sleep in the layer) and
+/// then of the device.
 pub(crate) fn snapshot<S: Scheduler + ?Sized, D: Device>(
     now: Instant,
     cx: &Cx,

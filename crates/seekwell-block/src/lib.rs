@@ -1,7 +1,8 @@
-//! Block layers: the path of a bio from its submitter to the device.
+//! Block layers: the path of a bio from the submitter to the device.
 //!
-//! This crate is above schedulers and devices, which do not know each other. A queue is a
-//! [`seekwell_core::BioSink`], and so are the composites over sinks.
+//! This crate connects schedulers with devices, which do not depend on each other. A queue is a
+//! [`seekwell_core::BioSink`]. Devices that consist of several queues, such as arrays, are also
+//! sinks.
 
 mod below;
 pub mod host;

@@ -1,30 +1,32 @@
-//! Merging, shared by both layers: the search (one-hit cache, end-sector hash, the elevator's front
-//! search), size limits, and joining of neighbours.
+//! Merging of bios and requests, for both layers. It covers the search for a request (one-hit
+//! cache, hash of end sectors, front search of the elevator), the size limits, and the joining of
+//! neighbours.
 
 use crate::stats::QueueStats;
 use seekwell_core::{Action, Bio, Flags, IocId, RqId, State};
 use seekwell_sched::{BioMerge, Cx, MergeKind, Scheduler};
 
-/// Results of merging for the layer: counters, and emptied requests that the layer must free (it
-/// tells the elevator and returns the pool place or tag).
+/// Effects of merging that the layer must handle: counters, and requests that became empty. The
+/// layer tells the elevator about these requests and frees their pool entry or tag.
 #[derive(Debug, Default)]
 pub struct Account {
     /// Counters.
     pub stats: QueueStats,
-    /// Requests to free.
+    /// Requests to be freed.
     pub freed: Vec<RqId>,
 }
 
 pub use seekwell_sched::admit::bio_mergeable;
 
-/// Which end of `rq` the bio touches; the end of the request is checked first.
+/// Returns the end of `rq` that the bio continues. The end of the request is checked before its
+/// start.
 #[inline]
 pub fn touches(cx: &Cx, rq: RqId, bio: &Bio) -> Option<MergeKind> {
     cx.merge_kind(rq, bio)
 }
 
-/// Whether the operation is the same and the request still accepts bios. blk-mq also requires the
-/// same priority and cgroup.
+/// Returns whether the operations are equal and the request still accepts bios. blk-mq also
+/// requires the same priority and cgroup.
 #[inline]
 pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
     let r = &cx.rqs[rq];
@@ -34,7 +36,7 @@ pub fn compatible(cx: &Cx, rq: RqId, bio: &Bio, ioc: IocId) -> bool {
     !cx.queue.era.is_mq() || cx.merge_ok(rq, bio, ioc)
 }
 
-/// Finds a request that `bio` extends. `hash`: the elevator keeps an end-sector hash.
+/// Finds a request that `bio` extends. `hash`: the layer searches the hash of end sectors.
 pub fn find<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -47,8 +49,8 @@ pub fn find<S: Scheduler + ?Sized>(
         BioMerge::No => return None,
         BioMerge::UseElevator => {}
     }
-    // As in the kernel, the elevator is asked before positions are compared: BFQ may merge queues
-    // when it is asked.
+    // As in the kernel, the elevator is asked before the positions are compared. This order
+    // matters, because BFQ may merge queues when it is asked.
     if let Some(last) = cx.merge.last
         && compatible(cx, last, bio, ioc)
         && sched.allow_merge(cx, last, bio, ioc)
@@ -76,7 +78,7 @@ pub fn find<S: Scheduler + ?Sized>(
     .then_some((rq, MergeKind::Front))
 }
 
-/// Marks a request that would grow too large; it never grows again.
+/// Marks a request that would become too large. No bio is merged into it afterwards.
 fn refuse(cx: &mut Cx, rq: RqId) {
     cx.rqs[rq].flags |= Flags::NOMERGE;
     if cx.merge.last == Some(rq) {
@@ -84,7 +86,8 @@ fn refuse(cx: &mut Cx, rq: RqId) {
     }
 }
 
-/// Adds `bio` to `rq`, which [`find`] returned. False if that would exceed a size limit.
+/// Adds `bio` to `rq`, the request that [`find`] returned. Returns false if the result would exceed
+/// a size limit.
 pub fn merge_bio<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -139,7 +142,7 @@ fn rehash(cx: &mut Cx, rq: RqId) {
     }
 }
 
-/// Whether these two queued requests may be joined.
+/// Returns whether two queued requests may be joined.
 pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
     let (x, y) = (&cx.rqs[a], &cx.rqs[b]);
     x.end() == y.sector
@@ -151,7 +154,8 @@ pub fn joinable(cx: &Cx, a: RqId, b: RqId) -> bool {
         && (!cx.queue.era.is_mq() || (x.ioprio == y.ioprio && x.cgroup == y.cgroup))
 }
 
-/// `kept` takes over `gone`; both are queued. `gone` goes on the list of requests to free.
+/// Joins two queued requests: `kept` takes the bios of `gone`. `gone` is added to the requests to
+/// be freed.
 pub fn join<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -170,7 +174,8 @@ pub fn join<S: Scheduler + ?Sized>(
     acct.freed.push(gone);
 }
 
-/// Counts a request as inside the scheduler, hashes it, and fills the empty one-hit cache.
+/// Records that a request is in the scheduler, adds it to the hash, and puts it into the one-hit
+/// cache if that is empty.
 #[inline]
 pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
     cx.rqs[rq].state = State::Sorted;
@@ -186,9 +191,9 @@ pub fn enter(cx: &mut Cx, rq: RqId, hash: bool) {
     }
 }
 
-/// Merges a plugged request into a queued one at insertion (append only): first by the one-hit
-/// cache, then by the hash, as long as there is a match. True if `rq` was merged; the caller must
-/// then free it.
+/// Merges a plugged request into queued requests at its insertion (append only). First the one-hit
+/// cache is tried, then the hash, as long as there is a match. Returns true if `rq` was merged. The
+/// caller must then free it.
 pub fn insert_merge<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -225,7 +230,7 @@ pub fn insert_merge<S: Scheduler + ?Sized>(
     }
 }
 
-/// Appends `rq`, which is not in the scheduler yet, to the queued request `into`.
+/// Appends `rq`, which is not in the scheduler, to the queued request `into`.
 fn swallow<S: Scheduler + ?Sized>(
     cx: &mut Cx,
     sched: &mut S,
@@ -238,8 +243,7 @@ fn swallow<S: Scheduler + ?Sized>(
     acct.stats.joins += 1;
     cx.event(Action::BackMerge, into);
     cx.joined_event(into, rq);
-    // Here the kernel does not ask the elevator and does not join neighbours; only the hash
-    // changes.
+    // As in the kernel, this neither asks the elevator nor joins neighbours. Only the hash changes.
     rehash(cx, into);
     cx.merge.last = Some(into);
     acct.freed.push(rq);

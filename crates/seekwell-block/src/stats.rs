@@ -9,25 +9,26 @@ pub struct QueueStats {
     pub bios: u64,
     /// Requests issued to the device.
     pub requests: u64,
-    /// Bios merged at the end of a request.
+    /// Bios that were merged at the end of a request.
     pub back_merges: u64,
-    /// Bios merged at the start of a request.
+    /// Bios that were merged at the start of a request.
     pub front_merges: u64,
-    /// Requests joined with a neighbour.
+    /// Requests that were joined with a neighbour.
     pub joins: u64,
     /// Bios that waited for a request or tag.
     pub waits: u64,
-    /// Sectors issued.
+    /// Sectors issued to the device.
     pub sectors: u64,
-    /// Sum of distances between the end of one issued request and the start of the next, sectors.
+    /// Sum of the distances between the end of an issued request and the start of the next,
+    /// sectors.
     pub seek_sectors: u64,
-    /// Integral of requests in the driver over time, request nanoseconds.
+    /// Integral over time of the number of requests in the driver, in request nanoseconds.
     pub depth_ns: u128,
     /// Cache flushes sent to the device.
     pub flushes: u64,
-    /// Packed groups of writes (eMMC).
+    /// Packed groups of writes that were sent to the device (eMMC).
     pub packed: u64,
-    /// Writes that were stopped for an urgent request and inserted again.
+    /// Writes that were stopped for an urgent request and inserted into the scheduler again.
     pub stops: u64,
     depth: u32,
     since: Instant,
@@ -35,7 +36,7 @@ pub struct QueueStats {
 }
 
 impl QueueStats {
-    /// Sets the number of requests in the driver to `depth` from `now` on.
+    /// Records that `depth` requests are in the driver from time `now` on.
     #[inline]
     pub fn set_depth(&mut self, now: Instant, depth: u32) {
         self.depth_ns += u128::from(now.since(self.since).0) * u128::from(self.depth);
@@ -50,13 +51,13 @@ impl QueueStats {
         self.seek_sectors += sector.distance(self.head);
         self.head = end;
     }
-    /// The counters at `now`; integrals also grow between two changes.
+    /// Returns the counters at time `now`. The integrals also grow between two changes.
     pub fn at(&self, now: Instant) -> QueueStats {
         let mut s = self.clone();
         s.set_depth(now.max(self.since), self.depth);
         s
     }
-    /// The difference from `before`.
+    /// Returns the difference between these counters and the earlier counters `before`.
     pub fn since(&self, before: &QueueStats) -> QueueStats {
         QueueStats {
             bios: self.bios - before.bios,
@@ -74,7 +75,7 @@ impl QueueStats {
             ..self.clone()
         }
     }
-    /// Adds the counters of another queue, for members of an array.
+    /// Adds the counters of another queue, for example of another member of an array.
     pub fn add(&mut self, o: &QueueStats) {
         self.bios += o.bios;
         self.requests += o.requests;

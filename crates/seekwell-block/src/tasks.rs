@@ -1,5 +1,5 @@
-//! A queue's data about tasks: their io contexts, created at the first bio and announced to the
-//! scheduler, and settings made before that.
+//! The tasks of a queue. The io context of a task is created at its first bio and announced to the
+//! scheduler. Settings of the task that were made earlier are stored until then.
 
 use seekwell_core::{CgroupId, Control, IoPrio, IocId, Policy, Side, TaskId};
 use seekwell_sched::cx::Cgroup;
@@ -15,7 +15,7 @@ struct TaskInfo {
     shares: Option<TaskId>,
 }
 
-/// Tasks of one queue.
+/// The tasks of one queue.
 #[derive(Debug, Default)]
 pub struct Tasks {
     info: BTreeMap<TaskId, TaskInfo>,
@@ -27,12 +27,13 @@ impl Tasks {
         self.info.entry(task).or_default()
     }
 
-    /// The ioprio set for a task by ioprio_set.
+    /// Returns the I/O priority that ioprio_set gave to a task.
     pub fn ioprio(&self, task: TaskId) -> IoPrio {
         self.info.get(&task).map_or(IoPrio::NONE, |i| i.ioprio)
     }
 
-    /// The io context of a task; if needed, it is created and announced to the scheduler.
+    /// Returns the io context of a task. If needed, creates the context and announces it to the
+    /// scheduler.
     #[inline]
     pub fn ioc_of<S: Scheduler + ?Sized>(
         &mut self,
@@ -47,7 +48,7 @@ impl Tasks {
         self.attach(cx, sched, ioc);
         ioc
     }
-    /// Announces a context to the scheduler (again after a switch).
+    /// Announces a context to the scheduler. After a switch, the new scheduler gets it again.
     #[inline]
     pub fn attach<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, ioc: IocId) {
         if !std::mem::replace(self.attached.at(ioc.idx()), true) {
@@ -57,7 +58,7 @@ impl Tasks {
     #[cold]
     fn make(&mut self, cx: &mut Cx, task: TaskId) -> IocId {
         let info = self.info.get(&task).copied().unwrap_or_default();
-        // Follows one step only, because tasks may share with each other in a circle.
+        // Only one step is followed, because tasks may share their contexts in a circle.
         if let Some(with) = info.shares.filter(|w| *w != task) {
             let ioc = self.silent_ioc(cx, with);
             cx.iocs.share(task, ioc);
@@ -73,7 +74,7 @@ impl Tasks {
         *self.attached.at(ioc.idx()) = false;
         ioc
     }
-    /// A context for requests that never reach the scheduler.
+    /// Returns a context for requests that never reach the scheduler.
     pub fn silent_ioc(&mut self, cx: &mut Cx, task: TaskId) -> IocId {
         match cx.iocs.find(task) {
             Some(ioc) => ioc,
@@ -94,7 +95,7 @@ impl Tasks {
             sched.ioc_event(cx, ioc, what);
         }
     }
-    /// Frees the index of a dead context without requests. True if it did.
+    /// Frees the index of a context that is dead and has no requests. Returns true if it was freed.
     pub fn release_if_unused<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
@@ -111,7 +112,7 @@ impl Tasks {
         cx.iocs.release(ioc);
         true
     }
-    /// The task exits. Returns the context if its index was freed.
+    /// Handles the exit of a task. Returns its context if the index of the context was freed.
     pub fn exit<S: Scheduler + ?Sized>(
         &mut self,
         cx: &mut Cx,
@@ -129,7 +130,7 @@ impl Tasks {
         self.release_if_unused(cx, sched, ioc).then_some(ioc)
     }
 
-    /// Handles all messages about tasks and cgroups, except plugs and exits.
+    /// Handles the control messages about tasks and cgroups, except plugs and exits.
     pub fn control<S: Scheduler + ?Sized>(&mut self, cx: &mut Cx, sched: &mut S, what: Control) {
         match what {
             Control::Prio(t, p) => self.prio(cx, sched, t, p),
@@ -198,7 +199,7 @@ impl Tasks {
         }
         self.tell(cx, sched, task, IocEvent::Cgroup);
     }
-    /// Forgets all announcements, because the new scheduler knows no context.
+    /// Forgets all announcements, because the new scheduler has no contexts.
     pub fn forget_all(&mut self) {
         self.attached = Side::new();
     }

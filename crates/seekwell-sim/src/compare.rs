@@ -1,10 +1,10 @@
-//! Makes many runs in parallel on any number of threads; the order of results does not depend on
-//! them.
+//! Makes many runs in parallel. The order of the results does not depend on the number of threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Runs `job(i)` for every i below `n` on up to `threads` threads; results in order of i.
+/// Runs `job(i)` for every `i` below `n` on up to `threads` threads. Returns the results in the
+/// order of `i`.
 pub fn run_all<T: Send>(n: usize, threads: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();

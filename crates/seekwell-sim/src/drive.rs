@@ -1,7 +1,8 @@
-//! The event loop: a source of bios, a sink, and the clock between them.
+//! The event loop: it connects a source of bios with a sink, and advances the clock.
 //!
-//! At one instant the queue goes first (completions, timers, deferred work), then submissions in
-//! the source's order. Nothing here depends on wall time or threads.
+//! If several things happen at one instant, the queue is served first (completions, timers,
+//! deferred work). The submissions follow in the order of the source. Results do not depend on
+//! wall-clock time or on threads.
 
 use crate::meter::{Meter, Out};
 use seekwell_core::result::Record;
@@ -11,29 +12,30 @@ use thiserror::Error;
 /// A submission of a source.
 #[derive(Clone, Copy, Debug)]
 pub enum Submission {
-    /// A bio; the driver assigns its id. The token is returned with the completion.
+    /// A bio, to which the event loop assigns an id. The token is returned with the completion.
     Bio(Bio, u64),
     /// A control message for the queue.
     Control(Control),
 }
 
-/// A source of bios: an open-loop trace, a closed loop of processes, or a fixed depth.
+/// A source of bios: a trace replayed as an open loop, processes in a closed loop, or a trace with
+/// a fixed queue depth.
 pub trait Source {
-    /// Time of the next submission; `None` if there is none before a completion.
+    /// Returns the time of the next submission, or `None` if there is none before a completion.
     fn next(&mut self) -> Result<Option<Instant>, RunError>;
-    /// Takes the submission that [`Source::next`] announced.
+    /// Takes the submission whose time [`Source::next`] returned.
     fn take(&mut self) -> Submission;
-    /// A bio is done.
+    /// Handles the completion of a bio.
     fn done(&mut self, token: u64, at: Instant);
-    /// Nothing more will be submitted; requests still in the queue may finish.
+    /// Returns whether the source will submit nothing more. Requests may still be in the queue.
     fn finished(&self) -> bool;
-    /// Progress and end in a unit of the source's own; `None` if it cannot tell.
+    /// Returns the progress and the total, in a unit of the source. `None` if they are unknown.
     fn far(&self) -> Option<(u64, u64)> {
         None
     }
 }
 
-/// The remedy for a record beyond the device.
+/// Returns the remedy for a record that does not fit on the device, as a part of the message.
 fn fitting(folds: &bool) -> &'static str {
     match folds {
         true => "it is longer than the whole device: choose a larger one",
@@ -41,7 +43,7 @@ fn fitting(folds: &bool) -> &'static str {
     }
 }
 
-/// Why a run ended early.
+/// The reason why a run ended early.
 #[derive(Error, Debug)]
 pub enum RunError {
     /// A bio does not fit on the device.
@@ -51,7 +53,7 @@ pub enum RunError {
         fitting(.folds)
     )]
     Beyond {
-        /// Record number, from 1.
+        /// Number of the record in the trace, from 1.
         record: u64,
         /// First sector.
         first: u64,
@@ -59,35 +61,35 @@ pub enum RunError {
         end: u64,
         /// Capacity of the device, in sectors.
         capacity: u64,
-        /// Addresses are already folded.
+        /// Whether addresses beyond the device are already folded (`--fit wrap`).
         folds: bool,
     },
-    /// A read or write is longer than any bio can be.
+    /// A read or write is longer than the largest possible bio.
     #[error(
         "record {record}: a request of {sectors} sectors exceeds the kernel's limit of 4 GiB; is \
          this the right format?"
     )]
     Long {
-        /// Record number, from 1.
+        /// Number of the record in the trace, from 1.
         record: u64,
-        /// Its length, in sectors.
+        /// Length of the request, in sectors.
         sectors: u32,
     },
-    /// A stretched record is due after the largest representable time.
+    /// The record of a trace with scaled times is due after the largest representable time.
     #[error(
         "record {record} would be due {due_s} s after the start, but times are limited to 285 \
          years; stretch the trace less"
     )]
     Late {
-        /// Record number, from 1.
+        /// Number of the record in the trace, from 1.
         record: u64,
-        /// Lower bound of its time, in s.
+        /// Lower bound of the time at which the record is due, in s after the start.
         due_s: u64,
     },
-    /// Requests wait and no event is pending: a scheduler broke the liveness rule.
+    /// Bios wait and no event is pending, because a scheduler does not dispatch them.
     #[error("{scheduler}: {waiting} bios wait, but no timer, request or queue run is pending")]
     Stuck {
-        /// The scheduler.
+        /// Name of the scheduler.
         scheduler: String,
         /// Number of waiting bios.
         waiting: u64,
@@ -95,27 +97,28 @@ pub enum RunError {
     /// The trace cannot be read further.
     #[error(transparent)]
     Trace(#[from] seekwell_trace::TraceError),
-    /// The requested combination does not work.
+    /// The requested combination cannot be run. The text says why.
     #[error("{0}")]
     Unusable(String),
-    /// The caller's progress function asked to stop; the record holds what was measured so far.
+    /// The caller's progress function stopped the run. The record holds the results up to that
+    /// time.
     #[error("stopped after {0} completions")]
     Stopped(u64),
-    /// The run reached its limit in simulated time; the record holds what was measured so far.
+    /// The run reached its limit in simulated time. The record holds the results up to that time.
     #[error("stopped at the time limit of {} s", .0.as_secs_f64())]
     AtLimit(Nanos),
 }
 
-/// Called from time to time during a run with the amount done and the total, or 0 if the total is
-/// unknown. Even then, the amount is comparable between runs of the same work. The unit depends on
-/// the run. Returning false stops the run, which keeps what it measured.
+/// A function that a run calls from time to time with its progress and the total. The unit depends
+/// on the run. The total is 0 if it is unknown. Runs of the same work report comparable progress in
+/// both cases. If the function returns false, the run stops and keeps its results so far.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Number of completions between two calls of [`Progress`].
 const TELL_EACH: u64 = 1024;
 
-/// Runs `source` against `sink` until nothing is left to happen, and fills the parts of `record`
-/// that are visible above the queue.
+/// Runs `source` against `sink` until no event is left. Fills the parts of `record` that can be
+/// measured above the queue.
 pub fn drive<B: BioSink, S: Source>(
     sink: &mut B,
     source: &mut S,
@@ -125,7 +128,7 @@ pub fn drive<B: BioSink, S: Source>(
     drive_until(sink, source, record, None, progress)
 }
 
-/// Like [`drive`], but stops at `limit` after the start.
+/// Does the same as [`drive`], but stops at `limit` after the start.
 pub fn drive_until<B: BioSink, S: Source>(
     sink: &mut B,
     source: &mut S,

@@ -1,10 +1,9 @@
-//! Entry point for the replay's fuzzer. Any bytes are a setup, a mode, and records with times,
-//! addresses and lengths of every size. The replay must complete all of them, or end with an error
-//! that gives the reason. A short deterministic run in the tests calls it, and so does the target
-//! under `fuzz/`.
+//! Entry point for the fuzzer of trace replays. Any bytes are read as a setup, a replay mode, and
+//! records with times, addresses and lengths of every size. The replay must complete all records,
+//! or end with an error that gives the reason. The tests call it in a short deterministic run. The
+//! target in `fuzz/` calls it, too.
 //!
-//! The input bounds the cost of a run: the number of records and the sum of their sectors are
-//! limited.
+//! The numbers of records and of sectors in a run are limited, so that a run is short.
 
 use crate::replay::{Fit, ReplayError, ReplayOptions, replay};
 use crate::setup::Setup;
@@ -13,7 +12,7 @@ use seekwell_trace::{ReplayMode, TIME_MAX_NS, from_reader};
 use std::fmt::Write;
 use std::io::Cursor;
 
-/// Small devices of every kind, and compositions of devices.
+/// Small devices of every kind, and combinations of devices.
 pub const DEVICES: [&str; 11] = [
     "hdd:hitachi-7k200",
     "hdd:hitachi-7k200,model=fast,write_cache=no",
@@ -35,11 +34,12 @@ const MODES: [&str; 6] = [
     "depth:64",
     "closed",
 ];
-/// Bytes per record; then limits for the records and sectors of a run.
+/// Number of input bytes per record. The next two constants limit the records and the sectors of a
+/// run.
 const RECORD: usize = 8;
 const RECORDS_MAX: usize = 200;
 const SECTORS_MAX: u64 = 1 << 17;
-/// Steps of the clock in ns: zero, a request's time, pauses, years, and the largest time.
+/// Steps of the clock in ns: zero, the time of a request, pauses, years, and the largest time.
 const STEPS: [u64; 8] = [
     0,
     1,
@@ -51,7 +51,7 @@ const STEPS: [u64; 8] = [
     TIME_MAX_NS,
 ];
 
-/// Replays the setup and records in `bytes`. Panics if a request is lost.
+/// Replays the setup and the records in `bytes`. Panics if a request is lost.
 pub fn fuzz_one(bytes: &[u8]) {
     let Some((head, rest)) = bytes.split_first_chunk::<4>() else {
         return;
@@ -96,7 +96,7 @@ pub fn fuzz_one(bytes: &[u8]) {
     }
 }
 
-/// Converts records to a trace with pids and completions.
+/// Converts the input to a trace in CSV with process ids and completions.
 fn csv(bytes: &[u8]) -> String {
     let mut text = "t_ns,op,flags,sector,sectors,pid,t_complete\n".to_owned();
     let (mut now, mut left) = (0u64, SECTORS_MAX);
@@ -107,7 +107,8 @@ fn csv(bytes: &[u8]) -> String {
         let flags =
             ["", "sync", "fua", "preflush", "meta+prio", "ahead"][usize::from(r[1] >> 3) % 6];
         let place = u64::from(u16::from_le_bytes([r[2], r[3]]));
-        // Near the start, spread over the device, and up to the largest sector number.
+        // Choose sectors near the start, sectors spread over the device, and the largest sector
+        // numbers.
         let sector = match r[4] & 3 {
             0 => place,
             1 => place * 4096 + 8,
@@ -120,7 +121,7 @@ fn csv(bytes: &[u8]) -> String {
             2 => u64::from(r[5]) << 8,
             _ => u64::from(r[5] % 64),
         };
-        // Once the sector limit is reached, only lengths that every device rejects remain.
+        // When the sector limit is reached, only lengths that every device rejects are used.
         let sectors = if op == "F" {
             0
         } else if long > 1 << 22 {

@@ -1,9 +1,9 @@
-//! The simulation on a virtual clock.
+//! Simulation in virtual time.
 //!
-//! It combines schedulers, layers and device models on simulated time. `spec` turns text into runs.
-//! `replay` runs recorded traces, `procs` small closed loops of processes, `world` workload scripts
-//! over the modelled kernel, and `compare` many runs in parallel. Results depend only on the seed,
-//! not on the number of threads.
+//! This crate combines schedulers, layers and device models in simulated time. The module `spec`
+//! turns text into runs. `replay` replays recorded traces. `procs` runs small processes in a closed
+//! loop. `world` runs workload scripts on the modelled kernel. `compare` makes many runs in
+//! parallel. Results depend only on the seed, not on the number of threads.
 
 pub mod compare;
 pub mod drive;

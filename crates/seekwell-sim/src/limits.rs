@@ -1,32 +1,35 @@
-//! The queue limits of each kernel. All commands, demos and tests take them from here.
+//! The limits of a queue in each kernel. All commands, demos and tests take the limits from this
+//! module.
 //!
-//! A request has two limits. The first is `queue/max_sectors_kb`. It starts at min(hardware, 512
-//! KiB); 3.19 removed the cap, 4.3 restored it as 1280 KiB, and 6.17 raised it to 4 MiB. The second
-//! limit is the controller's scatter list: 168 entries for AHCI (AHCI_MAX_SG), or 128 if the driver
-//! sets no limit (BLK_MAX_SEGMENTS). NVMe's list is as long as its largest command.
+//! The size of a request has two limits. The first limit is `queue/max_sectors_kb`. By default, it
+//! is the hardware's limit, but at most 512 KiB. Linux 3.19 removed this cap, 4.3 restored it as
+//! 1280 KiB, and 6.17 raised it to 4 MiB. The second limit is the length of the controller's
+//! scatter list: 168 entries for AHCI (AHCI_MAX_SG), or 128 if the driver sets no limit
+//! (BLK_MAX_SEGMENTS). The list of NVMe is as long as its largest command.
 //!
-//! An entry covers contiguous memory of up to 64 KiB. Before ext4 used large folios for its page
-//! cache (6.16), an entry is one page of 4 KiB, so the list limit is a number of sectors. From 6.16
-//! on, each bio describes its memory, and the queue counts entries.
+//! An entry of the list covers up to 64 KiB of contiguous memory. Before 6.16, the page cache of
+//! ext4 has no large folios. An entry is then one page of 4 KiB, so this limit is a number of
+//! sectors. From 6.16 on, each bio describes its memory, and the queue counts list entries.
 //!
-//! Two details are not modelled. Pages can be contiguous by chance, as most are after a reboot. The
-//! single-queue layer of 4.3 to 4.20 has the cap, too, but no list of its drivers reaches it.
+//! Two details are not modelled. First, pages can be contiguous by chance, as most are after a
+//! reboot. Second, the single-queue layer of 4.3 to 4.20 also has the cap, but no scatter list of
+//! its drivers is long enough to reach it.
 
 use seekwell_core::{DeviceFacts, Era, Sectors};
 
-/// Sectors per page of the cache.
+/// Sectors per page of the page cache.
 const PAGE: u32 = 8;
-/// AHCI_MAX_SG.
+/// Largest scatter list of AHCI (AHCI_MAX_SG), entries.
 const AHCI_SEGMENTS: u32 = 168;
-/// BLK_MAX_SEGMENTS.
+/// Largest scatter list if the driver sets no limit (BLK_MAX_SEGMENTS), entries.
 const USUAL_SEGMENTS: u32 = 128;
 
-/// Scatter list entries of the driver for such a device; `None` if it has no limit.
+/// Returns the largest scatter list of the driver for this device, in entries. `None`: no limit.
 pub fn segments(f: &DeviceFacts) -> Option<u32> {
     if f.mmc.is_some() {
         Some(USUAL_SEGMENTS)
     } else if !f.flush_queueable {
-        // Only SATA has a flush that cannot be queued.
+        // In the model, only SATA has a flush that cannot be queued, so this is a SATA device.
         Some(AHCI_SEGMENTS)
     } else if f.hw_queues > 1 {
         None
@@ -35,7 +38,7 @@ pub fn segments(f: &DeviceFacts) -> Option<u32> {
     }
 }
 
-/// Scatter list entries, in kernels whose queue counts them.
+/// Returns the largest scatter list in entries, for kernels whose queue counts entries.
 pub fn list_entries(era: Era, f: &DeviceFacts) -> u32 {
     match era >= Era::Mq6_16 {
         true => segments(f).unwrap_or(u32::MAX),
@@ -43,8 +46,8 @@ pub fn list_entries(era: Era, f: &DeviceFacts) -> u32 {
     }
 }
 
-/// Sectors that the default `max_sectors_kb` allows: at most what the device accepts, and at least
-/// a page.
+/// Returns the number of sectors that the default of `max_sectors_kb` allows. It is at most what
+/// the device accepts, and at least a page.
 fn cap(era: Era, f: &DeviceFacts) -> u32 {
     let cap: u32 = match era {
         Era::K2_6_18 | Era::K2_6_24 | Era::K3_4 => 1024,
@@ -55,12 +58,12 @@ fn cap(era: Era, f: &DeviceFacts) -> u32 {
     cap.min(f.max_sectors.0).max(PAGE)
 }
 
-/// Default of queue/max_sectors_kb, in KiB.
+/// Returns the default of queue/max_sectors_kb, in KiB.
 pub fn max_sectors_kb(era: Era, f: &DeviceFacts) -> u32 {
     cap(era, f) / 2
 }
 
-/// The largest request that a kernel sends to a device with the default `max_sectors_kb`.
+/// Returns the largest request that a kernel sends to a device with the default `max_sectors_kb`.
 pub fn largest_request(era: Era, f: &DeviceFacts) -> Sectors {
     let list = segments(f).filter(|_| era < Era::Mq6_16).map(|n| n * PAGE);
     Sectors(cap(era, f).min(list.unwrap_or(u32::MAX)))
@@ -90,13 +93,14 @@ mod tests {
             "largest request, KiB: SATA {:?}",
             Era::ALL.map(|e| kib(e, &sata))
         );
-        // 2.6.18, 2.6.24, 3.4, 4.0, 6.1, 6.12, 6.16, 6.18. 168 pages are 672 KiB.
+        // The kernels are 2.6.18, 2.6.24, 3.4, 4.0, 6.1, 6.12, 6.16 and 6.18. 168 pages are 672
+        // KiB.
         let all = |f: &DeviceFacts| Era::ALL.map(|e| kib(e, f));
         assert_eq!(all(&sata), [512, 512, 512, 672, 672, 672, 1280, 4096]);
         let most = 32_767;
         assert_eq!(all(&nvme), [512, 512, 512, most, 1280, 1280, 1280, 4096]);
         assert_eq!(all(&small), [128; 8]);
-        // With single pages, 6.18 sends no larger requests to SATA than 6.1.
+        // If memory consists of single pages, 6.18 sends no larger requests to SATA than 6.1.
         for era in [Era::Mq6_16, Era::Mq6_18] {
             assert_eq!(list_entries(era, &sata), 168);
         }

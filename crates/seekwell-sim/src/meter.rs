@@ -1,5 +1,5 @@
-//! Counts bios on their way in and out. It serves all runs: traces, processes and the kernel of a
-//! simulated world.
+//! Counts the bios that enter and leave the queue. All runs use this counter: traces, processes,
+//! and the kernel of a simulated world.
 
 use seekwell_core::result::{ProcessShare, Record};
 use seekwell_core::{BioDone, BioId, Instant, TaskId};
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 /// A bio in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Out {
-    /// The sender's identifier of the bio.
+    /// Identifier that the sender gave to the bio.
     pub(crate) token: u64,
-    /// When the program requested it.
+    /// Time at which the program requested the bio.
     pub(crate) asked: Instant,
-    /// When the queue received it.
+    /// Time at which the queue received the bio.
     pub(crate) submitted: Instant,
     pub(crate) task: TaskId,
     pub(crate) write: bool,
@@ -26,10 +26,10 @@ struct Share {
     latency_ns: u128,
 }
 
-/// Tasks with numbers below this are in a table; tasks of traces can have any number.
+/// Tasks with lower numbers are in a table. Tasks of traces can have any number.
 const NEAR_TASKS: usize = 1 << 12;
 
-/// The share of each task.
+/// The part of each task in the counts.
 #[derive(Default)]
 struct Shares {
     near: Vec<Share>,
@@ -50,18 +50,18 @@ impl Shares {
     }
 }
 
-/// Counts bios.
+/// Counts bios, and measures how many are in progress.
 pub(crate) struct Meter {
     outs: Vec<Out>,
     free: Vec<u32>,
     shares: Shares,
-    /// Bios in progress, and their largest number while counting.
+    /// Number of bios in progress, and the largest such number while counting.
     pub(crate) outstanding: u64,
     pub(crate) peak: u64,
-    /// Integral of the number of bios over time, in ns.
+    /// Integral over time of the number of bios in progress, in ns.
     pub(crate) area: u128,
     since: Instant,
-    /// If false, completions are added only to the series.
+    /// If false, completions are added only to the time series.
     pub(crate) counting: bool,
 }
 
@@ -81,7 +81,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Extends the integral to `at`; from then on `outstanding` bios are in progress.
+    /// Extends the integral to time `at`. From then on, `outstanding` bios are in progress.
     #[inline]
     pub(crate) fn change(&mut self, at: Instant, outstanding: u64) {
         self.area += u128::from(at.since(self.since).0) * u128::from(self.outstanding);
@@ -91,7 +91,7 @@ impl Meter {
             self.peak = self.peak.max(outstanding);
         }
     }
-    /// Registers a new bio; returns the id that the queue must return at its completion.
+    /// Registers a new bio. Returns the id with which the queue must report its completion.
     #[inline]
     pub(crate) fn came(&mut self, o: Out) -> BioId {
         self.change(o.submitted, self.outstanding + 1);
@@ -107,7 +107,7 @@ impl Meter {
         };
         BioId(u64::from(slot))
     }
-    /// Registers a completion, counts it in a record, and returns the bio's data.
+    /// Registers a completion, counts it in the record, and returns the data of the bio.
     #[inline]
     pub(crate) fn ended(&mut self, d: &BioDone, r: &mut Record) -> Out {
         let slot = d.id.0 as u32;
@@ -127,12 +127,13 @@ impl Meter {
         s.latency_ns += u128::from(d.at.since(o.asked).0);
         o
     }
-    /// Discards the counts of tasks and the peak, because they precede the measurement.
+    /// Discards the counts per task and the peak, because they precede the measurement.
     pub(crate) fn forget(&mut self) {
         self.shares = Shares::default();
         self.peak = self.outstanding;
     }
-    /// The share of each task, in descending order of bytes; `name` returns a task's name.
+    /// Returns the counts of each task, in descending order of bytes. `name` returns the name of a
+    /// task.
     pub(crate) fn processes(&self, name: impl Fn(TaskId) -> String) -> Vec<ProcessShare> {
         let near = (0..).map(TaskId).zip(&self.shares.near);
         let far = self.shares.far.iter().map(|(t, s)| (*t, s));
@@ -192,7 +193,7 @@ mod tests {
         );
         assert!(all.iter().all(|p| p.name == p.task.to_string()));
         assert_eq!((r.read.ios, r.write.ios, r.write.held_ns), (1, 4, 4000));
-        // Five bios for 99 us.
+        // Five bios were in progress for 99 us.
         assert_eq!(m.area, 5 * 99_000);
     }
 

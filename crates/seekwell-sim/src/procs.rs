@@ -1,8 +1,9 @@
-//! Closed-loop processes: each submits, waits, thinks, and submits again.
+//! Processes in a closed loop: each process submits, waits for the completion, thinks, and submits
+//! again.
 //!
-//! Schedulers differ in which process waits for which. So these are the smallest programs that
-//! wait: sequential or random, reading or writing, with a think time, outstanding requests, a start
-//! and an end.
+//! Schedulers differ in which process they make wait. These processes are the smallest programs
+//! that show this. A process reads or writes, sequentially or at random. It has a think time, a
+//! number of outstanding requests, a start and an end.
 
 use crate::drive::{RunError, Source, Submission};
 use rand::Rng;
@@ -10,31 +11,31 @@ use seekwell_core::rng::{Pcg64Mcg, stream};
 use seekwell_core::{Bio, CgroupId, Control, Flags, Instant, IoPrio, Nanos, Op, Sector, TaskId};
 use std::collections::BTreeSet;
 
-/// Addresses that a process accesses.
+/// The addresses that a process accesses.
 #[derive(Clone, Copy, Debug)]
 pub enum Pattern {
-    /// Consecutive addresses, starting here.
+    /// Consecutive addresses from this sector on.
     Sequential(Sector),
     /// Random addresses in this range, aligned to the request size.
     Random(Sector, Sector),
 }
 
-/// One process.
+/// A process in a closed loop.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Task number; the scheduler sees it as a pid.
+    /// Task number, which the scheduler gets as the pid.
     pub task: TaskId,
     /// Name for the report.
     pub name: String,
     /// I/O priority, set before the first bio.
     pub ioprio: IoPrio,
-    /// Its cgroup.
+    /// Cgroup of the process.
     pub cgroup: CgroupId,
-    /// Operation.
+    /// Operation of every bio.
     pub op: Op,
     /// Flags of every bio.
     pub flags: Flags,
-    /// Addresses.
+    /// Addresses of the bios.
     pub pattern: Pattern,
     /// Length of every bio, in sectors.
     pub sectors: u32,
@@ -51,7 +52,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// A sequential reader of 128 KiB requests from `sector`, without think time, for ten seconds.
+    /// Returns a sequential reader with requests of 128 KiB from `sector` on, without think time,
+    /// for ten seconds.
     pub fn reader(task: u32, sector: u64) -> Self {
         Process {
             task: TaskId(task),
@@ -69,7 +71,8 @@ impl Process {
             limit: u64::MAX,
         }
     }
-    /// An asynchronous background writer with `depth` outstanding requests, anywhere below `end`.
+    /// Returns an asynchronous background writer with `depth` outstanding requests at random
+    /// addresses below `end`.
     pub fn writer(task: u32, end: u64, depth: u32) -> Self {
         Process {
             name: format!("writer {task}"),
@@ -94,7 +97,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Processes in the order in which they submit at equal times. `seed` starts a stream for each.
+    /// Creates the processes of a run. If several submit at the same time, they do so in this
+    /// order. Each process gets its own random stream, derived from `seed`.
     pub fn new(list: Vec<Process>, seed: u64) -> Self {
         let mut p = Processes {
             rngs: list
@@ -127,7 +131,7 @@ impl Processes {
         }
         p
     }
-    /// Creates cgroups first: (group, weight).
+    /// Adds cgroups, which are created at the start. Each element is (cgroup, weight).
     pub fn with_weights(mut self, weights: &[(u32, u32)]) -> Self {
         for (cg, w) in weights.iter().rev() {
             self.setup.insert(0, Control::Weight(CgroupId(*cg), *w));
@@ -136,7 +140,7 @@ impl Processes {
         }
         self
     }
-    /// Sends controls to the queue before everything else.
+    /// Adds control messages that are sent to the queue before everything else.
     pub fn told(mut self, first: &[Control]) -> Self {
         self.setup.splice(0..0, first.iter().copied());
         self
@@ -147,7 +151,7 @@ impl Processes {
             self.ready.insert((at, self.seq, i));
         }
     }
-    /// Name of a task.
+    /// Returns the name of a task.
     pub fn name(&self, task: u32) -> &str {
         self.list
             .iter()

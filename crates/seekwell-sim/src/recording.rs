@@ -1,8 +1,9 @@
-//! Records a window of a run's events in the format of `docs/events.md`.
+//! Records the events of a part of a run (the window) in the format of `docs/events.md`.
 //!
-//! The window refers to the workload's own clock; a workload that prepares files starts it when the
-//! measurement begins. A snapshot at the window's start, together with the events, determines the
-//! queue's contents at any time. A second snapshot at the window's end lets a reader check this.
+//! The times of the window refer to the workload's own clock. If a workload prepares files, its
+//! clock starts when the measurement begins. The recording contains a snapshot of the queue at the
+//! start of the window. From this snapshot and the events, a reader can compute the contents of the
+//! queue at any time. A second snapshot at the end of the window lets the reader check the result.
 
 use crate::told::Listen;
 use seekwell_core::event::Member;
@@ -17,12 +18,12 @@ use std::rc::Rc;
 /// Largest number of events written per run: about 40 MB of text.
 pub const MOST_EVENTS: u64 = 250_000;
 
-/// A part of a run, on the workload's clock.
+/// A part of a run, in times of the workload's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Its start.
+    /// Start of the window.
     pub from: Nanos,
-    /// Its length; `None` extends it to the end of the run.
+    /// Length of the window. `None`: until the end of the run.
     pub length: Option<Nanos>,
 }
 
@@ -35,12 +36,12 @@ impl Window {
     }
 }
 
-/// Storage for lines until the run is over.
+/// Storage for the lines of a recording until the run is over.
 pub trait Store: Write {
-    /// Discards everything.
+    /// Discards everything that was written.
     ///
     /// # Errors
-    /// Errors of the underlying file.
+    /// Returns errors of the underlying file.
     fn clear(&mut self) -> io::Result<()>;
 }
 
@@ -68,14 +69,14 @@ struct Inner<W> {
     /// Whether the window has begun, and whether it is over.
     begun: bool,
     ended: bool,
-    /// Whether the next snapshot is the one at the window's end.
+    /// Whether the next snapshot is the one at the end of the window.
     closing: bool,
     end: End,
     tasks: BTreeSet<u32>,
     failed: Option<io::Error>,
 }
 
-/// Listens to a run and writes a window of it; clones share the data.
+/// Listens to a run and writes a window of its events. Clones share the same recording.
 pub struct Recording<W>(Rc<RefCell<Inner<W>>>);
 
 impl<W> Clone for Recording<W> {
@@ -85,7 +86,7 @@ impl<W> Clone for Recording<W> {
 }
 
 impl<W: Store> Recording<W> {
-    /// Records a window of the run described by `cell`.
+    /// Creates a recording for the run that `cell` describes.
     pub fn new(to: W, cell: Cell, window: Window) -> Self {
         Recording(Rc::new(RefCell::new(Inner {
             to,
@@ -105,27 +106,27 @@ impl<W: Store> Recording<W> {
             failed: None,
         })))
     }
-    /// Sets another event limit.
+    /// Sets the largest number of events.
     #[must_use]
     pub fn at_most(self, events: u64) -> Self {
         self.0.borrow_mut().most = events;
         self
     }
-    /// Call after the run. Returns what was written, and its last line. `early` is the reason if
-    /// the run ended early.
+    /// Ends the recording; must be called after the run. Returns the storage with everything
+    /// written, and the last line. `early` is the reason if the run ended early.
     ///
     /// # Errors
-    /// Any write error, including earlier ones.
+    /// Returns any error of a write, including earlier ones.
     ///
     /// # Panics
-    /// If the run is still active with a clone of this.
+    /// Panics if the run still holds a clone of this recording.
     pub fn finish(self, early: Option<&str>) -> io::Result<(W, End)> {
         let inner = Rc::try_unwrap(self.0);
         let mut i = inner
             .unwrap_or_else(|_| panic!("the run has dropped its listener"))
             .into_inner();
         if !i.begun {
-            // The window starts after the end of the run.
+            // The window starts only after the end of the run.
             let cell = Line::Cell(Box::new(std::mem::take(&mut i.cell)));
             i.line(&cell);
         }
@@ -170,7 +171,7 @@ impl<W: Store> Listen for Recording<W> {
     fn clock(&mut self, at: Instant) {
         let i = &mut *self.0.borrow_mut();
         i.clock = at;
-        // A window of the whole run includes the preparation.
+        // A window over the whole run includes the preparation.
         if i.window == Window::default() {
             return;
         }

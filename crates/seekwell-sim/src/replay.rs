@@ -1,9 +1,11 @@
-//! Replays of recorded traces on a modelled device.
+//! Replays recorded traces on a modelled device.
 //!
-//! The modes "as timed" and "scaled" are open loops: beyond saturation they measure queue length,
-//! and the record says so. Fixed depth keeps the order and ignores the times. The closed loop keeps
-//! the think times and what each process waited for. It reads up to 65,536 records ahead; a process
-//! that pauses for longer may start its next record late, but never early.
+//! In the modes "as timed" and "scaled", records are submitted at given times (open loop). If the
+//! device is too slow for them, the latencies show the length of the queue, and the record contains
+//! a warning. With a fixed queue depth, the order of the records is kept and their times are
+//! ignored. In a closed loop, the think times are kept, and each process waits for the same
+//! requests as in the recording. A closed loop reads up to 65,536 records ahead. After a longer
+//! pause, a process may therefore start its next record late, but never early.
 
 use crate::drive::{Progress, RunError, Source, Submission};
 use crate::setup::{Setup, SetupError};
@@ -16,26 +18,26 @@ use seekwell_trace::{ClosedLoop, Reader, Record, ReplayMode, Step, TIME_MAX_NS, 
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// What to do with addresses beyond the end of the device.
+/// Treatment of addresses beyond the end of the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Fit {
     /// Stop with an error.
     #[default]
     Strict,
-    /// Fold them: sector modulo the device's size.
+    /// Fold the addresses: the sector is taken modulo the size of the device.
     Wrap,
 }
 
 /// Options of a replay.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplayOptions {
-    /// Timing.
+    /// Timing of the records.
     pub mode: ReplayMode,
     /// Treatment of addresses beyond the device.
     pub fit: Fit,
-    /// Stop after this many records.
+    /// Number of records after which the replay stops.
     pub limit: Option<u64>,
-    /// Stop after this much simulated time. By default a replay ends with its trace.
+    /// Simulated time after which the replay stops. By default, a replay ends with its trace.
     pub time_limit: Option<Nanos>,
 }
 
@@ -50,7 +52,7 @@ impl Default for ReplayOptions {
     }
 }
 
-/// Why a replay has no result.
+/// The reason why a replay has no result.
 #[derive(Error, Debug)]
 pub enum ReplayError {
     /// The setup is invalid.
@@ -62,31 +64,31 @@ pub enum ReplayError {
     /// The trace is invalid.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The caller's progress function stopped it; contains what was measured so far.
+    /// The caller's progress function stopped the replay. Contains the results up to that time.
     #[error("stopped after {:.3} s of the replay", .0.duration_ns as f64 / 1e9)]
     Stopped(Box<RunRecord>),
-    /// It reached its limit in simulated time; contains what was measured so far.
+    /// The replay reached its limit in simulated time. Contains the results up to that time.
     #[error("stopped at the time limit of {} s", .1.as_secs_f64())]
     AtLimit(Box<RunRecord>, Nanos),
 }
 
-/// Largest bio in sectors: its length in bytes has 32 bits.
+/// Length of the largest bio in sectors. A bio stores its length in bytes in 32 bits.
 const BIO_MAX: u64 = u32::MAX as u64 / 512;
 /// Largest number of records waiting or ready in a closed loop.
 const WINDOW: usize = 65_536;
-/// Number of completions that a closed loop remembers.
+/// Number of completions that a closed loop stores.
 const REMEMBER: usize = 1 << 20;
 
-/// Converts records into bios that fit the device.
+/// Converts records of a trace into bios that fit on the device.
 struct Placer {
     capacity: u64,
     fit: Fit,
     count: u64,
     limit: u64,
     folded: u64,
-    /// Whether any record named its process.
+    /// Whether a record contained a process id.
     named: bool,
-    /// Priorities that the queue knows.
+    /// The I/O priorities that the queue was told, by task.
     prios: BTreeMap<TaskId, IoPrio>,
 }
 
@@ -124,7 +126,7 @@ impl Placer {
         bio.cpu = r.cpu.unwrap_or(task.0 as u16);
         Ok(bio)
     }
-    /// The control that must precede a bio because its task's priority changed.
+    /// Returns the control message that must precede a bio, if the priority of its task changed.
     fn told(&mut self, bio: &Bio) -> Option<Control> {
         let prio = bio.ioprio?;
         // The default priority of a task.
@@ -138,7 +140,8 @@ impl Placer {
     fn more(&self) -> bool {
         self.count < self.limit
     }
-    /// Progress in records or in bytes of the file, whichever is further.
+    /// Returns progress and total in records or in bytes of the file, whichever is further
+    /// advanced.
     fn far(&self, reader: &Reader) -> Option<(u64, u64)> {
         let records = (self.limit < u64::MAX).then_some((self.count, self.limit.max(1)));
         let further = |a: &(u64, u64), b: &(u64, u64)| {
@@ -148,7 +151,7 @@ impl Placer {
     }
 }
 
-/// Timed, scaled and fixed depth: records in order.
+/// The source for the modes timed, scaled and fixed depth: records are submitted in order.
 struct InOrder<'a> {
     reader: &'a mut Reader,
     placer: Placer,
@@ -198,7 +201,7 @@ impl Source for InOrder<'_> {
             return Ok(None);
         }
         self.read()?;
-        // With a fixed depth, a record is due as soon as there is room for it.
+        // With a fixed depth, a record is due as soon as fewer requests than that are in progress.
         Ok(self.ahead.map(|a| a.0.max(self.now)))
     }
     fn take(&mut self) -> Submission {
@@ -225,7 +228,7 @@ impl Source for InOrder<'_> {
     }
 }
 
-/// The closed loop.
+/// The source for the closed loop.
 struct Closed {
     steps: ClosedLoop<Reader>,
     placer: Placer,
@@ -233,7 +236,7 @@ struct Closed {
     bios: BTreeMap<u64, Bio>,
     waiting: BTreeMap<u64, Vec<(u64, u64)>>,
     completed: BTreeMap<u64, Instant>,
-    /// Submitted but not completed.
+    /// Records that were submitted and have not completed.
     flying: BTreeSet<u64>,
     now: Instant,
     over: bool,
@@ -271,7 +274,7 @@ impl Closed {
                 .or_default()
                 .push((s.think_ns, s.index));
         } else {
-            // It completed too long ago to be remembered.
+            // The predecessor completed so long ago that its completion is not stored.
             self.ready.insert((self.now, s.index));
         }
     }
@@ -313,7 +316,7 @@ impl Source for Closed {
     }
 }
 
-/// Replays a trace on a setup. If `progress` stops it, the error is [`ReplayError::Stopped`].
+/// Replays a trace on a setup. Returns [`ReplayError::Stopped`] if `progress` stops the replay.
 pub fn replay(
     setup: &Setup,
     reader: Reader,
@@ -323,7 +326,8 @@ pub fn replay(
     replay_watched(setup, reader, opts, progress, None)
 }
 
-/// Like [`replay`], but passes every event of the block layer to `watch`, in order of time.
+/// Does the same as [`replay`], and passes every event of the block layer to `watch`, in time
+/// order.
 pub fn replay_watched(
     setup: &Setup,
     mut reader: Reader,
@@ -408,8 +412,8 @@ pub fn replay_watched(
     }
     if setup.per_process() && !named {
         r.warnings.push(format!(
-            "{} distinguishes processes, but this {format} trace names none: all I/O counts as one \
-             process",
+            "{} distinguishes processes, but this {format} trace has no process ids: all I/O counts \
+             as that of one process",
             setup.scheduler
         ));
     }
@@ -426,14 +430,14 @@ pub fn replay_watched(
     }
 }
 
-/// How a run with a record ended.
+/// The way in which a run with a record ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Halted {
-    /// Normally.
+    /// It ended normally.
     No,
     /// The progress function stopped it.
     Told,
-    /// It reached its limit.
+    /// It reached its time limit.
     AtLimit(Nanos),
 }
 
@@ -446,7 +450,8 @@ fn halted(ran: Result<(), RunError>) -> Result<Halted, RunError> {
     }
 }
 
-/// If the device cannot keep up with an open loop, the result measures the queue.
+/// Adds a warning if the device cannot keep up with an open loop. The result then measures the
+/// queue.
 fn overload_warning(r: &mut RunRecord, mode: ReplayMode, last_ns: u64) {
     let scaled = match mode {
         ReplayMode::Scaled(f) => f.apply(last_ns),

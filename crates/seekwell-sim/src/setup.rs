@@ -1,4 +1,4 @@
-//! The setup of a run: device, scheduler, tunables, kernel tick, seed. It is checked before any
+//! The setup of a run: device, scheduler, tunables, kernel tick and seed. It is checked before the
 //! run.
 
 use crate::limits::{largest_request, list_entries, max_sectors_kb, segments};
@@ -18,31 +18,32 @@ use seekwell_sched::{
 };
 use thiserror::Error;
 
-/// One device under one scheduler.
+/// The setup of one device with one scheduler.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Device, as in `seekwell devices`, or the path of a preset.
+    /// The device: a name as in `seekwell devices`, or the path of a preset.
     pub device: String,
-    /// Scheduler, as in `seekwell schedulers`, with a version if it is not the default one.
+    /// The scheduler: a name as in `seekwell schedulers`, with a version if it is not the default
+    /// one.
     pub scheduler: String,
-    /// Tunables, written in this order before the start.
+    /// Tunables and their values. They are written in this order before the start.
     pub tunables: Vec<(String, String)>,
-    /// CONFIG_HZ.
+    /// Clock ticks of the kernel per second (CONFIG_HZ).
     pub hz: u32,
     /// Seed of every random stream.
     pub seed: u64,
-    /// queue/nr_requests; `None`: the layer's default.
+    /// queue/nr_requests. `None`: the default of the layer.
     pub nr_requests: Option<u32>,
-    /// device/queue_depth; `None`: what the device accepts.
+    /// device/queue_depth. `None`: the depth that the device accepts.
     pub depth: Option<u32>,
-    /// queue/max_sectors_kb; `None`: the kernel's default.
+    /// queue/max_sectors_kb. `None`: the kernel's default.
     pub max_sectors_kb: Option<u32>,
-    /// queue/max_segments, entries of the driver's scatter list; `None`: the default driver's.
+    /// queue/max_segments, the length of the driver's scatter list. `None`: the driver's default.
     pub max_segments: Option<u32>,
     /// queue/nomerges.
     pub nomerges: u8,
-    /// CPUs that submit: blk-mq has one software context per CPU, and one hardware context per CPU
-    /// as far as the device has queues.
+    /// Number of CPUs that submit. blk-mq has one software context per CPU. It has one hardware
+    /// context per CPU, but at most as many as the device has queues.
     pub cpus: u16,
 }
 
@@ -64,10 +65,10 @@ impl Default for Setup {
     }
 }
 
-/// Default number of CPUs, as in the modelled machines.
+/// Default number of CPUs. The modelled machines have the same number of cores.
 pub const CPUS: u16 = 4;
 
-/// Why a setup is invalid.
+/// The reason why a setup is invalid.
 #[derive(Error, Debug)]
 pub enum SetupError {
     /// All faults of scheduler, tunables and queue settings.
@@ -76,9 +77,9 @@ pub enum SetupError {
     /// The scheduler itself rejected a tunable.
     #[error("{scheduler}: {source}")]
     Tunable {
-        /// The scheduler.
+        /// Name of the scheduler.
         scheduler: String,
-        /// The fault.
+        /// The reason for the rejection.
         source: Box<StoreError>,
     },
     /// The device is invalid.
@@ -86,10 +87,10 @@ pub enum SetupError {
     Device(#[from] DeviceError),
 }
 
-/// A single-queue or blk-mq queue over a modelled device.
+/// A single-queue or blk-mq queue with a modelled device below it.
 pub struct Queue(Kind);
 
-/// Tags of the multi-queue driver for eMMC and SD cards without a command queue.
+/// Number of tags of the multi-queue driver for eMMC and SD cards without a command queue.
 const MMC_TAGS: u32 = 64;
 
 type AnyDevice = Box<dyn Device + Send>;
@@ -97,7 +98,7 @@ type AnyDevice = Box<dyn Device + Send>;
 enum Kind {
     Legacy(Box<LegacyQueue<dyn Scheduler, AnyDevice>>),
     Mq(Box<MqQueue<dyn Scheduler, AnyDevice>>),
-    /// md: it has no scheduler of its own; each member has one.
+    /// An md array. The array has no scheduler, but each member has one.
     Array(Box<Top>),
 }
 
@@ -143,9 +144,9 @@ impl Setup {
         tree::check(self)
     }
 
-    /// A note if the device comes from another era than the default version of the scheduler: a
-    /// device from before blk-mq, or a phone with its fixed kernel. The first text tells how to get
-    /// the version of the device's era.
+    /// Returns a note if the device is older than the default version of the scheduler. This
+    /// concerns devices from before blk-mq, and phones, whose kernel is fixed. The first text is
+    /// the name of the scheduler in the version of the device's time. The second text is the note.
     pub fn time_note(&self) -> Option<(String, String)> {
         let preset = seekwell_device::read_preset(&self.device).ok()?;
         let (info, version, era) = self.info().ok()?;
@@ -168,11 +169,11 @@ impl Setup {
         Some((then, note))
     }
 
-    /// Kernel era of the scheduler.
+    /// Returns the kernel era of the scheduler.
     pub fn era(&self) -> Result<Era, SetupError> {
         self.info().map(|(_, _, era)| era)
     }
-    /// Whether the scheduler distinguishes processes.
+    /// Returns whether the scheduler distinguishes processes.
     pub fn per_process(&self) -> bool {
         self.info().is_ok_and(|(i, _, _)| i.per_process)
     }
@@ -183,9 +184,10 @@ impl Setup {
             None => largest_request(era, f),
         }
     }
-    /// Gives setups of one device that are compared the same largest request, unless one was
-    /// specified: the smallest of their kernels' limits. Kernel generations range from 512 KiB to 4
-    /// MiB; without this the comparison would measure request sizes instead of schedulers.
+    /// Makes the request size limits of a comparison equal. All setups in `group` use the same
+    /// device. If their schedulers belong to different kernels, the default limits differ, from 512
+    /// KiB to 4 MiB. The comparison would then measure request sizes instead of schedulers. Setups
+    /// without an own limit therefore get the smallest of these default limits.
     pub fn align_requests(group: &mut [Setup]) -> Result<(), SetupError> {
         let mut eras = Vec::with_capacity(group.len());
         for s in group.iter() {
@@ -217,12 +219,12 @@ impl Setup {
         }
         self.build_over(self.open_device()?)
     }
-    /// Opens the device: a bare one, or a guest's disk with everything below it. An array is not a
-    /// single device and is rejected.
+    /// Opens the device: a drive, or the disk of a guest with everything below it. An array is not
+    /// a single device and is rejected.
     pub fn open_device(&self) -> Result<AnyDevice, SetupError> {
         tree::device(self, 0.0)
     }
-    /// Builds the queue over an existing device.
+    /// Builds the queue with an existing device below it.
     pub fn build_over(&self, dev: AnyDevice) -> Result<Queue, SetupError> {
         let (info, version, era) = self.info()?;
         let f = dev.facts().clone();
@@ -253,9 +255,10 @@ impl Setup {
             source: Box::new(source),
         };
         let mut queue = if era.is_mq() {
-            // SATA and SCSI count against a budget of the device; drivers with several queues count
-            // against the tags of each queue. The driver of eMMC and SD cards has 64 tags for a
-            // card that accepts one command; the next command waits in front of the card, prepared.
+            // SATA and SCSI limit commands by a budget of the device. Drivers with several queues
+            // limit them by the tags of each queue. The driver of eMMC and SD cards has 64 tags,
+            // although the card accepts one command. The next command waits in the driver, already
+            // prepared.
             let driver = if f.mmc.is_some() {
                 MqDriver::Tag { depth: MMC_TAGS }
             } else if f.hw_queues > 1 {
@@ -265,8 +268,8 @@ impl Setup {
             };
             let mut q = MqQueue::new(facts, clock, driver, hash, dev, make);
             q.throttle_writeback(start);
-            // Lowering queue_depth does not change the tags, and so nr_requests stays as the device
-            // set it.
+            // A lower queue_depth does not change the tags. Therefore nr_requests keeps the value
+            // that follows from the device.
             let tags = (self.depth.is_some() && info.name != "none").then(|| 2 * f.depth.min(128));
             if let Some(n) = self.nr_requests.or(tags) {
                 q.set_nr_requests(start, n).map_err(tunable)?;
@@ -302,7 +305,7 @@ impl Setup {
         Ok(Queue(queue))
     }
 
-    /// A record that contains the setup but no results.
+    /// Returns a record that contains the setup but no results.
     pub fn record(&self, workload: &str) -> Record {
         let mut r = Record {
             schema: SCHEMA,
@@ -335,9 +338,9 @@ impl Setup {
     }
 }
 
-/// The CPU cost of a scheduler as counted, and that of a scheduler that keeps no order. `none`
-/// under blk-mq costs nothing, because it has no lock of its own. For hard disks nothing is
-/// counted, because a request takes a thousand times as long.
+/// Returns the counted CPU costs of a scheduler and of a simple FIFO scheduler. `none` under blk-mq
+/// costs nothing, because it has no lock of its own. For hard disks the cost is not used, because a
+/// request takes a thousand times as long.
 fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
     Some(SchedulerWork {
         instructions: costs::instructions(name).filter(|_| name != "none")?,
@@ -347,31 +350,31 @@ fn work(name: &str, fifo: &str) -> Option<SchedulerWork> {
 }
 
 impl Queue {
-    /// The facts that a host knows about the device.
+    /// Returns the facts about the device that a host can read.
     pub fn device_facts(&self) -> &DeviceFacts {
         either!(&self.0, q => q.device().facts(), a => &a.facts)
     }
-    /// The device's counters.
+    /// Returns the device's counters.
     pub fn device_stats(&self) -> DeviceStats {
         either!(&self.0, q => q.device().stats(), a => a.node.device_stats())
     }
-    /// The queue's counters; for an array, the sums over its members.
+    /// Returns the queue's counters. For an array, returns the sums over its members.
     pub fn stats(&self) -> QueueStats {
         either!(&self.0, q => q.stats().clone(), a => a.node.stats())
     }
-    /// The queue's counters, with time integrals up to `now`.
+    /// Returns the queue's counters, with time integrals up to `now`.
     pub fn stats_at(&self, now: Instant) -> QueueStats {
         either!(&self.0, q => q.stats().at(now), a => a.node.stats_at(now))
     }
-    /// Scheduler and its context; for an array, those of its first member.
+    /// Returns the scheduler and its context. For an array, returns those of its first member.
     pub fn parts(&mut self) -> (&mut (dyn Scheduler + 'static), &mut Cx) {
         either!(&mut self.0, q => q.parts(), a => {
             let first = a.node.first();
             first.expect("an array has members, and queues at the bottom").parts()
         })
     }
-    /// queue/wbt_lat_usec, if the layer has writeback throttling; for an array, that of its first
-    /// member.
+    /// Returns queue/wbt_lat_usec, or `None` if the layer has no writeback throttling. For an
+    /// array, returns the value of its first member.
     pub fn wbt_lat_usec(&mut self) -> Option<u64> {
         match &mut self.0 {
             Kind::Legacy(_) => None,
@@ -379,7 +382,7 @@ impl Queue {
             Kind::Array(a) => a.node.first()?.wbt_lat_usec(),
         }
     }
-    /// The queue's limits; for an array, those of its first member.
+    /// Returns the queue's limits. For an array, returns those of its first member.
     fn used(&mut self) -> Option<QueueUsed> {
         let (q, f) = match &mut self.0 {
             Kind::Array(a) => return a.node.first()?.used(),
@@ -404,7 +407,7 @@ impl Queue {
             hw_queues: q.hctxs.into(),
         })
     }
-    /// A warning if a writeback throttling target was written but has no effect.
+    /// Returns a warning if a target for writeback throttling was written but has no effect.
     fn ignored(&mut self) -> Option<String> {
         let usec = match &mut self.0 {
             Kind::Legacy(_) => None,
@@ -417,12 +420,12 @@ impl Queue {
             usec + 1
         ))
     }
-    /// Fills the parts of a record that only the queue knows. Call after the run.
+    /// Fills the parts of a record that only the queue can fill. Must be called after the run.
     pub fn fill(&mut self, r: &mut Record) {
         let (stats, busy) = (self.stats(), self.device_stats().busy);
         self.fill_counted(r, &stats, busy);
     }
-    /// Like [`Self::fill`], if only a part of the run was counted.
+    /// Does the same as [`Self::fill`], for a run of which only a part was counted.
     pub(crate) fn fill_counted(&mut self, r: &mut Record, s: &QueueStats, busy: Nanos) {
         let f = self.device_facts();
         let f_name = f.name.clone();

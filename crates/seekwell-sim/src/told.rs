@@ -1,4 +1,4 @@
-//! Listeners of a run, and a queue that reports to them.
+//! Listeners of a run, and a queue that passes its events to a listener.
 
 use crate::drive::{Progress, RunError, Source, drive_until};
 use crate::setup::Queue;
@@ -9,27 +9,28 @@ use seekwell_core::{
     TaskId,
 };
 
-/// Listens to a run. A closure that takes an event is a listener for events only.
+/// A listener of a run. A closure that takes an event is a listener that gets only events.
 pub trait Listen {
-    /// An event. Events arrive in the order in which they were written, which is the order of time.
-    /// The only exception is a guest's host, which works while the guest rests: its events can
-    /// arrive late.
+    /// Handles an event. Events arrive in the order of time, with one exception: events of a
+    /// guest's host can arrive late, because the host works while the guest is idle.
     fn event(&mut self, e: &Event);
-    /// The workload's clock starts or restarts; everything before is excluded from the measurement.
+    /// Handles a start or restart of the workload's clock. Everything before it is excluded from
+    /// the measurement.
     fn clock(&mut self, at: Instant) {
         let _ = at;
     }
-    /// Called before something happens at `at`; nothing has happened since the last event. Returns
-    /// the time of the snapshot if the listener wants one.
+    /// Called before something happens at time `at`. Nothing has happened since the last event.
+    /// Returns the time for a snapshot if the listener wants a snapshot.
     fn wants_snapshot(&mut self, at: Instant) -> Option<Instant> {
         let _ = at;
         None
     }
-    /// The snapshot: all members, and the contents of those that hold something.
+    /// Handles a snapshot: all members of the device, and the contents of the members that hold
+    /// requests or data.
     fn snapshot(&mut self, members: Vec<Member>, inside: Vec<Snapshot>) {
         let _ = (members, inside);
     }
-    /// The run is over; `names` returns the names of tasks.
+    /// Handles the end of the run. `names` returns the name of a task.
     fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
         let _ = (at, names);
     }
@@ -41,7 +42,7 @@ impl<F: FnMut(&Event)> Listen for F {
     }
 }
 
-/// A listener.
+/// A boxed listener.
 pub type Watch = Box<dyn Listen>;
 
 /// Connects a listener to a queue and everything below it.
@@ -62,7 +63,7 @@ impl Ear {
             heard: Vec::new(),
         })
     }
-    /// Called before something happens at `at`.
+    /// Takes a snapshot if the listener wants one. Called before something happens at time `at`.
     pub(crate) fn before(&mut self, queue: &Queue, at: Instant) {
         if let Some(at) = self.watch.wants_snapshot(at) {
             let mut inside = Vec::new();
@@ -70,7 +71,7 @@ impl Ear {
             self.watch.snapshot(self.tap.members(), inside);
         }
     }
-    /// Passes on the events since the last call.
+    /// Passes the events since the last call to the listener.
     pub(crate) fn tell(&mut self) {
         self.tap.take(&mut self.heard);
         for e in self.heard.drain(..) {
@@ -86,14 +87,15 @@ impl Ear {
     }
 }
 
-/// A queue. Without a listener it behaves as if this wrapper did not exist.
+/// A queue that passes its events to a listener, if there is one. The listener has no effect on the
+/// queue.
 pub(crate) struct Told {
     pub(crate) queue: Queue,
     ear: Option<Ear>,
 }
 
 impl Told {
-    /// From here on, `watch` receives the queue's events.
+    /// Creates a queue whose events go to `watch`.
     pub(crate) fn new(mut queue: Queue, watch: Option<Watch>) -> Self {
         let ear = Ear::of(&mut queue, watch);
         Told { queue, ear }
@@ -111,7 +113,7 @@ impl Told {
             Some(_) => drive_until(self, source, record, limit, progress),
         }
     }
-    /// Ends the run for the listener.
+    /// Tells the listener that the run is over.
     pub(crate) fn over(&mut self, at: Instant, names: &dyn Fn(TaskId) -> Option<String>) {
         if let Some(ear) = &mut self.ear {
             ear.over(at, names);

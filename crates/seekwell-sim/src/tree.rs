@@ -1,8 +1,9 @@
-//! Devices over queues: md arrays and guests' disks, nested as specified.
+//! Devices that consist of queues: md arrays and disks of guests, nested as specified.
 //!
-//! Every bare device of an array has a scheduler above it, and every guest's disk has one inside.
-//! It is the scheduler that the specification names, or else the scheduler of the queue above. So
-//! the scheduler under test runs on the members of an array, or in the guest's own queue.
+//! Every drive of an array has a scheduler of its own, and every disk of a guest has a scheduler
+//! inside the guest. This is the scheduler that the specification of the device names. If it names
+//! none, it is the scheduler of the setup. The scheduler under test therefore runs on the members
+//! of an array, or in the guest's own queue.
 
 use crate::setup::{Queue, Setup, SetupError};
 use crate::spec::{SpecErrors, optimal_bytes, scheduler};
@@ -18,9 +19,9 @@ use seekwell_device::{GuestParams, ParamError, Preset, read_preset};
 
 type AnyDevice = Box<dyn Device + Send>;
 
-/// Threads of arrays have the highest task numbers.
+/// Threads of arrays count their task numbers down from here.
 const THREADS: u32 = u32::MAX;
-/// Chunks per mapping table of qcow2: 64 KiB of 8-byte entries.
+/// Number of chunks per mapping table of qcow2: 64 KiB of 8-byte entries.
 const QCOW2_TABLE: u64 = 8192;
 
 /// A queue, or an array of nodes.
@@ -29,13 +30,13 @@ pub(crate) enum Node {
     Queue(Box<Queue>),
     /// RAID 0.
     Stripe(Stripe<Node>),
-    /// Members one after the other.
+    /// Members that follow each other in the address space.
     Linear(Linear<Node>),
     /// RAID 1 or 10.
     Mirror(Mirror<Node>),
     /// RAID 5 or 6.
     Parity(Box<Parity<Node>>),
-    /// Remapped chunks.
+    /// A device whose chunks are remapped.
     Remap(Box<Remapped<Node>>),
 }
 
@@ -99,7 +100,7 @@ impl Node {
             Node::Remap(n) => n.members(),
         }
     }
-    /// The first queue below.
+    /// Returns the first queue below this node.
     pub(crate) fn first(&mut self) -> Option<&mut Queue> {
         let members = match self {
             Node::Queue(q) => return Some(q),
@@ -111,8 +112,9 @@ impl Node {
         };
         members.first_mut()?.first()
     }
-    /// The facts that Linux would show: an array rotates if any member does. Its largest request is
-    /// the smallest of its members'. The numbers of commands below are added.
+    /// Returns the facts that Linux would show. An array is rotational if any member is. Its
+    /// largest request is the smallest of the largest requests of its members. The numbers of
+    /// commands are added.
     fn facts(&self) -> DeviceFacts {
         if let Node::Queue(q) = self {
             return q.device_facts().clone();
@@ -130,7 +132,7 @@ impl Node {
             ..DeviceFacts::plain("", self.capacity(), all.iter().map(|f| f.depth).sum())
         }
     }
-    /// Summed counters of all devices below.
+    /// Returns the sums of the counters of all devices below this node.
     pub(crate) fn device_stats(&self) -> DeviceStats {
         if let Node::Queue(q) = self {
             return q.device_stats();
@@ -149,7 +151,7 @@ impl Node {
         }
         sum
     }
-    /// Summed counters of all queues below.
+    /// Returns the sums of the counters of all queues below this node.
     pub(crate) fn stats(&self) -> QueueStats {
         if let Node::Queue(q) = self {
             return q.stats();
@@ -158,7 +160,7 @@ impl Node {
         self.members().iter().for_each(|m| sum.add(&m.stats()));
         sum
     }
-    /// Summed counters, with time integrals up to `now`.
+    /// Returns the sums of the counters, with time integrals up to `now`.
     pub(crate) fn stats_at(&self, now: Instant) -> QueueStats {
         if let Node::Queue(q) = self {
             return q.stats_at(now);
@@ -170,15 +172,15 @@ impl Node {
     }
 }
 
-/// An array as a queue: it has no scheduler, but its members have.
+/// An array at the place of a queue. The array has no scheduler, but its members have.
 pub(crate) struct Top {
     pub(crate) node: Node,
     pub(crate) facts: DeviceFacts,
-    /// The members' scheduler, if the specification names it.
+    /// The scheduler of the members, if the specification of the array names one.
     pub(crate) named: Option<String>,
 }
 
-/// Whether the device is an array of queues.
+/// Returns whether the device is an array of queues.
 pub(crate) fn is_array(spec: &str) -> Result<bool, SetupError> {
     Ok(read_preset(spec)?.kind == "raid")
 }
@@ -212,7 +214,8 @@ pub(crate) fn check(setup: &Setup) -> Result<(), SetupError> {
     }
 }
 
-/// The setup of a queue below: with its own device and, if named, its own scheduler.
+/// Returns the setup of a queue below `setup`. It has its own device, and its own scheduler if
+/// `scheduler` is given.
 fn under(
     setup: &Setup,
     device: &str,
@@ -237,7 +240,7 @@ fn under(
     Ok(inner)
 }
 
-/// Opens the device of a setup: a bare one, or a guest's disk.
+/// Opens the device of a setup: a drive, or the disk of a guest.
 pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError> {
     let preset = read_preset(&setup.device)?;
     if preset.kind != "virtual" {
@@ -250,11 +253,11 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     let at = |e: ParamError| SetupError::Device(preset.locate(e, &setup.device));
     let p = GuestParams::from_preset(&preset).map_err(at)?;
     let mut host = under(setup, &p.over, p.host_scheduler.as_deref(), setup.seed)?;
-    // These settings belong to the guest, not to its host.
+    // These settings belong to the guest and not to its host.
     (host.nr_requests, host.depth) = (None, None);
     (host.max_sectors_kb, host.max_segments) = (None, None);
     host.nomerges = 0;
-    // One I/O thread of the hypervisor submits the guest's requests.
+    // One I/O thread of the hypervisor submits all requests of the guest.
     host.cpus = 1;
     let mut node = node(&host, 0.0, &mut 0)?;
     if p.format != Format::Raw {
@@ -274,7 +277,7 @@ pub(crate) fn device(setup: &Setup, spread: f64) -> Result<AnyDevice, SetupError
     Ok(Box::new(VirtualDisk::new(p, node, setup.seed)))
 }
 
-/// Builds what a setup names: a queue over its device, or an array of queues.
+/// Builds the node for a setup: a queue with its device, or an array of queues.
 fn node(setup: &Setup, spread: f64, arrays: &mut u32) -> Result<Node, SetupError> {
     let preset = read_preset(&setup.device)?;
     if preset.kind == "raid" {
@@ -330,8 +333,8 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
             if !p.failed.is_empty() {
                 return Err(at(ParamError::new(
                     "failed",
-                    "RAID 0 survives no failure",
-                    "leave failed out",
+                    "RAID 0 cannot lose a member",
+                    "leave out `failed`",
                 )));
             }
             Node::Stripe(Stripe::new(members, p.chunk).map_err(at)?)
@@ -371,7 +374,7 @@ fn array(setup: &Setup, preset: &Preset, arrays: &mut u32) -> Result<Top, SetupE
         }
     };
     let name = match p.name.as_str() {
-        // "plain" is the preset of arrays without a name.
+        // Arrays without a name have the preset name "plain".
         "plain" => format!("{} of {}", preset.word("level"), p.members.len()),
         name => name.to_owned(),
     };

@@ -1,4 +1,4 @@
-//! Recounts for tests: compares the model's counts with the actual state.
+//! Checks for tests: the counters of the model are compared with a recount of its state.
 
 use crate::calls::Kernel;
 use crate::fs::Kind;
@@ -6,7 +6,7 @@ use crate::machine::Fd;
 use crate::memory::{Find, flag};
 
 impl Kernel {
-    /// Panics if a count differs from the recount.
+    /// Panics if a counter differs from the recount.
     pub(crate) fn check(&self) {
         let w = self.world();
         let (mut dirty, mut wb, mut pages, mut delayed) = (0, 0, 0, 0);

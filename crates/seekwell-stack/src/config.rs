@@ -1,5 +1,5 @@
-//! Configuration of the model: kernel, memory, cores, file system, and switches that disable a
-//! mechanism.
+//! Configuration of the kernel model: kernel version, memory, cores, file system, and switches that
+//! disable a mechanism.
 
 use crate::constants::Constants;
 use seekwell_core::Era;
@@ -7,9 +7,10 @@ use seekwell_core::Era;
 /// The file system on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fs {
-    /// Extents, delayed allocation, jbd2.
+    /// ext4: extents, delayed allocation, and the jbd2 journal.
     Ext4,
-    /// Blocks allocated in write(), jbd: a commit writes all data of its transaction.
+    /// ext3: blocks are allocated in write(). A commit of its journal (jbd) writes all data of the
+    /// transaction.
     Ext3,
 }
 
@@ -24,22 +25,22 @@ pub struct Ablations {
     pub no_stable_pages: bool,
     /// Commits do not write or wait for data (data=writeback).
     pub no_ordered_data: bool,
-    /// Logged blocks can always be changed.
+    /// A block that is being logged can be changed at any time.
     pub no_shadows: bool,
     /// Metadata are always in memory: directories, inodes and bitmaps are never read.
     pub metadata_cached: bool,
     /// Dirtiers are never throttled.
     pub no_throttling: bool,
-    /// CPU time is free: calls, copies and schedulers cost nothing, and computing needs no core.
+    /// System calls, copies and schedulers cost no CPU time, and computing needs no core.
     pub no_cpu_limit: bool,
-    /// Sync writes do not carry NOIDLE.
+    /// Sync writes do not have the NOIDLE flag.
     pub no_noidle: bool,
-    /// Schedulers cost no CPU time, and no task waits for their locks. (Both matter on flash only.)
+    /// Schedulers cost no CPU time, and no task waits for their locks. This matters on flash only.
     pub no_scheduler_cpu: bool,
 }
 
 impl Ablations {
-    /// Whether tasks are charged for the schedulers' CPU time.
+    /// Returns whether tasks are charged for the schedulers' CPU time.
     pub fn schedulers_cost(&self) -> bool {
         !self.no_scheduler_cpu && !self.no_cpu_limit
     }
@@ -50,45 +51,46 @@ impl Ablations {
 pub struct Config {
     /// Kernel version.
     pub era: Era,
-    /// The kernel's constants. The caller is responsible for changed ones.
+    /// The kernel's constants. A caller that changes a constant is responsible for the result.
     pub constants: Constants,
     /// Number of cores.
     pub cores: u16,
-    /// Speed of a core, in thousandths of the core that the constants refer to. CPU costs are
-    /// divided by it.
+    /// Speed of a core, in thousandths of the reference core that the constants refer to. CPU costs
+    /// are multiplied by 1000 and divided by this speed.
     pub cpu_permille: u32,
-    /// vm.dirty_bytes, which replaces the constant's share of memory.
+    /// vm.dirty_bytes. It replaces the fraction of memory in the constants (`dirty_limit_percent`).
     pub dirty_bytes: Option<u64>,
-    /// vm.dirty_background_bytes, likewise.
+    /// vm.dirty_background_bytes. It replaces `dirty_background_percent`.
     pub dirty_background_bytes: Option<u64>,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
-    /// Memory for the page cache, bytes, if not derived from `memory_bytes`.
+    /// Memory for the page cache, bytes. `None`: derived from `memory_bytes`.
     pub cache_bytes: Option<u64>,
     /// File system.
     pub fs: Fs,
-    /// Whether barriers or flushes are on; `None`: the kernel's default.
+    /// Whether the file system sends barriers or flushes. `None`: the kernel's default.
     pub barriers: Option<bool>,
-    /// Fragmentation of files: mean length of a run in blocks (0: a fresh file system).
+    /// Fragmentation of files: mean length of a contiguous run, blocks. 0: a fresh file system.
     pub aged_run_blocks: u32,
-    /// On a fresh file system, directories of the root go to the first group with room instead of a
-    /// random one.
+    /// On a fresh file system, directories in the root go to the first group with free space
+    /// instead of a random group.
     pub first_placement: bool,
     /// Disabled mechanisms.
     pub ablations: Ablations,
-    /// Keep the [`crate::Mark`]s of throttling.
+    /// Whether to record the [`crate::Mark`]s of throttling.
     pub marks: bool,
-    /// Also keep the marks of commits and flushes. There are several per fsync, so memory grows
-    /// with the length of the run.
+    /// Whether to record also the marks of commits and flushes. One fsync makes several marks, so
+    /// memory grows with the length of the run.
     pub commit_marks: bool,
-    /// Keep a sample of the state every second.
+    /// Whether to record a sample of the state every second.
     pub series: bool,
     /// Seed of the random choices (placement of directories, fragmentation of an aged file system).
     pub seed: u64,
 }
 
 impl Config {
-    /// A machine typical of the kernel's time: four cores, 4 GiB, the usual file system.
+    /// Returns a machine that is typical of the kernel's time: four cores, 4 GiB, and the kernel's
+    /// usual file system.
     pub fn new(era: Era) -> Self {
         let constants = Constants::of(era);
         Config {
@@ -115,15 +117,15 @@ impl Config {
             seed: 1,
         }
     }
-    /// Size of the page cache in pages.
+    /// Returns the size of the page cache in pages.
     pub fn cache_pages(&self) -> u64 {
         let fixed = self.constants.fixed_use_mib << 20;
         let left = self.memory_bytes.saturating_sub(fixed);
-        // A machine with little memory has a cache, too.
+        // A machine with little memory also has a page cache.
         let bytes = self.cache_bytes.unwrap_or(left.max(self.memory_bytes / 4));
         (bytes / 4096).max(64)
     }
-    /// Whether the drive's cache is flushed.
+    /// Returns whether the file system flushes the drive's cache.
     pub fn flushes(&self) -> bool {
         self.barriers.unwrap_or(self.constants.barriers != 0)
     }

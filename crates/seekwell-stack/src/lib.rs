@@ -1,21 +1,28 @@
-//! The path from system call to block layer: a model of everything between a program and its disk's
-//! queue.
+//! A model of the kernel above the block layer, from the system call to the bio: page cache, file
+//! system, journal and writeback.
 //!
-//! Programs make calls ([`Call`]). The model turns these into bios with the kernel's order, sizes,
-//! flags and io contexts, over any [`seekwell_core::BioSink`]. It handles lengths, never contents,
-//! and knows no scheduler. Kernels from 2.6.18 to 6.x differ only in a table of constants.
+//! Programs make calls ([`Call`]). The model turns these calls into bios, and submits the bios to
+//! any [`seekwell_core::BioSink`]. Order, sizes, flags and io contexts of the bios are those of the
+//! real kernel. The model stores lengths of data but no contents. It does not depend on any
+//! scheduler. Kernels from 2.6.18 to 6.x differ only in a table of constants.
 //!
-//! The modules are layers. Each uses only the layers below it, through their public items. From the
-//! bottom: `executor` has actors, timers and cores. `memory` has the page cache. `fs` has the
-//! layout of the disk. `machine` has all state, and the bios. `journal` has handles and commits.
-//! `writeback` has the flusher, the throttle and allocation. `calls` has the system calls.
+//! The modules are layers. Each layer uses only the public items of the layers below it. From the
+//! bottom:
+//! - `executor`: actors, timers and cores;
+//! - `memory`: the page cache;
+//! - `fs`: the layout of the disk;
+//! - `machine`: all state, and the bios;
+//! - `journal`: handles and commits;
+//! - `writeback`: the flusher, the throttle and block allocation;
+//! - `calls`: the system calls.
 //!
-//! Left out:
-//! - memory reclaim that writes, swap, cgroup writeback, balance between several devices;
-//! - locks other than an inode's, and CPU time of the kernel's own threads;
-//! - closing a task's descriptors when it exits (its programs close them);
-//! - dirtiness of a large folio as a whole (a store into a mapping dirties 4 KiB);
-//! - splits of extents that are converted in part, htree splits, fast commits.
+//! Not modelled:
+//! - memory reclaim that writes, swap, cgroup writeback, and the division of dirty memory between
+//!   several devices;
+//! - locks other than the lock of an inode, and CPU time of the kernel's own threads;
+//! - the closing of a task's descriptors at its exit (the programs close them);
+//! - the dirty flag of a whole large folio (a store into a mapping dirties only 4 KiB);
+//! - the splitting of a partly converted extent, htree splits, and fast commits.
 
 mod calls;
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! Counters, and marks on the time axis.
+//! Counters of the kernel model, and marks on its time axis.
 
 use seekwell_core::{Bio, Flags, Op};
 
-/// Bytes and numbers of bios of one kind.
+/// Number and bytes of the bios of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Bios.
@@ -25,23 +25,24 @@ pub struct Stats {
     pub calls: u64,
     /// Reads.
     pub reads: Count,
-    /// Writes marked sync.
+    /// Writes with the SYNC flag.
     pub sync_writes: Count,
-    /// Other writes.
+    /// Writes without the SYNC flag.
     pub async_writes: Count,
-    /// Flushes: empty ones, and writes with PREFLUSH or FUA.
+    /// Flushes: empty ones, and writes with the PREFLUSH or FUA flag.
     pub flushes: u64,
     /// Discards.
     pub discards: Count,
     /// Bios that failed.
     pub bio_errors: u64,
-    /// Journal blocks, including commit records.
+    /// Blocks written to the journal, including commit records.
     pub journal: Count,
     /// Journal commits.
     pub commits: u64,
     /// Journal writes that failed.
     pub journal_errors: u64,
-    /// How often a task had to write home locations because the journal was full.
+    /// Number of times that a task had to write metadata to its home location because the journal
+    /// was full.
     pub checkpoints: u64,
     /// Flushes without data.
     pub empty_flushes: u64,
@@ -67,7 +68,7 @@ pub struct Stats {
     pub created: u64,
     /// Files and directories removed.
     pub removed: u64,
-    /// Time for which dirtiers were throttled, ns, summed over tasks.
+    /// Time for which tasks were throttled for dirty pages, ns, summed over tasks.
     pub throttled_ns: u64,
     /// How often a submitter slept because no request was free.
     pub request_waits: u64,
@@ -87,7 +88,7 @@ impl Stats {
     }
 }
 
-/// The state, about once per second.
+/// The state of the modelled machine at one instant, recorded about once per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Time of the sample.
@@ -100,23 +101,23 @@ pub struct Sample {
     pub writeback_pages: u64,
     /// Bios in the block layer.
     pub in_flight: u32,
-    /// Tasks held by the throttle.
+    /// Tasks that are being throttled because of dirty memory.
     pub throttled: u32,
     /// Busy cores.
     pub busy_cores: u32,
 }
 
-/// A mark on the time axis.
+/// An event that is marked on the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A journal commit begins.
     CommitBegin,
-    /// The commit is on the medium; the number of metadata blocks in it.
+    /// A commit is on the medium. The number is that of its metadata blocks.
     CommitEnd(u32),
-    /// An empty flush is sent.
+    /// A flush without data is sent.
     Flush,
-    /// The first dirtier starts to wait.
+    /// A task is throttled, while no other task is.
     ThrottleBegin,
-    /// The last dirtier stops waiting.
+    /// The last throttled task continues.
     ThrottleEnd,
 }

@@ -1,1 +1,1 @@
-"""Schedulers in Python, to read and to begin with."""
+"""Example schedulers in Python."""

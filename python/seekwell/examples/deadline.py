@@ -1,8 +1,9 @@
-"""deadline, written anew in Python: it decides as the tree's own, request for request.
+"""The deadline scheduler of Linux 4.0, in Python. It makes the same decisions as the built-in one.
 
-One-way sweeps in batches with expiry times, as Linux 4.0 had it. Requests are kept twice for each
-direction, by sector and by age; between batches a direction is chosen (reads, unless writes were
-passed over `writes_starved` times), and in it an expired head begins the sweep anew.
+It dispatches requests in one-way sweeps, in batches, with expiry times. For each direction (reads
+and writes), the requests are in two lists: by sector and by age. Each batch has one direction. This
+is reads, unless writes were passed over `writes_starved` times. If the oldest request of the
+direction has expired, the sweep continues from there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ READ, WRITE = 0, 1
 
 
 class Sorted:
-    """Requests by first sector; of equal ones in the order of arrival."""
+    """Requests ordered by first sector, and then by arrival."""
 
     def __init__(self) -> None:
         self.keys: list[tuple[int, int]] = []
@@ -52,7 +53,7 @@ class Deadline(Scheduler):
     name = "deadline-py"
     layer = "single-queue"
     kernel = "4.0"
-    summary = "deadline of Linux 4.0, written anew in Python"
+    summary = "deadline of Linux 4.0, written in Python"
     tunables = (
         Tunable("read_expire", 500, kind="ms", unit="ms", help="Deadline of a read."),
         Tunable("write_expire", 5000, kind="ms", unit="ms", help="Deadline of a write."),
@@ -70,7 +71,7 @@ class Deadline(Scheduler):
 
     def __init__(self) -> None:
         self.sorted = (Sorted(), Sorted())
-        # Requests in the order of their deadlines, with these, in jiffies.
+        # Requests with their deadlines in jiffies, in the order of the deadlines.
         self.fifo: tuple[dict[Request, int], dict[Request, int]] = ({}, {})
         self.next: list[Request | None] = [None, None]
         self.batch = 0
@@ -82,7 +83,7 @@ class Deadline(Scheduler):
         self.fifo[rq.is_write][rq] = cx.jiffies + cx.ms_to_jiffies(expire)
 
     def take(self, cx: Cx, rq: Request, rule: str) -> None:
-        """The sweep stands behind `rq` now."""
+        """Dispatches `rq`. The sweep continues after it."""
         cx.why(rule)
         d = rq.is_write
         self.next = [None, None]
@@ -92,14 +93,14 @@ class Deadline(Scheduler):
         cx.emit(rq)
 
     def direction(self) -> int | None:
-        """Which direction begins a batch."""
+        """Returns the direction of the next batch."""
         reads, writes = bool(self.fifo[READ]), bool(self.fifo[WRITE])
         if not writes:
             return READ if reads else None
         if reads:
             passed_over = self.starved
             self.starved += 1
-            # A negative number is never reached: the kernel compares without sign.
+            # A negative limit is never reached, because the kernel's comparison is unsigned.
             if passed_over < self.writes_starved % 2**32:
                 return READ
         self.starved = 0
@@ -136,7 +137,7 @@ class Deadline(Scheduler):
         d = kept.is_write
         fifo = self.fifo[d]
         if fifo[gone] < fifo[kept]:
-            # The older one's place and deadline are handed on.
+            # The kept request gets the position and the deadline of the older one.
             del fifo[kept]
             items = [(kept if rq is gone else rq, at) for rq, at in fifo.items()]
             fifo.clear()

@@ -1,4 +1,4 @@
-//! The laws of devices, over one kind.
+//! The property tests of devices, for one kind of device.
 
 use super::SILENT;
 use crate::laws::{Step, each_completes_once, is_deterministic, step};
@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use pyo3::prelude::*;
 use seekwell::Cancel;
 
-/// Commands of a case.
+/// Number of commands in a test case.
 const STEPS: std::ops::Range<usize> = 1..60;
 
 type Law = (
@@ -27,7 +27,7 @@ const LAWS: &[Law] = &[
     ),
 ];
 
-/// Holds a device to the laws of the tree's own: which it kept.
+/// Runs the property tests for a kind of device. Returns the properties that hold.
 #[pyfunction]
 pub fn check_device(py: Python<'_>, device: String, cases: u32) -> PyResult<Vec<String>> {
     seekwell::sdk::device::open(&device, 1).map_err(|e| fault::input(&e.to_string()))?;

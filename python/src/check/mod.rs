@@ -1,4 +1,4 @@
-//! `check`: the property tests of the tree, over one scheduler.
+//! `check`: the project's property tests, for one scheduler.
 
 pub mod devices;
 
@@ -9,31 +9,31 @@ use seekwell::Cancel;
 use seekwell::sdk::sched::{self, Layer, SchedulerInfo};
 use std::cell::Cell;
 
-/// How long the search for a smaller case that fails takes at most, ms: where a callback does not
-/// return, each of its hundreds of steps takes all the time that a callback may.
+/// Longest time for the search for a smaller failing case, ms. The search has hundreds of steps. If
+/// a callback does not return, each step takes the longest time that a callback may take.
 pub const SHRINK_MS: u32 = 10_000;
 
 thread_local! {
-    /// Whom the suite is about, by place in the registry.
+    /// Index of the tested scheduler in the registry.
     static CHOSEN: Cell<usize> = const { Cell::new(0) };
-    /// Cases each property has to pass.
+    /// Number of test cases for each property.
     static CASES: Cell<u32> = const { Cell::new(64) };
-    /// Panics say nothing on standard error.
+    /// Whether panics print nothing on standard error.
     static SILENT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whom the suite is about: the suite's own name for it.
+/// Returns the tested scheduler. The property tests call a function with this name.
 pub fn registered() -> &'static [SchedulerInfo] {
     let at = CHOSEN.get();
     &sched::registry()[at..=at]
 }
 
-/// How many cases.
+/// Returns the number of test cases.
 pub fn cases() -> u32 {
     CASES.get()
 }
 
-/// Panics of threads that check are told by an exception, not on standard error.
+/// Makes panics of the checking threads silent. The caller gets an exception instead.
 pub fn hush() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -43,7 +43,7 @@ pub fn hush() {
     }));
 }
 
-/// A property, and what it is called.
+/// The name of a property, and its test.
 type Property = (&'static str, fn());
 
 fn properties(layer: Layer, bounded: bool) -> Vec<Property> {
@@ -65,7 +65,7 @@ fn properties(layer: Layer, bounded: bool) -> Vec<Property> {
     all
 }
 
-/// Runs the properties over a scheduler: which it passed.
+/// Runs the property tests for a scheduler. Returns the properties that hold.
 #[pyfunction]
 pub fn check(py: Python<'_>, name: &str, cases: u32, bounded: bool) -> PyResult<Vec<String>> {
     let all = sched::registry();

@@ -1,5 +1,5 @@
-//! What the suite asks of its surroundings, for one scheduler: as many cases as were asked for, and
-//! no search for the smallest case that takes an evening.
+//! The environment that the property tests need, for one scheduler. It sets the number of test
+//! cases, and limits the search for the smallest failing case.
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
@@ -10,10 +10,10 @@ use std::fmt::Debug;
 /// A scheduler, one of its versions, and the kernel generation of its layer.
 pub type Version = (&'static SchedulerInfo, &'static str, Era);
 
-/// Steps of the search for a smaller case that fails.
+/// Largest number of steps in the search for a smaller failing case.
 const SHRINK_ITERS: u32 = 500;
 
-/// Every version of the one that is checked.
+/// Returns every version of the tested scheduler.
 pub fn versions(layer: Layer) -> Vec<Version> {
     let of = |s: &'static SchedulerInfo| s.versions.iter().map(move |v| (s, v.0, v.1));
     let all = crate::check::registered()
@@ -22,7 +22,7 @@ pub fn versions(layer: Layer) -> Vec<Version> {
     all.flat_map(of).collect()
 }
 
-/// Holds each of them to a property, of which the number in the list is given as well.
+/// Tests a property for each version. `holds` also gets the index of the version.
 pub fn each<S: Strategy>(
     all: &[Version],
     strategy: S,

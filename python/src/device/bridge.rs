@@ -1,4 +1,5 @@
-//! A device in Python behind the contract: each call goes over, and what it says is checked.
+//! A device in Python with the interface of a built-in device. Each call is passed to Python, and
+//! its result is checked.
 
 use super::Class;
 use crate::parameters;
@@ -15,24 +16,24 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A command to a device.
+/// A command that is sent to a device.
 #[pyclass(frozen, get_all, module = "seekwell")]
 pub struct Command {
-    /// Unique among those outstanding.
+    /// Number of the command, unique among the outstanding commands.
     id: u32,
     /// "read", "write", "flush", "discard" or "write_zeroes".
     op: &'static str,
-    /// First sector, of 512 bytes.
+    /// First sector, in units of 512 bytes.
     sector: u64,
-    /// Length in sectors; 0 of a flush.
+    /// Length in sectors. 0 for a flush.
     sectors: u32,
-    /// Write-through to the medium.
+    /// Whether the data must be written through to the medium.
     fua: bool,
 }
 
 #[pymethods]
 impl Command {
-    /// The sector behind the last.
+    /// The first sector after the command.
     #[getter]
     fn end(&self) -> u64 {
         self.sector.saturating_add(u64::from(self.sectors))
@@ -43,29 +44,29 @@ impl Command {
     }
 }
 
-/// A command that is inside.
+/// A command in the device.
 struct Inside {
     since: Instant,
     error: bool,
 }
 
-/// One instance.
+/// An instance of a device class.
 pub struct Bridge {
     class: Arc<Class>,
     object: Py<PyAny>,
     facts: DeviceFacts,
     inside: BTreeMap<u32, Inside>,
-    /// Of a simple one: when who is done, by time and order of coming.
+    /// For a class with `serve`: the outstanding commands, by completion time and order of arrival.
     due: BTreeMap<(Instant, u64), u32>,
     came: u64,
-    /// What `next_event` said, until something happens.
+    /// The value that `next_event` returned. It is valid until something happens.
     next: Cell<Option<Option<Instant>>>,
     busy_since: Instant,
     stats: DeviceStats,
 }
 
 impl Bridge {
-    /// Makes one of a class; what the class raises is an error.
+    /// Creates an instance of a class. An exception of the class becomes an error.
     pub fn new(class: Arc<Class>, p: &Preset, seed: u64) -> PyResult<Self> {
         Python::attach(|py| {
             let _call = watch::enter(py);
@@ -132,7 +133,7 @@ impl Bridge {
         out.push(Done { id, at, error });
     }
 
-    /// What `advance` of the class itself says.
+    /// Handles the completions that the `advance` method of the class returned.
     fn told(&mut self, to: Instant, out: &mut Vec<Done>) {
         let said: Vec<(u32, u64)> = self.ask("advance", |object| {
             let said = object.call_method1("advance", (to.since_start(),))?;
@@ -153,7 +154,7 @@ impl Bridge {
     }
 }
 
-/// What the class says of itself.
+/// Reads the facts about the device from the attributes of the class.
 fn facts(name: &str, object: &Bound<'_, PyAny>) -> PyResult<DeviceFacts> {
     fn get<'py, T: FromPyObjectOwned<'py>>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<T> {
         let value = object.getattr(name)?;
@@ -166,7 +167,7 @@ fn facts(name: &str, object: &Bound<'_, PyAny>) -> PyResult<DeviceFacts> {
     let depth: u32 = get(object, "depth")?;
     let max_sectors: u32 = get(object, "max_sectors")?;
     let hw_queues: u16 = get(object, "hw_queues")?;
-    // A file system of some size has to fit; beyond 2^48 sectors addresses are absurd.
+    // A file system needs a minimum size. Addresses beyond 2^48 sectors are rejected as errors.
     if !(65_536..=1 << 48).contains(&capacity) {
         let what = format!("capacity: {capacity} sectors is not within 65536..=2**48");
         return Err(PyValueError::new_err(what));
@@ -220,7 +221,7 @@ impl Device for Bridge {
             if !taken {
                 if self.inside.is_empty() {
                     self.misuse(
-                        "accept refuses a command while none is inside: nobody would ask again",
+                        "accept rejects a command while none is inside: it would never be sent again",
                     );
                 }
                 return Accept::Busy;
@@ -273,7 +274,7 @@ impl Device for Bridge {
             }
             return;
         }
-        // Nothing changes by itself before what it named.
+        // The device cannot change by itself before the time that `next_event` returned.
         if self.next_event().is_none_or(|at| at > to) {
             return;
         }

@@ -1,8 +1,8 @@
-//! Device models written in Python, among the kinds of devices of the tree.
+//! Device models that are written in Python, in the same list as the built-in kinds of devices.
 //!
-//! As with schedulers, a kind is made by a plain function, so each class has a slot; one that is
-//! registered again under its name takes its slot over. Left out: packed groups and stopping of
-//! eMMC, members, and what happens inside (`listen`).
+//! A device is created with a plain function, so each class has a slot. A class that is registered
+//! again under the same name uses the same slot. Not supported: packed groups and stopped writes of
+//! eMMC, devices with members, and events from inside the device (`listen`).
 
 pub mod bridge;
 
@@ -16,14 +16,14 @@ use seekwell::sdk::device::preset::{Def, Dim};
 use seekwell::sdk::device::{Kind, ParamError, Preset};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A class, as it was registered.
+/// A registered class.
 pub struct Class {
     name: String,
     of: Py<PyAny>,
     parameters: Vec<Parameter>,
-    /// Says when a command is done at once, and is asked for nothing else.
+    /// Whether the class only returns the completion time of a command (`serve`).
     simple: bool,
-    /// Has a line about its state.
+    /// Whether the class has a `state` method.
     tells: bool,
 }
 
@@ -56,7 +56,7 @@ fn build<const N: usize>(p: &Preset, seed: u64) -> Built {
             Err(ParamError::new(
                 "class",
                 what,
-                "mend the class, and register it again",
+                "correct the class and register it again",
             ))
         }
     }
@@ -71,7 +71,7 @@ macro_rules! slots {
 }
 slots!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 
-/// What a parameter is, for presets and overrides.
+/// Returns the definition of a parameter for presets and overrides.
 fn def(p: &Parameter) -> Def {
     let dim = match p.kind {
         Is::Flag => Dim::Flag,
@@ -81,7 +81,7 @@ fn def(p: &Parameter) -> Def {
     Def::new(p.name, dim, Some(p.default), (p.min, p.max), p.help)
 }
 
-/// Registers a class, or puts it in the place of the one of its name.
+/// Registers a class, or replaces the class with the same name.
 #[pyfunction]
 pub fn register_device(class: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = |field: &str| -> PyResult<String> { class.getattr(field)?.extract() };
@@ -124,7 +124,7 @@ pub fn register_device(class: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(name)
 }
 
-/// The preset of a kind that has one only: all at their defaults.
+/// Returns the text of the kind's only preset, with all parameters at their defaults.
 fn preset(name: &str, summary: &str, parameters: &[Parameter]) -> PyResult<String> {
     let mut top = toml::Table::new();
     for (key, value) in [("kind", name), ("name", name), ("summary", summary)] {

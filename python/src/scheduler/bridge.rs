@@ -1,5 +1,5 @@
-//! A scheduler in Python behind the contract: each call goes over, what it asked for is checked and
-//! carried out.
+//! A scheduler in Python with the interface of a built-in scheduler. Each call is passed to Python,
+//! and the actions that Python requested are checked and done.
 
 use super::view::{Bio, Command, Cx as View, Request, misuse};
 use super::{Class, rule, watch};
@@ -9,26 +9,26 @@ use seekwell_sched::tunable::{legacy_int, strict_int};
 use seekwell_sched::{Cx, Insert, Layer, MergeKind, Scheduler, StoreError, Tunable};
 use std::sync::Arc;
 
-/// Whether a request is inside, or with the device.
+/// Whether a request is in the scheduler or in the device.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Inside,
     Out,
 }
 
-/// One instance.
+/// An instance of a scheduler class.
 pub struct Bridge {
     class: Arc<Class>,
     object: Py<PyAny>,
     view: Py<View>,
-    /// By index.
+    /// The requests, by index.
     requests: Vec<Option<(Py<Request>, Where)>>,
-    /// Requests that were let go and are not done.
+    /// Number of dispatched requests that have not completed.
     out: u32,
 }
 
 impl Bridge {
-    /// Makes one of a class.
+    /// Creates an instance of a class.
     pub fn new(class: Arc<Class>, cx: &Cx) -> Self {
         let made = Python::attach(|py| -> PyResult<(Py<PyAny>, Py<View>)> {
             let _call = watch::enter(py);
@@ -66,7 +66,7 @@ impl Bridge {
         }
     }
 
-    /// Calls a method, with what the outside is now.
+    /// Calls a method with the present state of the queue.
     fn ask<R>(
         &self,
         cx: &Cx,
@@ -84,7 +84,7 @@ impl Bridge {
         }
     }
 
-    /// Carries out what the last call asked for: how many requests went.
+    /// Does the actions that the last call requested. Returns the number of dispatched requests.
     fn carry_out(&mut self, cx: &mut Cx, method: &str) -> u32 {
         let commands = std::mem::take(&mut self.view.get().seen().commands);
         let mut emitted = 0;
@@ -125,7 +125,7 @@ impl Bridge {
         Some(known.0.clone_ref(py))
     }
 
-    /// Writes down what a request is now.
+    /// Updates the Python object of a request.
     fn refresh(&self, cx: &Cx, rq: RqId) {
         if let Some(Some((object, _))) = self.requests.get(rq.idx()) {
             let now = Request::of(rq, &cx.rqs[rq], cx.iocs.get(cx.rqs[rq].ioc).task.0);
@@ -133,7 +133,7 @@ impl Bridge {
         }
     }
 
-    /// The request that a method found.
+    /// Checks the request that a method returned.
     fn found(&self, cx: &Cx, method: &'static str, found: Option<RqId>) -> Option<RqId> {
         let rq = found?;
         let inside = self.requests.get(rq.idx()).and_then(Option::as_ref);
@@ -157,7 +157,7 @@ impl Bridge {
     }
 }
 
-/// The index of the request that was returned, or None.
+/// Returns the index of the request that a method returned, or `None`.
 fn number(found: &Bound<'_, PyAny>) -> PyResult<Option<RqId>> {
     if found.is_none() {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! Schedulers written in Python, in the registry beside those of the tree.
+//! Schedulers that are written in Python, in the same registry as the built-in ones.
 //!
-//! The registry makes a scheduler by a plain function, so each class has a slot with functions of
-//! its own; a class that is registered again under its name takes its slot over, as a notebook does
-//! all the time. Left out: io contexts' and cgroups' events, depth limits, lists of the scheduler's
-//! own for merges (`bio_merge`).
+//! The registry creates a scheduler with a plain function. Therefore each class has a slot with its
+//! own functions. A class that is registered again under the same name uses the same slot; a
+//! notebook does this often. Not supported: events of io contexts and cgroups, depth limits, and
+//! merge lists of the scheduler itself (`bio_merge`).
 
 mod bridge;
 mod slots;
@@ -23,28 +23,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// A class, as it was registered.
+/// A registered class.
 pub struct Class {
-    /// Its name in the registry.
+    /// Name of the scheduler in the registry.
     pub name: String,
-    /// It.
+    /// The Python class.
     pub of: Py<PyAny>,
-    /// Where it lives.
+    /// The block layer of the scheduler.
     pub layer: Layer,
-    /// What can be set.
+    /// Tunables of the scheduler.
     pub tunables: &'static [Tunable],
-    /// Methods that it has itself.
+    /// Methods that the class itself defines.
     methods: BTreeSet<&'static str>,
 }
 
 impl Class {
-    /// Has it this method of its own?
+    /// Returns whether the class itself defines this method.
     pub fn has(&self, method: &str) -> bool {
         self.methods.contains(method)
     }
 }
 
-/// Methods that are called only where a class has them.
+/// Methods that are called only if the class defines them.
 const OPTIONAL: &[&str] = &[
     "has_work",
     "find_front",
@@ -57,15 +57,15 @@ const OPTIONAL: &[&str] = &[
     "state",
 ];
 
-/// Words that live as long as the process: names of the registry do.
+/// Returns the text with the lifetime of the process, as names in the registry need it.
 pub fn kept(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Different rules that are kept by name; a scheduler has a dozen.
+/// Largest number of different rules. A scheduler has about a dozen.
 const RULES_MAX: usize = 1000;
 
-/// The rule of a name: made when it is first named.
+/// Returns the rule with this name. Creates the rule at the first call.
 pub fn rule(name: &str) -> &'static Rule {
     static ALL: Mutex<BTreeMap<String, &'static Rule>> = Mutex::new(BTreeMap::new());
     static OTHER: Rule = Rule {
@@ -142,7 +142,7 @@ fn tunable(name: &str, t: &Bound<'_, PyAny>) -> PyResult<Tunable> {
     })
 }
 
-/// Registers a class, or puts it in the place of the one of its name: its name in the registry.
+/// Registers a class, or replaces the class with the same name. Returns its name in the registry.
 #[pyfunction]
 pub fn register_scheduler(class: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = |field: &str| -> PyResult<String> { class.getattr(field)?.extract() };
@@ -214,7 +214,8 @@ pub fn register_scheduler(class: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(name)
 }
 
-/// How long a request may have to wait, as a class says; an hour, if it says nothing.
+/// Returns the longest waiting time of a request that a class allows. An hour if the class sets
+/// none.
 fn waiting(said: &Bound<'_, PyAny>) -> PyResult<Waiting> {
     let mut w = Waiting {
         fixed_ms: 3_600_000,
@@ -248,10 +249,10 @@ fn waiting(said: &Bound<'_, PyAny>) -> PyResult<Waiting> {
     Ok(w)
 }
 
-/// Runs what may call Python; where that raised, it is an error.
+/// Runs work that may call Python. An exception in Python becomes the error.
 ///
 /// # Errors
-/// What Python raised, or a fault of the program.
+/// Returns the exception that Python raised, or a fault of the program.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     let done = quiet(work);
     match (done, watch::take()) {
@@ -261,12 +262,12 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     }
 }
 
-/// Does it, and nothing is printed where it panics.
+/// Runs work. If it panics, nothing is printed.
 pub fn quiet<T>(work: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
     catch_unwind(AssertUnwindSafe(work))
 }
 
-/// The words of a panic.
+/// Returns the message of a panic.
 pub fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

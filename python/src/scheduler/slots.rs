@@ -1,4 +1,5 @@
-//! Slots for classes: the functions that the registry wants, each of which knows its class.
+//! Slots for scheduler classes: the functions that the registry needs. Each function knows its
+//! class.
 
 use super::{Bridge, Class};
 use crate::fault;
@@ -7,18 +8,18 @@ use seekwell_core::Era;
 use seekwell_sched::{Cx, Layer, Make, Scheduler, Tunable, Waiting};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Tunables of a version.
+/// A function that returns the tunables of a version.
 type Tunables = fn(&str) -> &'static [Tunable];
 
-/// What cannot change once a name is in the registry.
+/// The properties of a scheduler that cannot change after its name is in the registry.
 pub struct Line<'a> {
-    /// The name.
+    /// Name of the scheduler.
     pub name: &'a str,
-    /// Where it lives.
+    /// The block layer of the scheduler.
     pub layer: Layer,
-    /// Under which kernel.
+    /// The kernel era of the scheduler.
     pub era: Era,
-    /// How long requests may wait.
+    /// Bound for the waiting time of requests.
     pub waiting: Waiting,
 }
 
@@ -51,7 +52,7 @@ fn tunables<const N: usize>(_: &str) -> &'static [Tunable] {
 
 macro_rules! slots {
     ($($n:literal)*) => {
-        /// Functions of each slot.
+        /// The functions of each slot.
         const SLOTS: &[(Make, Tunables)] = &[$((make::<$n>, tunables::<$n>)),*];
     };
 }
@@ -60,11 +61,12 @@ slots!(
     32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63
 );
 
-/// Gives a class a slot: that of its name, or a new one, which is put into the registry.
+/// Puts a class into the slot for its name. For a new name, uses a new slot, and adds the scheduler
+/// to the registry.
 ///
 /// # Errors
-/// Layer, kernel or waiting are others than before under the name; there are no more slots; the
-/// registry's.
+/// Returns an error if the name was registered with another layer, kernel or waiting bound, or if
+/// all slots are in use. Also returns errors of the registry.
 pub fn take(
     new: Class,
     line: &Line<'_>,
@@ -78,7 +80,7 @@ pub fn take(
         if !same {
             let what = format!(
                 "scheduler `{name}` is registered with another layer, kernel or `waiting`: choose \
-                 another name, or begin a new process"
+                 another name, or start a new process"
             );
             return Err(fault::input(&what));
         }
@@ -88,8 +90,8 @@ pub fn take(
     let at = all.len();
     let Some(functions) = SLOTS.get(at) else {
         let what = format!(
-            "scheduler `{name}`: a process has at most {} schedulers in Python; register under a \
-             name that is taken already, or begin a new process",
+            "scheduler `{name}`: a process has at most {} schedulers in Python; use a name \
+             that is already registered, or start a new process",
             SLOTS.len()
         );
         return Err(fault::input(&what));
@@ -99,7 +101,7 @@ pub fn take(
         era: line.era,
         waiting: line.waiting,
     });
-    // The registry asks for its tunables: not while the slots are locked.
+    // The registry asks for the tunables, so the lock of the slots must be released first.
     drop(all);
     register(functions).inspect_err(|_| {
         taken().truncate(at);

@@ -1,5 +1,5 @@
-//! What a scheduler in Python sees: requests, bios, the queue, and the means to act. What it does
-//! is written down and carried out when its method has returned.
+//! The objects that a scheduler in Python gets: requests, bios, the queue, and the context with
+//! which it acts. Its actions are stored, and done after its method has returned.
 
 use super::watch;
 use pyo3::exceptions::PyValueError;
@@ -8,7 +8,7 @@ use seekwell_core::{Bio as OfBio, Flags, Op, Request as OfRequest, RqId};
 use seekwell_sched::Emit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How an operation is called.
+/// Returns the name of an operation.
 pub fn op_name(op: Op) -> &'static str {
     match op {
         Op::Read => "read",
@@ -19,8 +19,8 @@ pub fn op_name(op: Op) -> &'static str {
     }
 }
 
-/// One or several merged bios. The same object from `insert` to the end; its address and length
-/// change when something is merged into it. Compared and hashed by identity.
+/// One bio, or several merged bios. The same object is used from `insert` to the completion. Its
+/// address and length change when something is merged into it. Compared and hashed by identity.
 #[pyclass(module = "seekwell")]
 pub struct Request {
     pub(super) rq: u32,
@@ -30,22 +30,22 @@ pub struct Request {
     /// "read", "write", "flush", "discard" or "write_zeroes".
     #[pyo3(get)]
     op: &'static str,
-    /// Whether it is a write, to the elevator's eyes: all but a read.
+    /// Whether the elevator treats it as a write. Only a read is no write.
     #[pyo3(get)]
     is_write: bool,
-    /// Whether somebody waits for it, by the rule of the queue's kernel.
+    /// Whether a task waits for it, by the rule of the queue's kernel.
     #[pyo3(get)]
     sync: bool,
-    /// First sector, of 512 bytes.
+    /// First sector, in units of 512 bytes.
     #[pyo3(get)]
     sector: u64,
     /// Length in sectors.
     #[pyo3(get)]
     sectors: u32,
-    /// The io context's number: who submitted it.
+    /// Number of the io context that submitted it.
     #[pyo3(get)]
     task: u32,
-    /// Metadata, by its flag.
+    /// Whether it is metadata (flag META).
     #[pyo3(get)]
     meta: bool,
     /// I/O priority as (class, level): class 0 none, 1 real time, 2 best effort, 3 idle.
@@ -54,20 +54,20 @@ pub struct Request {
     /// The CPU that submitted it.
     #[pyo3(get)]
     cpu: u16,
-    /// Its hardware queue.
+    /// The hardware queue of the request.
     #[pyo3(get)]
     hctx: u16,
-    /// When it was allocated, ns since the run began.
+    /// Time at which it was allocated, ns since the start of the run.
     #[pyo3(get)]
     start_ns: u64,
-    /// When the driver was given it, ns; 0 before.
+    /// Time at which the driver got it, ns. 0: the driver has not got it.
     #[pyo3(get)]
     issue_ns: u64,
 }
 
 #[pymethods]
 impl Request {
-    /// The sector behind the last.
+    /// The first sector after the request.
     #[getter]
     fn end(&self) -> u64 {
         self.sector + u64::from(self.sectors)
@@ -79,7 +79,7 @@ impl Request {
 }
 
 impl Request {
-    /// As it is now.
+    /// Returns the view of a request in its present state.
     pub fn of(rq: RqId, r: &OfRequest, task: u32) -> Self {
         let class = r.ioprio.class as u8;
         Request {
@@ -101,31 +101,31 @@ impl Request {
     }
 }
 
-/// What a program submits, before it is a request.
+/// An I/O that a program submits, before it becomes a request.
 #[pyclass(frozen, module = "seekwell")]
 pub struct Bio {
     /// "read", "write", "flush", "discard" or "write_zeroes".
     #[pyo3(get)]
     op: &'static str,
-    /// All but a read.
+    /// Whether it is a write. Only a read is no write.
     #[pyo3(get)]
     is_write: bool,
-    /// First sector, of 512 bytes.
+    /// First sector, in units of 512 bytes.
     #[pyo3(get)]
     sector: u64,
     /// Length in sectors.
     #[pyo3(get)]
     sectors: u32,
-    /// The sector behind the last.
+    /// The first sector after the bio.
     #[pyo3(get)]
     end: u64,
-    /// Who submits it.
+    /// Number of the task that submits it.
     #[pyo3(get)]
     task: u32,
 }
 
 impl Bio {
-    /// As it is.
+    /// Returns the view of a bio.
     pub fn of(b: &OfBio) -> Self {
         Bio {
             op: op_name(b.op),
@@ -138,42 +138,42 @@ impl Bio {
     }
 }
 
-/// What it asked for.
+/// An action that a scheduler requested.
 pub enum Command {
-    /// Lets a request go.
+    /// Dispatches a request.
     Emit(u32, Emit),
-    /// Arms a timer at ns.
+    /// Arms a timer for a time in ns.
     Arm(u8, u64),
-    /// Arms one at a jiffy.
+    /// Arms a timer for a jiffy.
     ArmJiffy(u8, u64),
-    /// Takes it back.
+    /// Disarms a timer.
     Disarm(u8),
-    /// A run of the queue, please.
+    /// Requests a run of the queue.
     Kick,
-    /// Names a rule, with a reason.
+    /// Names a rule and the reason for a decision.
     Why(String, String),
 }
 
-/// What it sees, as of the call.
+/// The state that a scheduler can read, at the time of the call.
 #[derive(Default)]
 pub struct Seen {
-    /// Clock, ns since the run began.
+    /// Time since the start of the run, ns.
     pub now_ns: u64,
-    /// Jiffies.
+    /// Present jiffy.
     pub jiffies: u64,
-    /// Ticks a second.
+    /// Jiffies per second.
     pub hz: u64,
-    /// Requests inside.
+    /// Number of requests in the scheduler.
     pub queued: u32,
-    /// Requests in the driver.
+    /// Number of requests in the driver.
     pub in_driver: u32,
-    /// Somebody reads the reasons.
+    /// Whether a listener reads the reasons.
     pub listening: bool,
-    /// What was asked for since.
+    /// Actions that the scheduler requested since the start of the call.
     pub commands: Vec<Command>,
 }
 
-/// Everything outside a scheduler: the clock, and the means to act.
+/// The environment of a scheduler: the clock, and the actions that it can request.
 #[pyclass(frozen, module = "seekwell")]
 #[derive(Default)]
 pub struct Cx {
@@ -181,7 +181,7 @@ pub struct Cx {
 }
 
 impl Cx {
-    /// What it sees.
+    /// Returns the state that the scheduler can read.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,38 +200,38 @@ fn slot(number: u8) -> PyResult<u8> {
 
 #[pymethods]
 impl Cx {
-    /// The clock, ns since the run began.
+    /// Time since the start of the run, ns.
     #[getter]
     fn now_ns(&self) -> u64 {
         self.seen().now_ns
     }
-    /// The kernel's tick count.
+    /// The kernel's tick count (jiffies).
     #[getter]
     fn jiffies(&self) -> u64 {
         self.seen().jiffies
     }
-    /// Ticks a second.
+    /// Jiffies per second.
     #[getter]
     fn hz(&self) -> u64 {
         self.seen().hz
     }
-    /// Requests inside the scheduler, as the queue counts them.
+    /// Number of requests in the scheduler, as the queue counts them.
     #[getter]
     fn queued(&self) -> u32 {
         self.seen().queued
     }
-    /// Requests that the driver has and has not completed.
+    /// Number of requests that the driver has and has not completed.
     #[getter]
     fn in_driver(&self) -> u32 {
         self.seen().in_driver
     }
-    /// Milliseconds in ticks, rounded up.
+    /// Converts milliseconds to jiffies, rounded up.
     fn ms_to_jiffies(&self, ms: u64) -> u64 {
         let hz = u128::from(self.seen().hz);
         u64::try_from((u128::from(ms) * hz).div_ceil(1000)).unwrap_or(u64::MAX)
     }
-    /// Lets a request go, to the `"tail"` of the dispatch list, to its `"head"`, or `"sorted"` into
-    /// it by sector.
+    /// Dispatches a request. `how` is its place on the dispatch list: `"tail"`, `"head"`, or
+    /// `"sorted"` by sector.
     #[pyo3(signature = (rq, how="tail"))]
     fn emit(&self, rq: PyRef<'_, Request>, how: &str) -> PyResult<()> {
         let how = match how {
@@ -247,29 +247,30 @@ impl Cx {
         self.seen().commands.push(Command::Emit(rq.rq, how));
         Ok(())
     }
-    /// Arms timer `number` (0 to 3) for `at_ns`; a new time replaces the old one. `timer` is told.
+    /// Arms timer `number` (0 to 3) for `at_ns`. A new time replaces the old one. The timer calls
+    /// `timer`.
     fn arm(&self, number: u8, at_ns: u64) -> PyResult<()> {
         let command = Command::Arm(slot(number)?, at_ns);
         self.seen().commands.push(command);
         Ok(())
     }
-    /// Arms timer `number` for the first instant of a jiffy, or the next tick if that is past.
+    /// Arms timer `number` for the start of a jiffy, or for the next tick if that is past.
     fn arm_jiffy(&self, number: u8, jiffy: u64) -> PyResult<()> {
         let command = Command::ArmJiffy(slot(number)?, jiffy);
         self.seen().commands.push(command);
         Ok(())
     }
-    /// Takes a timer back; harmless if it was not armed.
+    /// Disarms a timer. Does nothing if it is not armed.
     fn disarm(&self, number: u8) -> PyResult<()> {
         let command = Command::Disarm(slot(number)?);
         self.seen().commands.push(command);
         Ok(())
     }
-    /// Asks for a run of the queue, behind what goes on now.
+    /// Requests a run of the queue after the present call.
     fn kick(&self) {
         self.seen().commands.push(Command::Kick);
     }
-    /// Names the rule that decided, and why, for `explain`.
+    /// Names the rule that decided, and the reason, for `explain`.
     #[pyo3(signature = (rule, reason=String::new()))]
     fn why(&self, rule: String, reason: String) {
         let mut seen = self.seen();
@@ -279,7 +280,7 @@ impl Cx {
     }
 }
 
-/// Ends the run because of what was asked for.
+/// Ends the run because of an invalid action.
 pub fn misuse(what: String) -> ! {
     let by = PyValueError::new_err(what.clone());
     watch::fail("SchedulerError", what, by)

@@ -1,4 +1,4 @@
-//! What Python is called for while something runs: how long ago, and what it raised.
+//! Watches calls to Python: the duration of each call, and the exception that it raised.
 
 use pyo3::prelude::*;
 use std::cell::RefCell;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// How long a call may take, ms.
+/// Longest time that a call may take, ms.
 static LIMIT_MS: AtomicU64 = AtomicU64::new(10_000);
 
-/// Sets how long, in seconds, a callback of a scheduler in Python may take on the wall clock before
-/// it is ended by an exception. 10 at first.
+/// Sets the longest time in seconds of wall-clock time that a callback in Python may take. An
+/// exception ends a longer callback. The default is 10 s.
 #[pyfunction]
 pub fn set_callback_limit(seconds: f64) -> PyResult<()> {
     if !(seconds.is_finite() && seconds > 0.0 && seconds < 1e9) {
-        let what = format!("callback limit: {seconds} is no time; give seconds, 10 for instance");
+        let what = format!("callback limit: {seconds} is not a valid number of seconds");
         return Err(crate::fault::input(&what));
     }
     LIMIT_MS.store(((seconds * 1e3) as u64).max(1), Ordering::Relaxed);
@@ -23,28 +23,28 @@ pub fn set_callback_limit(seconds: f64) -> PyResult<()> {
 
 fn now_ms() -> u64 {
     static BEGAN: OnceLock<Instant> = OnceLock::new();
-    // 0 says that nothing goes on.
+    // The value 0 means that no call is under way.
     BEGAN.get_or_init(Instant::now).elapsed().as_millis() as u64 + 1
 }
 
-/// A thread that Python is called on.
+/// A thread on which Python is called.
 #[derive(Default)]
 struct Thread {
-    /// As Python numbers it.
+    /// The thread's number in Python.
     ident: AtomicU64,
-    /// When the call under way began; 0: none is.
+    /// Time at which the present call began. 0: no call is under way.
     began_ms: AtomicU64,
 }
 
 static THREADS: Mutex<Vec<std::sync::Weak<Thread>>> = Mutex::new(Vec::new());
 
-/// What was raised: in words, and as it was.
+/// An exception from Python, and its description.
 pub struct Raised {
-    /// Which method of whose, and what.
+    /// The class, the method, and the exception, in words.
     pub what: String,
     /// The exception.
     pub by: PyErr,
-    /// What it is raised as, in the end.
+    /// Name of the class in `seekwell._errors` that is raised for it.
     class: &'static str,
 }
 
@@ -53,7 +53,7 @@ thread_local! {
     static RAISED: RefCell<Option<Raised>> = const { RefCell::new(None) };
 }
 
-/// Says while it lives that a call is under way.
+/// Marks a call as under way for as long as this value exists.
 pub struct Call(Arc<Thread>);
 
 impl Drop for Call {
@@ -62,7 +62,7 @@ impl Drop for Call {
     }
 }
 
-/// A call begins.
+/// Marks the start of a call.
 pub fn enter(py: Python<'_>) -> Call {
     let thread = OWN.with_borrow_mut(|own| own.get_or_insert_with(|| known(py)).clone());
     thread.began_ms.store(now_ms(), Ordering::Release);
@@ -84,7 +84,7 @@ fn known(py: Python<'_>) -> Arc<Thread> {
     thread
 }
 
-/// Ends calls that take too long; with `all` every one that is under way.
+/// Ends calls that take too long. With `all`, ends every call that is under way.
 pub fn overdue(py: Python<'_>, all: bool) {
     let limit = LIMIT_MS.load(Ordering::Relaxed);
     let late: Vec<u64> = {
@@ -98,8 +98,8 @@ pub fn overdue(py: Python<'_>, all: bool) {
         .collect()
     };
     for ident in late {
-        // Through ctypes: the interpreter's own way to raise in another thread has no safe door
-        // here. What cannot be raised now is tried again at the next look.
+        // The exception is raised through ctypes, because pyo3 has no safe function to raise in
+        // another thread. If it cannot be raised now, it is tried again at the next check.
         let _ = raise_in(py, ident);
     }
 }
@@ -114,21 +114,23 @@ fn raise_in(py: Python<'_>, ident: u64) -> PyResult<()> {
     Ok(())
 }
 
-/// Ends the run: something is wrong with what was called. The run's guard takes it from here, and an
-/// exception of this class of `seekwell._errors` comes of it.
+/// Ends the run, because a callback failed. The guard of the run turns this into an exception of
+/// the given class of `seekwell._errors`.
 pub fn fail(class: &'static str, what: String, by: PyErr) -> ! {
     let raised = Raised {
         what: what.clone(),
         by,
         class,
     };
-    // The last one counts: of a search for the smallest case it is that of the smallest.
+    // The last exception is kept. In a search for the smallest failing case, it belongs to that
+    // case.
     RAISED.set(Some(raised));
-    // Past the hook: whoever called Python is told by an exception, not on standard error.
+    // Bypass the panic hook, because the caller in Python gets an exception instead of standard
+    // error.
     std::panic::resume_unwind(Box::new(what))
 }
 
-/// What a method of somebody raised, in words, with its place.
+/// Describes the exception that a method raised, with its position in the source.
 pub fn words(name: &str, method: &str, e: &PyErr) -> String {
     Python::attach(|py| {
         if e.get_type(py).name().is_ok_and(|n| n == "Overdue") {
@@ -144,7 +146,7 @@ pub fn words(name: &str, method: &str, e: &PyErr) -> String {
     })
 }
 
-/// Where it was raised: in the code of whoever wrote the class, not in this package's own.
+/// Returns the position where an exception was raised, in the user's code and not in this package.
 fn place(py: Python<'_>, e: &PyErr) -> Option<(String, u32)> {
     let mut at = e.traceback(py)?.into_any();
     let mut last = None;
@@ -169,12 +171,12 @@ fn place(py: Python<'_>, e: &PyErr) -> Option<(String, u32)> {
     }
 }
 
-/// What was raised on this thread since it was asked last.
+/// Takes the exception that was raised on this thread since the last call.
 pub fn take() -> Option<Raised> {
     RAISED.with_borrow_mut(Option::take)
 }
 
-/// The exception for whoever asked for the run.
+/// Returns the exception for the caller of the run.
 pub fn as_error(raised: Raised) -> PyErr {
     Python::attach(|py| {
         let made = || -> PyResult<PyErr> {
@@ -187,7 +189,8 @@ pub fn as_error(raised: Raised) -> PyErr {
     })
 }
 
-/// Why a run failed, of a run on this thread: in Python's words where it was Python.
+/// Returns the reason for a failed run on this thread. If Python caused it, returns Python's
+/// description.
 pub fn plain(why: &str) -> String {
     take().map_or_else(|| why.to_owned(), |raised| raised.what)
 }

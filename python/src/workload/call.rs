@@ -1,4 +1,4 @@
-//! The calls of a machine, as a script in Python asks for them.
+//! The calls of a machine that a script in Python can make.
 
 use super::Class;
 use super::drive::drive;
@@ -13,7 +13,7 @@ use seekwell_core::{IoPrio, Nanos};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What a script asked for.
+/// A call that a script made.
 pub enum Call {
     Compute(u64),
     Sleep(u64),
@@ -94,10 +94,11 @@ fn request(fd: u32, op: &str, off: u64, len: u32, tag: u64) -> PyResult<AioReque
 }
 
 impl Call {
-    /// Of what a coroutine yielded.
+    /// Converts the value that a coroutine yielded.
     ///
     /// # Errors
-    /// It is no call of a machine: something else was awaited.
+    /// Returns an error if the value is not a call of a machine, because the script awaited
+    /// something else.
     pub fn of(asked: &Bound<'_, PyAny>) -> PyResult<Self> {
         let foreign = || {
             let what = "a script may await the machine's calls only: nothing else is simulated";
@@ -172,7 +173,7 @@ impl Call {
     }
 }
 
-/// What comes of a call.
+/// The result of a call.
 pub enum Answer {
     Nothing,
     Number(u64),
@@ -183,7 +184,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// As Python has it.
+    /// Converts the result to a Python object.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(match self {
             Answer::Nothing => py.None(),
@@ -211,7 +212,7 @@ impl Answer {
 /// Makes a call.
 ///
 /// # Errors
-/// What the machine answers, with what was being done.
+/// Returns the error of the machine, with the name of the call.
 pub async fn carry_out<M: Machine>(
     m: &mut M,
     class: &Arc<Class>,
@@ -289,7 +290,7 @@ pub async fn carry_out<M: Machine>(
         Call::Spawn(how, machine, run) => {
             let what = format!("start {}", how.name);
             let class = class.clone();
-            // Boxed, or a script's future would be a part of itself.
+            // The future is boxed, because otherwise it would contain itself.
             let script = move |mut own: M| -> Pin<Box<dyn Future<Output = Outcome>>> {
                 Box::pin(async move { drive(&mut own, class, machine, run).await })
             };

@@ -1,4 +1,4 @@
-//! Drives a coroutine: what it yields is a call, whose answer is sent into it.
+//! Runs a coroutine. The coroutine yields a call and gets the result of the call.
 
 use super::Class;
 use super::call::{Answer, Call, carry_out};
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Different words (kinds of operations, units) that are kept; a script has a dozen.
+/// Largest number of different words (kinds of operations, units). A script has about a dozen.
 const WORDS_MAX: usize = 4096;
 
-/// A word that lives as long as the process.
+/// Returns the text with the lifetime of the process.
 fn word(text: &str) -> &'static str {
     static ALL: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +31,7 @@ fn word(text: &str) -> &'static str {
     new
 }
 
-/// What a coroutine did until it asked for something.
+/// The result of running a coroutine until it makes a call.
 enum Step {
     Asks(Call),
     Done,
@@ -46,7 +46,7 @@ struct Task {
 }
 
 impl Task {
-    /// Sends an answer in, and goes on to the next call.
+    /// Sends the result of a call to the coroutine, and runs it to its next call.
     fn step(&self, now_ns: u64, answer: Result<Answer, Fail>) -> (Step, Vec<Note>) {
         let stepped = Python::attach(|py| -> PyResult<(Step, Vec<Note>)> {
             let _call = watch::enter(py);
@@ -73,7 +73,7 @@ impl Task {
         })
     }
 
-    /// A call failed that the script does not catch: the run ends with that.
+    /// Handles an exception that the script did not catch. It ends the run.
     fn failed(&self, py: Python<'_>, e: PyErr) -> PyResult<Step> {
         let errno: Option<i64> = e.value(py).getattr("errno")?.extract()?;
         match errno {
@@ -86,7 +86,7 @@ impl Task {
     }
 }
 
-/// What the script left for the measures since the last call.
+/// Returns the notes for the measurement that the script made since the last call.
 fn notes(machine: &Bound<'_, PyAny>) -> PyResult<Vec<Note>> {
     let all = machine.getattr("_notes")?;
     let all: &Bound<'_, PyList> = all.cast()?;
@@ -133,7 +133,7 @@ pub async fn drive<M: Machine>(
 ) -> Outcome {
     let seed = m.rng().next_u64();
     Python::attach(|py| {
-        // It sets an attribute: nothing that could fail.
+        // Setting this attribute cannot fail.
         let _ = machine.setattr(py, "_seed", seed);
     });
     let task = Task {

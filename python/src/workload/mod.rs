@@ -1,9 +1,9 @@
-//! Workloads written in Python: a coroutine over the calls of a modelled machine, in the list beside
-//! those of the tree.
+//! Workloads that are written in Python, in the same list as the built-in ones. A workload is a
+//! coroutine that makes the calls of a modelled machine.
 //!
-//! As with schedulers, the list wants plain functions, so each class has a slot; one that is
-//! registered again under its name takes its slot over. Left out: real machines (a script in Python
-//! runs in simulation only), mapped files, control groups, ranges of `sync_file_range`.
+//! The list needs plain functions, so each class has a slot. A class that is registered again under
+//! the same name uses the same slot. Not supported: real machines (a script in Python runs in
+//! simulation only), mapped files, cgroups, and ranges of `sync_file_range`.
 
 mod call;
 mod drive;
@@ -21,9 +21,9 @@ use seekwell::sdk::workload::{
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A class, as it was registered.
+/// A registered class.
 pub struct Class {
-    /// Its name in the list.
+    /// Name of the workload in the list.
     pub name: String,
     of: Py<PyAny>,
     parameters: Vec<Parameter>,
@@ -73,7 +73,7 @@ macro_rules! slots {
 }
 slots!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 
-/// Makes an instance, and carries out what its coroutine asks for.
+/// Creates an instance of a class, and makes the calls that its coroutine requests.
 async fn run<M: Machine>(class: Arc<Class>, m: &mut M, p: &Params, dir: &str) -> Outcome {
     let made = Python::attach(|py| -> PyResult<(Py<PyAny>, Py<PyAny>)> {
         let _call = watch::enter(py);
@@ -118,7 +118,7 @@ fn param(p: &Parameter) -> Param {
     }
 }
 
-/// Registers a class, or puts it in the place of the one of its name.
+/// Registers a class, or replaces the class with the same name.
 #[pyfunction]
 pub fn register_workload(class: &Bound<'_, PyAny>) -> PyResult<String> {
     let text = |field: &str| -> PyResult<String> { class.getattr(field)?.extract() };

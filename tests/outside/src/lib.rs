@@ -1,5 +1,6 @@
-//! What somebody writes who has the library and not the tree: a scheduler, a device and a workload
-//! of his own, registered while the program runs. Nothing here names any crate but `seekwell`.
+//! A scheduler, a device and a workload as a user of the library would write them, outside the
+//! project's source tree. They are registered while the program runs. This crate uses no other
+//! crate than `seekwell`.
 
 use seekwell::sdk::core::{Bio, Era, IocId, Links, List, RqId};
 use seekwell::sdk::sched::contract::{Insert, Scheduler};
@@ -8,7 +9,7 @@ use seekwell::sdk::sched::{Cx, Emit};
 use seekwell::sdk::workload::{Context, Machine, Needs, OpenFlags, Outcome, Params, Workload};
 use std::sync::Once;
 
-/// The scheduler's line in the registry.
+/// The entry of the scheduler in the registry.
 pub const YOUNGEST: SchedulerInfo = SchedulerInfo {
     name: "youngest",
     layer: Layer::Mq,
@@ -19,7 +20,7 @@ pub const YOUNGEST: SchedulerInfo = SchedulerInfo {
     source: "tests/outside",
     per_process: false,
     hash: hash_always,
-    // Every other request is the oldest.
+    // Every second dispatched request is the oldest.
     waiting: Waiting {
         fixed_ms: 20,
         requests: 16,
@@ -33,7 +34,8 @@ pub const YOUNGEST: SchedulerInfo = SchedulerInfo {
     make: |_, _| Box::<Youngest>::default(),
 };
 
-/// A list from which the youngest and the oldest go in turn: nobody waits for ever.
+/// A list from which the youngest and the oldest request are taken in turn, so that no request
+/// starves.
 #[derive(Debug, Default)]
 pub struct Youngest {
     list: List,
@@ -75,11 +77,11 @@ impl Scheduler for Youngest {
     }
 }
 
-/// A drive of its own name.
+/// The preset of a drive with its own name.
 pub const DRUM: &str = "kind = \"constant\"\nname = \"drum\"\nsummary = \"a magnetic drum\"\n\
     [params]\nservice_us = { value = 17000, unit = \"us\", source = \"estimate: one turn\" }\n";
 
-/// The workload.
+/// The entry of the workload.
 pub static DIARY: Workload = Workload {
     name: "diary",
     summary: "an entry a second, each synced",
@@ -93,10 +95,10 @@ pub static DIARY: Workload = Workload {
     check: |_| Ok(()),
 };
 
-/// Its script.
+/// The script of the workload.
 ///
 /// # Errors
-/// Those of the machine.
+/// Returns errors of the machine.
 pub async fn diary<M: Machine>(m: &mut M, _: &Params, dir: &str) -> Outcome {
     let path = format!("{dir}/diary");
     let fd = m
@@ -114,10 +116,10 @@ pub async fn diary<M: Machine>(m: &mut M, _: &Params, dir: &str) -> Outcome {
     m.close(fd).await.doing(|| "close the diary")
 }
 
-/// Registers all three, once a process.
+/// Registers the scheduler, the device and the workload, once per process.
 ///
 /// # Panics
-/// If somebody has their names already.
+/// Panics if one of their names is already registered.
 pub fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

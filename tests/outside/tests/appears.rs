@@ -1,4 +1,5 @@
-//! What is registered from outside the tree appears where those of the tree do.
+//! Checks that items registered from outside the project appear in the same places as the built-in
+//! ones.
 
 use seekwell::sdk::device::catalogue;
 use seekwell::sdk::microscope::{format::CsvOptions, read_cases, run};
@@ -20,7 +21,7 @@ fn it_is_listed_with_the_others() {
     assert!(said.contains("did you mean `youngest`?"), "{said}");
 }
 
-/// Compare: beside its rivals, on a disk of the tree, under a program of the tree.
+/// The scheduler can be compared with others, on a built-in disk and with a built-in workload.
 #[test]
 fn it_is_compared_with_its_rivals() {
     outside::register();
@@ -41,7 +42,7 @@ fn it_is_compared_with_its_rivals() {
     );
 }
 
-/// Explain: under the microscope, its order is the one its rule gives.
+/// `explain` shows the order of dispatch that the scheduler's rule gives.
 #[test]
 fn it_is_explained() {
     outside::register();
@@ -57,7 +58,8 @@ fn it_is_explained() {
     std::fs::remove_file(&file).expect("removed");
     let out = run(&cases[0], true).expect("it runs");
     let order: Vec<u64> = out.dispatch.iter().map(|d| d.1[0].0).collect();
-    // The first goes before the others have come; then youngest and oldest in turn.
+    // The first request is dispatched before the others arrive. Then youngest and oldest are taken
+    // in turn.
     assert_eq!(order.len(), 4, "{order:?}");
     let mut sorted = order.clone();
     sorted.sort_unstable();

@@ -1,12 +1,12 @@
-//! The example of docs/add-a-scheduler.md, as the page prints it, registered while the program runs:
-//! the suite's loops over the registry run over it, its cases come out as the page says, and it
-//! appears beside its rivals.
+//! Compiles and registers the example of docs/add-a-scheduler.md, as the page shows it. Checks that
+//! the property tests accept it, that its cases have the results that the page states, and that it
+//! can be compared with other schedulers.
 
 use seekwell::sdk::microscope::{format::CsvOptions, read_cases, run};
 use seekwell::{Many, RunSpec, run_all, spec, words};
 use seekwell_microscope::{Agreement, agree};
 use seekwell_sched::SchedulerInfo;
-// The example is written for a place inside that crate.
+// The example is written for a place inside the crate `seekwell_sched`.
 pub use seekwell_sched::{contract, cx, registry, tunable};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -44,7 +44,7 @@ fn page() -> String {
     std::fs::read_to_string(root.join("docs/add-a-scheduler.md")).expect("the page")
 }
 
-/// What the page tells to save, in a file.
+/// Writes a file that the page tells the reader to save.
 fn saved(name: &str, is: impl Fn(&str) -> bool) -> PathBuf {
     let page = page();
     let lines = page.lines().filter_map(|l| l.strip_prefix("    "));
@@ -55,7 +55,7 @@ fn saved(name: &str, is: impl Fn(&str) -> bool) -> PathBuf {
     file
 }
 
-/// What is compiled here is what the page prints.
+/// Checks that this test compiles the same text that the page shows.
 #[test]
 fn the_example_is_the_pages() {
     let page = page();
@@ -65,7 +65,7 @@ fn the_example_is_the_pages() {
     assert_eq!(block, Some(code));
 }
 
-/// Step 3: its second rule lets bio 1 go third.
+/// Step 3 of the page: because of the scheduler's second rule, bio 1 is dispatched third.
 #[test]
 fn the_pages_list_is_explained() {
     registered();
@@ -88,7 +88,7 @@ fn the_pages_list_is_explained() {
     }
 }
 
-/// Step 4: each case as recorded, and a FIFO is not.
+/// Step 4 of the page: each case gives the recorded decisions, and a FIFO scheduler does not.
 #[test]
 fn the_pages_cases_agree() {
     registered();
@@ -113,11 +113,11 @@ fn the_pages_cases_agree() {
             "a FIFO would do"
         );
     }
-    // The first case is a sweep of mq-deadline, too.
+    // The first case is also handled by mq-deadline, because it is a sweep.
     assert!(alone > 0, "another scheduler would do");
 }
 
-/// Step 5.
+/// Step 5 of the page: the scheduler is compared with others.
 #[test]
 fn it_is_compared_with_its_rivals() {
     registered();

@@ -1,4 +1,4 @@
-//! The suite's own property tests, over the scheduler from outside.
+//! Runs the project's own property tests for the scheduler from outside.
 
 use seekwell_sched::SchedulerInfo;
 

@@ -1,4 +1,5 @@
-//! Completion: bios end, the elevator is notified, the request is freed, and the queue runs again.
+//! Completion of requests: the bios end, the elevator is notified, the request is freed, and the
+//! queue runs again.
 
 use super::LegacyQueue;
 use super::run::OWN_BIO;
@@ -14,7 +15,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.complete(RqId(d.id), d.error, out);
         }
         done.clear();
-        // Requests that were stopped meanwhile and are completely on the medium wait in `done`.
+        // `done` contains requests that were stopped when all of their data were already on the
+        // medium.
         if !self.done.is_empty() {
             done.append(&mut self.done);
         }
@@ -51,7 +53,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }));
     }
 
-    /// A request that never entered the elevator: flush commands, data of sequences, barriers.
+    /// Completes a request that was never in the elevator: a flush command, data of a flush
+    /// sequence, or a barrier.
     #[cold]
     fn complete_outside(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let now = self.cx.now();
@@ -80,12 +83,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.kick_flush();
     }
 
-    /// Releases elevator data, the place in the pool and the slab entry.
+    /// Frees the elevator's data, the pool entry and the slab entry of a request.
     pub(super) fn free_request(&mut self, rq: RqId) {
         let r = &self.cx.rqs[rq];
         let (ioc, elv) = (r.ioc, r.elv);
         let (write, sync) = (r.is_write(), r.sync);
-        // A request emptied by merging has no bio, and is never one of the layer's own.
+        // A request that merging emptied has no bio, so it cannot be one of the layer's own
+        // requests.
         let own = !elv && r.bios > 0 && self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
         if elv {
             self.sched.finish(&mut self.cx, rq);

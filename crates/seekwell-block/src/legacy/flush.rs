@@ -1,32 +1,35 @@
-//! Flush sequencing: PREFLUSH, DATA, POSTFLUSH (2.6.37 and later), and the draining barriers of
-//! earlier 2.6 kernels.
+//! Sequences for flushes. From 2.6.37 on, the steps are PREFLUSH, DATA and POSTFLUSH. Earlier 2.6
+//! kernels use barriers that drain the queue.
 //!
-//! From 2.6.37 on a flush guarantees durability, not order. It never enters the elevator, and
-//! waiting requests share a flush. Only one flush runs at a time. No flush starts while data of a
-//! sequence is in flight, unless the oldest waiter is older than 5 s. In earlier kernels a barrier
-//! stops the pipeline: all earlier requests complete, the cache is flushed, the write is issued,
-//! and the cache is flushed again. Only then do later requests follow.
+//! From 2.6.37 on, a flush guarantees durability but no order. It does not enter the elevator.
+//! Requests that wait for a flush share one flush command, and only one such command runs at a
+//! time. No flush starts while data of a sequence is in flight, unless the oldest waiting request
+//! is older than 5 s.
+//!
+//! In earlier kernels, a barrier stops the queue. First, all earlier requests complete. Then the
+//! cache is flushed, the write is issued, and the cache is flushed again. Only then are later
+//! requests issued.
 
 use seekwell_core::{Instant, Nanos, RqId};
 use std::collections::VecDeque;
 
-/// A waiter this old gets its flush even while sequence data is in flight.
+/// Age from which a waiting request gets its flush even while data of a sequence is in flight.
 const PENDING_TIMEOUT: Nanos = Nanos::from_secs(5);
 
-/// The next step of a request in a sequence.
+/// The next step of a request in a flush sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Waits for a flush before its data.
+    /// The request waits for a flush before its data are written.
     Pre,
-    /// Its data must be written.
+    /// The data of the request must be written.
     Data,
-    /// Waits for a flush after its data.
+    /// The request waits for a flush after its data were written.
     Post,
-    /// Finished.
+    /// The sequence is complete.
     Done,
 }
 
-/// A request in progress.
+/// A request in a flush sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequenced {
     /// The request.
@@ -37,7 +40,7 @@ pub struct Sequenced {
 }
 
 impl Sequenced {
-    /// A sequence with these parts.
+    /// Creates a sequence with the given steps.
     pub fn new(rq: RqId, pre: bool, data: bool, post: bool) -> Self {
         Sequenced {
             rq,
@@ -46,7 +49,7 @@ impl Sequenced {
             post,
         }
     }
-    /// Moves to the next step and returns it; the step then counts as started.
+    /// Moves to the next step and returns it. The step then counts as started.
     fn advance(&mut self) -> Step {
         if std::mem::take(&mut self.pre) {
             Step::Pre
@@ -70,17 +73,17 @@ pub struct FlushMachine {
     data: Vec<Sequenced>,
 }
 
-/// An action for the layer.
+/// An action that the layer must do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Write this request's data, at the head of the dispatch list.
+    /// Write the data of this request, at the head of the dispatch list.
     Write(RqId),
-    /// The sequence is complete: complete the request.
+    /// Complete this request, because its sequence is complete.
     Complete(RqId),
 }
 
 impl FlushMachine {
-    /// A request enters.
+    /// Starts the sequence of a request.
     pub fn enter(&mut self, now: Instant, s: Sequenced, acts: &mut VecDeque<Act>) {
         self.step(now, s, acts);
     }
@@ -99,7 +102,7 @@ impl FlushMachine {
             Step::Done => acts.push_back(Act::Complete(s.rq)),
         }
     }
-    /// Whether a flush command should be issued; if so, it counts as issued.
+    /// Returns whether a flush command should be issued. If so, the command counts as issued.
     pub fn wants_flush(&mut self, now: Instant) -> bool {
         if self.in_flight || self.pending.is_empty() {
             return false;
@@ -111,24 +114,25 @@ impl FlushMachine {
         std::mem::swap(&mut self.pending, &mut self.running);
         true
     }
-    /// Whether a flush command is in the driver or on its way there.
+    /// Returns whether a flush command is in the driver or will be sent to it.
     pub fn flushing(&self) -> bool {
         self.in_flight
     }
-    /// When the oldest waiter's timeout ends, if data delays its flush.
+    /// Returns the time at which the oldest waiting request times out, if data in flight delay its
+    /// flush.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let held = !self.in_flight && !self.pending.is_empty() && !self.data.is_empty();
         held.then(|| self.pending_since + PENDING_TIMEOUT)
     }
-    /// The flush command has completed.
+    /// Handles the completion of the flush command.
     pub fn flushed(&mut self, now: Instant, acts: &mut VecDeque<Act>) {
         self.in_flight = false;
         for s in std::mem::take(&mut self.running) {
             self.step(now, s, acts);
         }
     }
-    /// The data of `rq` has completed. False if `rq` is not in progress here.
+    /// Handles the completion of the data of `rq`. Returns false if `rq` is not in a sequence here.
     pub fn data_done(&mut self, now: Instant, rq: RqId, acts: &mut VecDeque<Act>) -> bool {
         let Some(i) = self.data.iter().position(|s| s.rq == rq) else {
             return false;
@@ -137,13 +141,13 @@ impl FlushMachine {
         self.step(now, s, acts);
         true
     }
-    /// Whether nothing waits or runs.
+    /// Returns whether no request is in a sequence.
     pub fn idle(&self) -> bool {
         self.pending.is_empty() && self.data.is_empty() && !self.in_flight
     }
 }
 
-/// State of a barrier of the kernels before 2.6.37 at the head of the dispatch list.
+/// State of a barrier at the head of the dispatch list, in kernels before 2.6.37.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Barrier {
     /// Earlier requests are still in flight.

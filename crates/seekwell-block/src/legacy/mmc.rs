@@ -1,13 +1,16 @@
-//! The driver of eMMC and SD cards: two slots, packing, stop and reinsert.
+//! The driver of eMMC and SD cards: two slots, packed writes, and stopped writes that are inserted
+//! again.
 //!
-//! One worker holds two slots: the request on the bus, and the request it fetched last. So the
-//! driver asks the elevator for the next request right after it issued one, not when one completes:
-//! the decision is one request early. A fetched write may take further writes with it as a packed
-//! group. An urgent request makes the driver return its fetched requests and stop the write on the
-//! bus.
+//! One worker thread has two slots: one for the request on the bus, and one for the request that
+//! was fetched last. The driver asks the elevator for the next request right after it issued a
+//! request, and not when a request completes. The elevator therefore decides one request earlier.
+//! After it fetched a write, the driver may fetch more writes and send all of them as a packed
+//! group. For an urgent request, the driver returns its fetched requests to the elevator and stops
+//! the write on the bus.
 //!
-//! Not modelled: Code Aurora's later packing control, which adapts the threshold to the length of
-//! recent runs; limits by scatter-gather segments (a group is limited by number and size).
+//! Not modelled: the later packing control by Code Aurora, which adapts the threshold to the length
+//! of recent runs of writes; and limits by scatter-gather segments (a group is limited by its
+//! number of requests and its size).
 
 use super::LegacyQueue;
 use crate::host::HostDriver;
@@ -17,47 +20,48 @@ use seekwell_core::{
 };
 use seekwell_sched::{Insert, Scheduler};
 
-/// The header of a packed group takes a separate block.
+/// Sectors that the header of a packed group takes.
 const HEADER_SECTORS: u32 = 1;
 
-/// State of the worker.
+/// State of the worker thread.
 #[derive(Debug, Default)]
 pub struct Mmc {
-    /// Fetched and started but not issued: one request or a group. They stay on the dispatch list.
+    /// The request or group that was fetched and started, but not issued. The requests stay on the
+    /// dispatch list.
     slot: Vec<RqId>,
-    /// On the bus, in the order of the group.
+    /// The request or group on the bus, in the order of the group.
     bus: Vec<RqId>,
-    /// When preparation of the slot ends.
+    /// Time at which the preparation of the fetched request ends.
     ready: Instant,
-    /// Writes fetched since the last read.
+    /// Number of writes fetched since the last read.
     writes: u32,
-    /// Nothing was found while the card was busy, and arrivals do not wake this worker.
+    /// The elevator had no request while the card was busy. New requests do not wake this worker.
     pub(super) dry: bool,
-    /// A flush or discard is on the bus: nothing else is fetched.
+    /// A flush or discard is on the bus, so no other request is fetched.
     alone: bool,
     commands: Vec<Command>,
 }
 
 impl Mmc {
-    /// Whether a request is fetched and not issued.
+    /// Returns whether a request is fetched but not issued.
     #[inline]
     pub(super) fn holds(&self) -> bool {
         !self.slot.is_empty()
     }
-    /// When preparation of the slot will end, if it is running.
+    /// Returns the time at which the preparation of the fetched request ends, if it is running.
     pub(super) fn next_event(&self, now: Instant, in_flight: u32) -> Option<Instant> {
         (!self.slot.is_empty() && in_flight == 0 && self.ready > now).then_some(self.ready)
     }
-    /// The request does not belong to the worker any more.
+    /// Removes a request from the slots of the worker.
     pub(super) fn forget(&mut self, rq: RqId) {
         self.slot.retain(|r| *r != rq);
         self.bus.retain(|r| *r != rq);
     }
-    /// Whether preparation of a slot has just ended.
+    /// Returns whether the preparation of a request has just ended.
     pub(super) fn prepared(&self, now: Instant) -> bool {
         !self.slot.is_empty() && self.ready == now
     }
-    /// A completion wakes the worker.
+    /// Wakes the worker because of a completion.
     #[cold]
     pub(super) fn completed(&mut self) {
         (self.dry, self.alone) = (false, false);
@@ -65,7 +69,7 @@ impl Mmc {
     }
 }
 
-/// Whether the request may be part of a packed group.
+/// Returns whether the request may be part of a packed group.
 fn packable(r: &Request) -> bool {
     r.op == Op::Write
         && r.sectors.0 > 0
@@ -74,7 +78,7 @@ fn packable(r: &Request) -> bool {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// One round of the worker; false if it must wait.
+    /// Runs one round of the worker. Returns false if it must wait.
     #[cold]
     #[inline(never)]
     pub(super) fn step_mmc(&mut self) -> bool {
@@ -103,8 +107,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// Looks for the next request. True if the slot was filled or the elevator moved a request to
-    /// the dispatch list. False if there is no request, or the worker may not look.
+    /// Fetches the next request. Returns true if the slot was filled, or if the elevator moved a
+    /// request to the dispatch list. Returns false if there is no request, or if the worker may not
+    /// fetch one.
     fn fetch(&mut self, host: MmcHost) -> bool {
         if self.mmc.alone || self.mmc.dry {
             return false;
@@ -128,7 +133,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// Counts writes in a row; true while packing is on.
+    /// Counts consecutive writes. Returns whether packing is active.
     fn note_direction(&mut self, rq: RqId, host: MmcHost) -> bool {
         match self.cx.rqs[rq].op {
             Op::Read => self.mmc.writes = 0,
@@ -143,7 +148,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             }
     }
 
-    /// Fetches more writes to follow the one in the slot. The first that does not fit is returned.
+    /// Fetches more writes for the group of the write in the slot. Puts back the first request that
+    /// does not fit.
     fn gather(&mut self, host: MmcHost) {
         let limit = self.cx.queue.max_sectors.0;
         let mut total = HEADER_SECTORS + self.cx.rqs[self.mmc.slot[0]].sectors.0;
@@ -177,8 +183,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// A started request that the driver does not take keeps its place on the dispatch list;
-    /// nothing passes it and nothing merges with it.
+    /// Puts back a started request that the driver does not take. It keeps its position on the
+    /// dispatch list. No other request may pass it, and nothing may be merged with it.
     #[cold]
     fn put_back(&mut self, rq: RqId) {
         if self.cx.rqs[rq].elv {
@@ -217,8 +223,9 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         true
     }
 
-    /// An urgent request wakes the worker and ends packing. Requests that are fetched and not
-    /// issued return to the elevator, the last one first, so that the first one ends up in front.
+    /// Called for an urgent request: wakes the worker and ends packing. Fetched requests that were
+    /// not issued return to the elevator. The last one returns first, so that the first one ends up
+    /// in front.
     pub(super) fn give_back_slot(&mut self) {
         (self.mmc.writes, self.mmc.dry) = (0, false);
         if self.mmc.slot.iter().any(|rq| !self.cx.rqs[*rq].elv) {
@@ -230,8 +237,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Stops the write on the bus if possible. The rest of it returns to the elevator; the members
-    /// of a group return one by one.
+    /// Stops the write on the bus, if the device can do this. The rest of the write returns to the
+    /// elevator. The requests of a packed group return one by one.
     pub(super) fn stop_the_bus(&mut self) {
         let write = |rq: &RqId| self.cx.rqs[*rq].op == Op::Write && self.cx.rqs[*rq].elv;
         if self.mmc.bus.first().is_some_and(write) {
@@ -240,7 +247,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Stops one transaction of a device. If the device cannot stop, the transaction continues.
+    /// Stops the requests of one transaction. If the device cannot stop, the transaction continues.
     #[cold]
     pub(super) fn stop_members(&mut self, members: &[RqId]) {
         let now = self.cx.now();
@@ -249,7 +256,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 continue;
             };
             if done >= self.cx.rqs[rq].sectors {
-                // All of it is on the medium: it completes at this instant.
+                // All data of the request are on the medium, so it completes immediately.
                 self.done.push(Done {
                     id: rq.0,
                     at: now,
@@ -261,8 +268,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.acct.stats.set_depth(now, self.in_flight);
             let r = &mut self.cx.rqs[rq];
             if done.0 > 0 {
-                // The rest is written later, and the bios end with it. Nothing merges with such a
-                // rest.
+                // The rest of the request is written later, and its bios end then. Nothing may be
+                // merged with this rest.
                 r.sector = r.sector + done;
                 r.sectors.0 -= done.0;
                 r.flags |= Flags::NOMERGE;

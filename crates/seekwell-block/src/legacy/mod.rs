@@ -1,12 +1,14 @@
-//! The single-queue block layer of Linux 2.6.18 to 4.20 around an elevator.
+//! The single-queue block layer of Linux 2.6.18 to 4.20, around an elevator.
 //!
-//! Modelled: merging, two request pools with congestion and batching, per-queue plugs (2.6) and
-//! per-task plugs (2.6.39 on), the dispatch list and its boundary, drivers that look ahead, flush
-//! sequences and barriers, an elevator switch while requests are queued. Not modelled: segments
-//! (only sectors limit a request), bounce buffers, per-cgroup pools of 4.0.
+//! Modelled: merging, two request pools with congestion and batching, per-queue plugs (2.6),
+//! per-task plugs (2.6.39 and later), the dispatch list and its boundary, drivers that look ahead,
+//! flush sequences and barriers, and a switch of the elevator while requests are queued. Not
+//! modelled: segments (only the number of sectors limits a request), bounce buffers, and the pools
+//! per cgroup of 4.0.
 //!
-//! Order at one instant: completions (for each: notify the elevator, free the request, run the
-//! queue), timers, deferred work, submissions.
+//! Several events at one instant are processed in this order: completions, timers, deferred work,
+//! submissions. For each completion, the elevator is notified, the request is freed, and the queue
+//! runs.
 
 mod complete;
 pub mod flush;
@@ -31,16 +33,18 @@ use seekwell_core::{
 use seekwell_sched::{Cx, QueueFacts, Scheduler};
 use std::collections::VecDeque;
 
-/// Optional parts of the layer, and sizes.
+/// Options of the layer, and sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct LegacyOptions {
-    /// 2.6: plug an empty queue until 4 requests wait, 3 ms have passed, or a sync bio arrives.
+    /// 2.6: an empty queue is plugged until 4 requests wait, 3 ms have passed, or a sync bio
+    /// arrives.
     pub queue_plug: bool,
-    /// 2.6: unplug_thresh, requests.
+    /// 2.6: number of waiting requests that ends a plug (unplug_thresh).
     pub unplug_thresh: u32,
-    /// 2.6: unplug_delay.
+    /// 2.6: time after which a plug ends (unplug_delay).
     pub unplug_delay: Nanos,
-    /// The elevator keeps an end-sector hash (false only for noop of 2.6.18).
+    /// Whether the layer keeps a hash of end sectors for the elevator. False only for noop of
+    /// 2.6.18.
     pub hash: bool,
 }
 
@@ -64,8 +68,8 @@ struct Plug {
 
 /// A single-queue block queue: layer, elevator, host driver and device.
 ///
-/// Generic over the elevator and over the device. The elevator may be `?Sized`: `Box<dyn
-/// Scheduler>` works with all schedulers, a concrete type is for benchmarks.
+/// The type is generic over the elevator and the device. The elevator may be `?Sized`. `Box<dyn
+/// Scheduler>` works with all schedulers; a concrete type is used for benchmarks.
 pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
     /// Time, requests, contexts, dispatch list.
     pub cx: Cx,
@@ -92,7 +96,7 @@ pub struct LegacyQueue<S: Scheduler + ?Sized, D: Device> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// A fresh queue. `make` builds the elevator for the queue's facts.
+    /// Creates a queue. `make` builds the elevator from the facts of the queue.
     pub fn new(
         facts: QueueFacts,
         clock: TickClock,
@@ -128,31 +132,31 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             mmc: mmc::Mmc::default(),
         }
     }
-    /// The elevator.
+    /// Returns the elevator.
     pub fn scheduler(&self) -> &S {
         &self.sched
     }
-    /// Elevator and context together, for tunables.
+    /// Returns the elevator and its context, for tunables.
     pub fn parts(&mut self) -> (&mut S, &mut Cx) {
         (&mut self.sched, &mut self.cx)
     }
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         self.dev.device()
     }
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &QueueStats {
         &self.acct.stats
     }
-    /// Number of requests in the device.
+    /// Returns the number of requests in the device.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
-    /// Number of bios that sleep because no request is free.
+    /// Returns the number of bios that sleep because no request is free.
     pub fn asleep(&self) -> usize {
         self.pools.waiting(0) + self.pools.waiting(1)
     }
-    /// Checks the invariants of layer and elevator; panics if one is broken.
+    /// Checks the invariants of the layer and the elevator. Panics if one is violated.
     pub fn check(&self) {
         self.sched.check(&self.cx);
         let plugged: usize = self.plugs.iter().map(|p| p.rqs.len()).sum();
@@ -165,14 +169,14 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             assert!(self.cx.rqs[l].mergeable(), "last_merge is mergeable");
         }
     }
-    /// Forced drain (as in a switch or a 2.6 barrier), then a run of the queue.
+    /// Drains the elevator, as for a switch or a 2.6 barrier. Then runs the queue.
     pub fn drain(&mut self, now: Instant) {
         self.cx.set_now(now);
         self.force_drain();
         self.run();
         self.settle();
     }
-    /// Writes a tunable while running.
+    /// Writes a tunable while the queue is in use.
     pub fn store(
         &mut self,
         now: Instant,
@@ -191,7 +195,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             self.run();
         }
     }
-    /// Runs deferred work and wake-ups of this instant.
+    /// Runs the deferred work and the wake-ups of this instant.
     #[inline]
     fn settle(&mut self) {
         let nothing = self.acct.freed.is_empty() && !self.cx.kicked() && self.wake == [0; 2];
@@ -317,8 +321,9 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for LegacyQueue<S, D> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// Whether there is rare work: a plugged queue, a card driver with a prepared request, a due
-    /// cache flush, a switch. This single check per step keeps the rare cases cheap.
+    /// Returns whether there is rare work: a plugged queue, a card driver with a prepared request,
+    /// a cache flush that is due, or a switch. With this single check per step, rare work costs
+    /// little.
     #[inline]
     fn seldom(&self) -> bool {
         self.queue_plug.is_some()
@@ -326,7 +331,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             || self.flush.deadline().is_some()
             || self.switching.is_some()
     }
-    /// `first`, or the time of the rare work if that is earlier.
+    /// Returns `first`, or the time of the rare work if that is earlier.
     #[cold]
     fn seldom_event(&self, first: Option<Instant>) -> Option<Instant> {
         let prepared = self.mmc.next_event(self.cx.now(), self.in_flight);

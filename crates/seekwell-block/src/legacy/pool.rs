@@ -1,16 +1,16 @@
-//! The two request pools: `nr_requests` each, congestion, and batching processes.
+//! The two request pools of a queue, with `nr_requests` requests each, congestion, and batching.
 //!
-//! Under overload processes take turns in bursts of up to 32 requests. The elevator never sees more
-//! than `nr_requests` (at most half as many again) of a pool; this bounds every window in which
-//! requests can be reordered.
+//! Under overload, processes take turns in bursts of up to 32 requests. The elevator has at most
+//! `nr_requests` requests of a pool, or half as many again in bursts. This limits every window in
+//! which requests can be reordered.
 
 use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Era, Instant, IocId, Nanos, Side, TaskId};
 use std::collections::VecDeque;
 
-/// Number of requests that a batcher may take.
+/// Number of requests that a batching process may take.
 const BATCH_REQUESTS: u32 = 32;
-/// Length of its turn: 1/50 s.
+/// Time for which a process may batch: 1/50 s.
 const BATCH_TIME: Nanos = Nanos::from_ms(20);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,14 +19,14 @@ struct Batcher {
     until: Instant,
 }
 
-/// A bio waiting for a request.
+/// A bio that waits for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The bio.
     pub bio: Bio,
-    /// Its io context.
+    /// Io context of the bio.
     pub ioc: IocId,
-    /// Time of its arrival.
+    /// Time at which the bio arrived.
     pub arrived: Instant,
 }
 
@@ -38,7 +38,7 @@ struct Pool {
     waiting: VecDeque<Waiting>,
 }
 
-/// Both pools of a queue, and the batching contexts.
+/// Both pools of a queue, and the contexts that are batching.
 #[derive(Debug)]
 pub struct Pools {
     pool: [Pool; 2],
@@ -46,7 +46,7 @@ pub struct Pools {
     by_direction: bool,
 }
 
-/// The pool's decision, based on the elevator's answer.
+/// The decision of a pool on a request. It takes the answer of the elevator into account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Grant {
     /// A request was granted and counted.
@@ -56,7 +56,8 @@ pub enum Grant {
 }
 
 impl Pools {
-    /// Empty pools, split by direction (2.6) or by sync flag (3.x on).
+    /// Creates empty pools, for reads and writes (2.6) or for sync and async requests (3.x and
+    /// later).
     pub fn new(era: Era) -> Self {
         Pools {
             pool: [Pool::default(), Pool::default()],
@@ -64,7 +65,7 @@ impl Pools {
             by_direction: era <= Era::K2_6_24,
         }
     }
-    /// The pool of a request.
+    /// Returns the index of the pool for a request.
     pub fn index(&self, is_write: bool, is_sync: bool) -> usize {
         if self.by_direction {
             is_write as usize
@@ -72,15 +73,15 @@ impl Pools {
             !is_sync as usize
         }
     }
-    /// Number of requests in use in a pool.
+    /// Returns the number of requests in use in a pool.
     pub fn count(&self, p: usize) -> u32 {
         self.pool[p].count
     }
-    /// Congested: writeback and read-ahead should back off.
+    /// Returns whether a pool is congested. Writeback and read-ahead should then back off.
     pub fn congested(&self, p: usize) -> bool {
         self.pool[p].congested
     }
-    /// Number of bios asleep on a pool.
+    /// Returns the number of bios that sleep on a pool.
     pub fn waiting(&self, p: usize) -> usize {
         self.pool[p].waiting.len()
     }
@@ -98,13 +99,13 @@ impl Pools {
             until: now + BATCH_TIME,
         };
     }
-    /// A context's index was released.
+    /// Forgets a context whose index was freed.
     pub fn forget(&mut self, ioc: IocId) {
         *self.batchers.at(ioc.idx()) = Batcher::default();
     }
 
-    /// Tries to take a request from pool `p` for `ioc`. `n` is nr_requests; `must` is the
-    /// elevator's answer MUST.
+    /// Tries to take a request from pool `p` for `ioc`. `n` is nr_requests. `must`: the elevator
+    /// answered MUST.
     pub fn take(&mut self, p: usize, ioc: IocId, n: u32, must: bool, now: Instant) -> Grant {
         let count = self.pool[p].count;
         let congested_on = (n - n / 8 + 1).min(n);
@@ -129,13 +130,13 @@ impl Pools {
         }
         Grant::Yes
     }
-    /// Whether a bio of `task` sleeps on a pool.
+    /// Returns whether a bio of `task` sleeps on a pool.
     pub fn has_waiting(&self, task: TaskId) -> bool {
         let asleep =
             |p: &Pool| !p.waiting.is_empty() && p.waiting.iter().any(|w| w.bio.task == task);
         self.pool.iter().any(asleep)
     }
-    /// All sleeping bios, pool by pool, the longest sleep first.
+    /// Returns all sleeping bios, pool by pool. The longest sleep of a pool comes first.
     pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
         let all = self.pool.iter().flat_map(|p| &p.waiting);
         all.map(|w| Asleep::new(now, &w.bio, w.arrived)).collect()
@@ -144,11 +145,11 @@ impl Pools {
     pub fn sleep(&mut self, p: usize, w: Waiting) {
         self.pool[p].waiting.push_back(w);
     }
-    /// Returns a woken bio that failed again to the front.
+    /// Returns a woken bio to the front of the pool, because it got no request again.
     pub fn sleep_again(&mut self, p: usize, w: Waiting) {
         self.pool[p].waiting.push_front(w);
     }
-    /// A request of pool `p` was freed. True if a sleeper may be woken.
+    /// Frees a request of pool `p`. Returns true if a sleeping bio may be woken.
     pub fn give(&mut self, p: usize, n: u32) -> bool {
         let pool = &mut self.pool[p];
         pool.count -= 1;
@@ -162,7 +163,7 @@ impl Pools {
         }
         false
     }
-    /// Wakes the bio that slept longest, as a new batcher.
+    /// Wakes the bio that has slept longest. Its context becomes a batcher.
     pub fn wake(&mut self, p: usize, now: Instant) -> Option<Waiting> {
         let w = self.pool[p].waiting.pop_front()?;
         self.make_batcher(w.ioc, now);
@@ -187,7 +188,8 @@ mod tests {
         for _ in 113..128 {
             assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
         }
-        // The context that filled the pool is a batcher: 32 credits, one of them used to fill it.
+        // The context that filled the pool is a batcher. It has 32 credits, of which it used one to
+        // fill the pool.
         for _ in 0..31 {
             assert_eq!(p.take(0, hog, 128, false, t), Grant::Yes);
         }
@@ -201,8 +203,8 @@ mod tests {
         );
     }
 
-    /// Congested from the 113th request on until fewer than 103 are in use. The 113th makes it
-    /// congested again.
+    /// The pool is congested from the 113th request on, until fewer than 103 requests are in use.
+    /// The next 113th request makes it congested again.
     #[test]
     fn rule_5_congestion_ends_well_below_where_it_begins() {
         let (mut p, t) = (Pools::new(Era::K4_0), Instant::START);
@@ -220,7 +222,8 @@ mod tests {
         assert!(p.count(0) == 112 && !p.congested(0));
         take(&mut p, 1);
         assert!(p.congested(0));
-        // The smallest possible queue: congested at its last request, until none is left.
+        // The smallest possible pool is congested from its last request on, until no request is in
+        // use.
         let mut p = Pools::new(Era::K4_0);
         for n in [4u32, 1] {
             for _ in 0..n {

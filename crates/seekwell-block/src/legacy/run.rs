@@ -1,4 +1,5 @@
-//! The driver's loop: look, start, issue, until the device is full or there are no requests.
+//! The loop of the driver: it takes a request, starts it and issues it, until the device is full or
+//! there are no requests.
 
 use super::LegacyQueue;
 use super::flush::{Act, Barrier};
@@ -6,11 +7,11 @@ use crate::host::HostDriver;
 use seekwell_core::{Accept, Action, Bio, Command, Device, Flags, IoPrio, Op, RqId, State, TaskId};
 use seekwell_sched::Scheduler;
 
-/// Id of the layer's own bios (cache flushes); their completions are not reported.
+/// Id of the layer's own bios (cache flushes). Their completions are not reported.
 pub(super) const OWN_BIO: u64 = u64::MAX;
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// Runs the queue. Never recursive.
+    /// Runs the queue. A run never starts inside another run.
     pub(super) fn run(&mut self) {
         if self.running || self.queue_plug.is_some() {
             return;
@@ -20,7 +21,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.running = false;
     }
 
-    /// One round of the loop; false if the driver must stop.
+    /// Runs one round of the loop. Returns false if the driver must stop.
     #[inline]
     fn step(&mut self) -> bool {
         if let HostDriver::Mmc(_) = self.host {
@@ -45,7 +46,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.issue(rq)
     }
 
-    /// Asks the elevator; only called while the dispatch list is empty.
+    /// Asks the elevator for a request. Called only while the dispatch list is empty.
     #[inline(always)]
     pub(super) fn ask(&mut self) -> bool {
         if !self.host.may_look(self.in_flight) {
@@ -74,8 +75,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    // Inlined in the loop and in each rare caller, so that the loop does not pay for the rare
-    // callers.
+    // Inlined in the loop and in each rare caller, so that the rare callers do not slow down the
+    // loop.
     #[inline(always)]
     pub(super) fn issue(&mut self, rq: RqId) -> bool {
         let now = self.cx.now();
@@ -114,7 +115,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.cx.event(Action::Issue, rq);
     }
 
-    /// Returns a started request that the driver could not keep. It goes to the head.
+    /// Returns a started request that the driver could not keep. It goes to the head of the
+    /// dispatch list.
     pub fn requeue(&mut self, rq: RqId) {
         self.mmc.forget(rq);
         if self.cx.rqs[rq].state == State::InFlight {
@@ -133,8 +135,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.settle();
     }
 
-    /// An urgent request waits: the device stops its write (the one issued first), and the
-    /// unwritten rest returns to the elevator.
+    /// Stops a write for an urgent request that waits. The device stops the write that was issued
+    /// first, and the unwritten rest returns to the elevator.
     #[cold]
     pub(super) fn stop_a_write(&mut self) {
         if let HostDriver::Mmc(_) = self.host {
@@ -154,18 +156,18 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         }
     }
 
-    /// Whether there is a 2.6 barrier (or an equivalent) at the head.
+    /// Returns whether the request is a barrier of 2.6 or is treated as one.
     pub(super) fn is_barrier(&self, rq: RqId) -> bool {
         self.is_2_6() && !self.cx.rqs[rq].elv && self.is_barrier_part(rq)
     }
-    /// Whether the request was marked as a barrier, or is a flush.
+    /// Returns whether the request was marked as a barrier, or is a flush.
     pub(super) fn is_barrier_part(&self, rq: RqId) -> bool {
         let r = &self.cx.rqs[rq];
         let own = self.cx.rqs.first_bio(rq).id.0 == OWN_BIO;
         !own && (r.op == Op::Flush || r.flags.intersects(Flags::PREFLUSH | Flags::FUA))
     }
 
-    /// Moves a barrier one step further; true if it may be started.
+    /// Moves a barrier one step further. Returns true if the request may be started.
     #[cold]
     #[inline(never)]
     pub(super) fn barrier_step(&mut self, rq: RqId) -> bool {
@@ -187,12 +189,13 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
                 true
             }
             Barrier::PreFlush | Barrier::PostFlush(_) => false,
-            // Only the barrier itself starts here; later requests wait.
+            // Only the barrier itself starts here. Later requests wait.
             Barrier::Write => self.in_flight == 0,
         }
     }
-    /// A part of a barrier has completed: `rq` is the layer's own flush (already freed) or the
-    /// barrier itself. True if `rq` is kept until the flush after it completes.
+    /// Handles the completion of a part of a barrier. `rq` is the layer's own flush, which is
+    /// already freed, or the barrier itself. Returns true if `rq` is kept until the flush after it
+    /// completes.
     #[cold]
     #[inline(never)]
     pub(super) fn barrier_completed(&mut self, rq: RqId, own: bool) -> bool {
@@ -222,7 +225,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         false
     }
 
-    /// Creates a cache flush of the layer's own.
+    /// Creates a cache flush of the layer.
     pub(super) fn own_flush(&mut self) -> RqId {
         let bio = Bio::new(OWN_BIO, TaskId(0), Op::Flush, Flags::empty(), 0, 0);
         let ioc = self.ioc_of(TaskId(0));
@@ -234,7 +237,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         *self.sequenced.at(rq.idx()) = false;
         rq
     }
-    /// Issues a shared flush if one is wanted.
+    /// Issues a shared flush if one is needed.
     pub(super) fn kick_flush(&mut self) {
         if self.flush.wants_flush(self.cx.now()) {
             let f = self.own_flush();

@@ -1,4 +1,4 @@
-//! From bio to request to elevator: merging, allocation, plugs, insertion.
+//! The path of a bio to a request and to the elevator: merging, allocation, plugs and insertion.
 
 use super::flush::Sequenced;
 use super::pool::{Grant, Waiting};
@@ -9,12 +9,12 @@ use seekwell_core::{
 };
 use seekwell_sched::{Cx, Insert, MayQueue, MergeKind, Scheduler};
 
-/// Number of requests of one queue that a plug holds before it is flushed.
+/// Number of requests for one queue that a plug holds before it is flushed.
 const PLUG_MAX: usize = 16;
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
     pub(super) fn submit_bio(&mut self, mut bio: Bio) {
-        // Removes flags that this kernel does not have.
+        // Remove flags that this kernel does not have.
         bio.flags -= match self.cx.queue.era {
             Era::K2_6_18 => Flags::META | Flags::PRIO | Flags::NOIDLE,
             Era::K2_6_24 => Flags::PRIO | Flags::NOIDLE,
@@ -53,14 +53,15 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         merged
     }
 
-    /// Frees requests that merging emptied.
+    /// Frees requests that merging has emptied.
     pub(super) fn free_merged(&mut self) {
         while let Some(rq) = self.acct.freed.pop() {
             self.free_request(rq);
         }
     }
 
-    /// Tries to get a request for a bio and sends it on. False: the bio sleeps.
+    /// Tries to get a request for a bio, and routes the request. Returns false if the bio must
+    /// sleep.
     fn make_request(&mut self, w: &Waiting) -> bool {
         let (bio, now) = (&w.bio, self.cx.now());
         let sync = bio.is_sync(self.cx.queue.era);
@@ -110,7 +111,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.switching.is_none() && bio.op != Op::Flush && !bio.flags.intersects(special)
     }
 
-    /// Sends a request to the plug, the flush machinery, the elevator or the dispatch list.
+    /// Routes a request to the plug, the flush sequences, the elevator or the dispatch list.
     fn route(&mut self, rq: RqId) {
         let (op, flags) = (self.cx.rqs[rq].op, self.cx.rqs[rq].flags);
         let special = Flags::PREFLUSH.union(Flags::FUA).union(Flags::BARRIER);
@@ -146,8 +147,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.cx.nr_sorted == 0 && self.cx.out.is_empty()
     }
 
-    /// SORT insertion (or BACK, during a switch of the elevator). Does not run the queue unless the
-    /// elevator asks for it.
+    /// Inserts a request into the elevator (SORT). During a switch, inserts it at the end of the
+    /// dispatch list (BACK). Does not run the queue unless the elevator requests a run.
     fn insert_sorted(&mut self, rq: RqId) {
         if !self.cx.rqs[rq].elv {
             return self.insert_back(rq);
@@ -161,7 +162,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.after_callback();
     }
 
-    /// BACK insertion: all queued requests go before it.
+    /// Inserts a request behind all queued requests, which are drained first (BACK).
     pub(super) fn insert_back(&mut self, rq: RqId) {
         self.force_drain();
         self.cx.rqs[rq].state = State::Dispatched;
@@ -179,7 +180,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         let (has_data, flags) = (self.cx.rqs[rq].sectors.0 > 0, self.cx.rqs[rq].flags);
         let (cache, fua) = (self.dev.write_cache, self.dev.fua);
         if self.is_2_6() {
-            // Every kind of flush is a barrier here; the run of the queue looks for this flag.
+            // Every kind of flush is a barrier here. The run of the queue checks this flag.
             self.cx.rqs[rq].flags |= Flags::PREFLUSH;
             self.insert_back(rq);
             self.queue_plug = None;
@@ -206,7 +207,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.run();
     }
 
-    /// Ends a finished flush sequence; its bios end at the next step.
+    /// Completes a finished flush sequence. Its bios end at the next step.
     pub(super) fn complete_flush(&mut self, rq: RqId) {
         let at = self.cx.now();
         self.cx.event(Action::Complete, rq);
@@ -218,7 +219,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.free_request(rq);
     }
 
-    /// Wakes sleepers of the pools. True if one of them got a request.
+    /// Wakes bios that sleep on the pools. Returns true if one of them got a request.
     pub(super) fn wake_sleepers(&mut self) -> bool {
         let now = self.cx.now();
         for p in 0..2 {
@@ -229,7 +230,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
             let Some(w) = self.pools.wake(p, now) else {
                 continue;
             };
-            // The elevator may have been replaced meanwhile.
+            // The elevator may have been replaced while the bio slept.
             self.attach(w.ioc);
             self.make_request(&w);
             return true;
@@ -292,7 +293,8 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         false
     }
 
-    /// Gives a plug's requests to the elevator: 4.0 by sector, 3.4 in order of arrival.
+    /// Passes the requests of a plug to the elevator. 4.0 sorts them by sector, 3.4 keeps their
+    /// order.
     fn flush_plug(&mut self, i: usize) {
         if self.plugs[i].rqs.is_empty() {
             return;
@@ -317,7 +319,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.run();
     }
 
-    /// 2.6: removes the plug of the queue and runs the queue.
+    /// Removes the plug of the queue and runs the queue (2.6).
     pub(super) fn unplug_queue(&mut self) {
         if self.queue_plug.take().is_some() {
             self.run();

@@ -1,8 +1,9 @@
-//! Switching the elevator while requests are queued.
+//! A switch of the elevator while requests are queued.
 //!
-//! During a switch new requests get no elevator data and queue first come, first served. The old
-//! elevator is drained into the dispatch list. Every 10 ms the layer checks whether any request
-//! with elevator data is left. When none is left, the new elevator takes over with its defaults.
+//! During a switch, new requests get no elevator data. They are queued first come, first served.
+//! The old elevator is drained into the dispatch list. Every 10 ms, the layer checks whether a
+//! request with elevator data is left. If none is left, the new elevator takes over, with its
+//! default tunables.
 
 use super::LegacyQueue;
 use seekwell_core::{Device, Instant, Nanos, RqId};
@@ -11,7 +12,7 @@ use seekwell_sched::{Cx, Scheduler};
 
 const POLL: Nanos = Nanos::from_ms(10);
 
-/// Builds an elevator for a queue.
+/// A function that builds an elevator for a queue.
 type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
 
 /// A switch in progress.
@@ -22,7 +23,7 @@ pub struct Switch<S: ?Sized> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
-    /// Starts a switch. `hash`: the new elevator keeps an end-sector hash.
+    /// Starts a switch. `hash`: the layer keeps a hash of end sectors for the new elevator.
     pub fn switch(
         &mut self,
         now: Instant,
@@ -40,7 +41,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         self.poll_switch();
         self.settle();
     }
-    /// Whether a switch is in progress.
+    /// Returns whether a switch is in progress.
     pub fn switching(&self) -> bool {
         self.switching.is_some()
     }
@@ -57,7 +58,7 @@ impl<S: Scheduler + ?Sized, D: Device> LegacyQueue<S, D> {
         if self.cx.rqs.iter().any(|(i, r)| r.elv && !plugged(i)) {
             return;
         }
-        // Requests on plug lists lose their elevator data and enter as bypassing requests.
+        // Requests in plugs lose their elevator data and bypass the elevator.
         let held: Vec<RqId> = self
             .plugs
             .iter()

@@ -1,12 +1,12 @@
-//! Completion: bios end, the scheduler is notified, tags are freed, and the queue runs again if the
-//! scheduler asked for that.
+//! Completion of requests: the bios end, the scheduler is notified, and the tags are freed. The
+//! queue runs again if the scheduler requested it.
 
 use super::{MqQueue, OWN_BIO};
 use seekwell_core::{Action, BioDone, Device, Instant, Op, RqId, State};
 use seekwell_sched::Scheduler;
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Processes the device's completions up to `t`; false if there are none.
+    /// Processes the completions of the device up to time `t`. Returns false if there were none.
     pub(super) fn completions(&mut self, t: Instant, out: &mut Vec<BioDone>) -> bool {
         self.dev.advance(t, &mut self.done);
         if self.done.is_empty() {
@@ -20,7 +20,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// The request has left the device.
+    /// Handles a request that has left the device.
     pub(super) fn left_device(&mut self, rq: RqId) {
         let r = &self.cx.rqs[rq];
         self.in_flight -= 1;
@@ -37,7 +37,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn complete(&mut self, rq: RqId, error: bool, out: &mut Vec<BioDone>) {
         let r = &self.cx.rqs[rq];
         let (h, elv, flush) = (r.hctx as usize, r.elv, r.op == Op::Flush);
-        // A drive interrupts the CPU whose queue the command used.
+        // A drive interrupts the CPU whose hardware queue the command used.
         self.current = h;
         self.left_device(rq);
         let own = flush && self.cx.rqs.first_bio(rq).id == OWN_BIO;
@@ -102,7 +102,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Releases scheduler data, tags and the slab entry.
+    /// Frees the scheduler's data, the tags and the slab entry of a request.
     pub(super) fn free_request(&mut self, rq: RqId) {
         let (ioc, elv, h) = {
             let r = &self.cx.rqs[rq];

@@ -1,4 +1,4 @@
-//! The queue as a [`BioSink`]: time, and messages besides bios.
+//! The queue as a [`BioSink`]: time, and control messages.
 
 use super::submit::Deed;
 use super::{MqQueue, sooner};
@@ -36,8 +36,8 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
             if outside.is_some_and(|o| o <= t) {
                 self.take_ready(out);
                 let done = self.completions(t, out);
-                // A step of the device without a completion (a disk takes two steps per request)
-                // changes nothing here.
+                // A step of the device without a completion changes nothing here. A disk, for
+                // example, takes two steps per request.
                 if !done && !due && besides.is_none_or(|b| b > t) {
                     continue;
                 }
@@ -69,7 +69,7 @@ impl<S: Scheduler + ?Sized, D: Device> BioSink for MqQueue<S, D> {
                 self.limits_told(other);
                 self.latency_told(other);
                 self.cost_told(other);
-                // A limit may have been removed.
+                // The write may have removed a limit.
                 self.wake_sleepers();
             }
         }

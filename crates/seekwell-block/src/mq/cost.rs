@@ -1,4 +1,4 @@
-//! `io.cost` before the tag, with the queue's time, bios and requests.
+//! The connection of `io.cost` with the queue: it uses the queue's time, bios and requests.
 
 use super::MqQueue;
 use super::iocost::{Asks, IoCost, Paid, rules};
@@ -10,13 +10,13 @@ use seekwell_core::{
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
 
-/// The controller of a queue, after one of its files was written.
+/// The `io.cost` controller of a queue. It exists when one of its files was written.
 #[derive(Debug, Default)]
 pub(super) struct Cost {
     is: Option<Box<IoCost>>,
     period_ends: Option<(i64, Instant)>,
     wakes: Option<Instant>,
-    /// Bios that paid: the payment and its time. Pieces of a split bio share its id.
+    /// Bios that have paid: the payment and its time. The pieces of a split bio have the same id.
     under_way: BTreeMap<(BioId, Sector), (CgroupId, Paid, Instant)>,
 }
 
@@ -25,7 +25,7 @@ impl Cost {
     fn on(&self) -> bool {
         self.is.as_ref().is_some_and(|c| c.on())
     }
-    /// The time of its next own event.
+    /// Returns the time of the controller's next event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         match (self.period_ends, self.wakes) {
@@ -34,7 +34,7 @@ impl Cost {
             (None, wakes) => wakes,
         }
     }
-    /// Whether a sleeping task may continue.
+    /// Returns whether a sleeping task may continue.
     #[inline]
     pub fn has_granted(&self) -> bool {
         self.is.as_ref().is_some_and(|c| c.has_granted())
@@ -42,7 +42,7 @@ impl Cost {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// `io.cost`, after one of its files was written.
+    /// Returns the `io.cost` controller, if one of its files was written.
     pub fn io_cost(&self) -> Option<&IoCost> {
         self.cost.is.as_deref()
     }
@@ -55,12 +55,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if timer != self.cost.period_ends.map(|f| f.0) {
             self.cost.period_ends = timer.map(|j| (j, clock.start_of(j as u64)));
         }
-        // Its microseconds are those of `now`, which start with the machine, not with the run.
+        // The microseconds of the controller count from the start of the machine, as `now` does.
         self.cost.wakes = c.wakes_us().map(|us| Instant(us * 1000));
         Some(done)
     }
 
-    /// Handles a message about cgroups.
+    /// Handles a control message about cgroups.
     pub(super) fn cost_told(&mut self, what: Control) {
         let writes = matches!(
             what,
@@ -69,7 +69,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         if writes && self.cost.is.is_none() {
             let rotational = self.dev.facts().rotational;
             let mut c = IoCost::new(self.cx.clock().hz, rotational, self.driver.depth());
-            // Cgroups created earlier.
+            // Add the cgroups that were created before the controller.
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, g)| c.made(*id, g.parent));
             self.cost.is = Some(Box::new(c));
@@ -103,7 +103,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             sectors,
         })
     }
-    /// A bio asks for budget. False: its task sleeps.
+    /// Asks for budget for a bio. Returns false if its task sleeps.
     pub(super) fn cost_lets(&mut self, bio: &Bio) -> bool {
         if !self.cost.on() {
             return true;
@@ -132,7 +132,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         let key = (bio.id, bio.sector);
         self.cost.under_way.insert(key, (bio.cgroup, paid, now));
     }
-    /// A bio was merged: it pays without waiting.
+    /// Charges a bio that was merged. It pays without waiting.
     pub(super) fn cost_merged(&mut self, bio: &Bio) {
         if !self.cost.on() {
             return;
@@ -143,14 +143,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.has_paid(bio, paid);
         }
     }
-    /// The next task that has paid, and its payment.
+    /// Returns the next task that has paid, and its payment.
     pub(super) fn next_that_paid(&mut self) -> Option<(TaskId, Paid)> {
         let (id, paid) = self.cost.is.as_mut()?.granted()?;
         let task = TaskId(id as u32);
         self.reason(rules::LET_GO, || (Some(task), format!("{WHO} continues")));
         Some((task, paid))
     }
-    /// A request with these bios completes.
+    /// Handles the completion of a request with these bios.
     pub(super) fn cost_done(&mut self, rq: RqId, bios: &[Bio]) {
         if !self.cost.on() && self.cost.under_way.is_empty() {
             return;
@@ -174,7 +174,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.with_cost(|c, _| c.completed(write, sectors, latency_ns, rq_wait_ns));
         }
     }
-    /// Fires the timers that are due.
+    /// Fires the controller's timers that are due.
     pub(super) fn cost_timers(&mut self, t: Instant) {
         if self.cost.wakes.is_some_and(|at| at <= t) {
             self.with_cost(IoCost::wake);

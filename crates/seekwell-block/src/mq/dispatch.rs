@@ -1,4 +1,5 @@
-//! Running a hardware queue: first parked requests, then the scheduler, until the driver refuses.
+//! The run of a hardware queue. It issues first the requests on the dispatch list and then requests
+//! from the scheduler, until the driver refuses one.
 
 use super::{Hctx, MqQueue, RERUN};
 use seekwell_core::{Accept, Action, Command, Device, Flags, Instant, Op, RqId, State};
@@ -7,18 +8,18 @@ use seekwell_sched::{Insert, Scheduler};
 /// The result of issuing a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Issue {
-    /// The device has it.
+    /// The device has the request.
     Done,
-    /// The device has no budget left for it.
+    /// The device has no budget left for the request.
     NoBudget,
-    /// There is no driver tag for it.
+    /// There is no driver tag for the request.
     NoTag,
     /// The device is busy.
     Busy,
 }
 
 impl Hctx {
-    /// Updates `dispatch_busy` (weight 8; a failed round counts 16).
+    /// Updates `dispatch_busy`, a running average with weight 8. A failed round counts 16.
     pub(super) fn round(&mut self, failed: bool) {
         if self.busy > 0 || failed {
             self.busy = (7 * self.busy + if failed { 16 } else { 0 }) / 8;
@@ -27,13 +28,14 @@ impl Hctx {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Asks for a run from a worker: at this instant, after all submissions of this instant.
+    /// Requests a run by a worker. It happens at this instant, after all submissions of this
+    /// instant.
     pub(super) fn run_later(&mut self, h: usize) {
         self.hctx[h].pending = true;
         self.hctx[h].rerun_at = None;
     }
 
-    /// Does the workers' work of this instant.
+    /// Does the work of the workers that is due at this instant.
     pub(super) fn due_runs(&mut self) {
         while let Some((rq, how)) = self.requeued.pop_front() {
             self.reinsert(rq, how);
@@ -47,8 +49,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.wake_sleepers();
     }
 
-    /// The requeue worker: inserts at the head of the scheduler, or inserts data of a flush
-    /// sequence.
+    /// Does the work of the requeue worker. Inserts a request at the head of the scheduler, or
+    /// inserts the data of a flush sequence.
     fn reinsert(&mut self, rq: RqId, how: Insert) {
         let h = self.cx.rqs[rq].hctx as usize;
         if self.cx.rqs[rq].elv {
@@ -59,7 +61,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.run_later(h);
     }
 
-    /// Bypasses the scheduler and inserts into the dispatch list.
+    /// Inserts a request into the dispatch list, so that it bypasses the scheduler.
     pub(super) fn bypass_insert(&mut self, rq: RqId, at_head: bool) {
         self.cx.rqs[rq].state = State::Dispatched;
         let h = self.cx.rqs[rq].hctx as usize;
@@ -105,7 +107,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         n
     }
 
-    /// Without a scheduler, under saturation: one request, round robin. False: stop.
+    /// Issues one waiting request, taken round robin. Used without a scheduler if the queue is
+    /// saturated. Returns false if the run must stop.
     fn pull_one(&mut self, h: usize) -> bool {
         if !self.sched.has_work(&self.cx, h as u16) || !self.budget_left(0) {
             return false;
@@ -113,7 +116,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.ask(h, false);
         self.collect_and_issue(h)
     }
-    /// Without a scheduler: all waiting requests.
+    /// Issues all waiting requests. Used without a scheduler.
     fn pull_all(&mut self, h: usize) {
         if self.ask(h, true) > 0 {
             self.collect_and_issue(h);
@@ -129,7 +132,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         all
     }
 
-    /// With a scheduler: one round of dispatch and issue. False: stop.
+    /// Does one round of dispatch and issue with a scheduler. Returns false if the run must stop.
     fn pull(&mut self, h: usize) -> bool {
         let max = if self.hctx[h].busy > 0 {
             1
@@ -158,8 +161,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             if nothing {
                 let at = self.cx.now() + RERUN;
                 for h in 0..self.hctx.len() {
-                    // A rerun that is already scheduled keeps its time. Otherwise two unsuccessful
-                    // queues could postpone a third one for ever.
+                    // A rerun that is already scheduled keeps its time. Otherwise, two queues
+                    // without success could postpone the rerun of a third one for ever.
                     if self.meant_by_all(h) {
                         self.hctx[h].rerun_at.get_or_insert(at);
                     }
@@ -183,9 +186,10 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         any
     }
 
-    /// A deferred command keeps all others away until a completion, so that the drive drains for
-    /// it. Without this rule, direct issue without a scheduler would pass a waiting flush on SATA,
-    /// for ever under a steady load.
+    /// Returns whether the device has budget for `more` requests and one more. After the drive
+    /// deferred a command, no other command is sent until a completion, so that the drive drains.
+    /// Without this rule, requests that are issued directly would pass a waiting flush on SATA, for
+    /// ever under a steady load.
     fn budget_left(&self, more: u32) -> bool {
         let free = || self.budget_used + more < self.driver.depth().max(1);
         !self.driver.has_budget() || (!self.deferred && free())
@@ -193,8 +197,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
 
     pub(super) fn take_driver_tag(&mut self, rq: RqId) -> bool {
         let tags = &mut self.tags[rq];
-        // Without a scheduler, a flush of the layer's own borrows the tag of the request that waits
-        // for it.
+        // Without a scheduler, a flush of the layer uses the tag of the request that waits for this
+        // flush.
         if tags.driver || (self.bypass && self.cx.rqs[rq].op == Op::Flush) {
             return true;
         }
@@ -213,8 +217,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Issues a list of requests in order; the list is empty afterwards. Refused requests go to the
-    /// dispatch list. True if all were accepted.
+    /// Issues a list of requests in order and empties the list. Refused requests go to the dispatch
+    /// list. Returns true if all requests were accepted.
     fn issue_list(&mut self, h: usize, list: &mut Vec<RqId>) -> bool {
         let mut refused = None;
         let mut done = 0;
@@ -299,7 +303,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Issue::Done
     }
 
-    /// Without a scheduler: issues directly, or queues in a FIFO or in the dispatch list.
+    /// Issues a request directly, or queues it in a FIFO or in the dispatch list. Used without a
+    /// scheduler.
     pub(super) fn issue_or_queue(&mut self, rq: RqId) {
         let h = self.cx.rqs[rq].hctx as usize;
         match self.issue(rq) {
@@ -316,8 +321,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// The driver returns a request that it had accepted (the device can stop it). The request is
-    /// inserted again, before all waiting requests. False if the device cannot stop.
+    /// Returns a request from the driver, if the device can stop it. The request is inserted again,
+    /// before all waiting requests. Returns false if the device cannot stop it.
     pub fn requeue(&mut self, now: Instant, rq: RqId) -> bool {
         self.cx.set_now(now);
         if self.cx.rqs[rq].state != State::InFlight || self.dev.stop(now, rq.0).is_none() {
@@ -341,7 +346,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.give_driver_tag(rq);
         }
     }
-    /// A request in flight according to the layer, for drivers that return one.
+    /// Returns a request that is in flight and that `pick` accepts. Used by drivers that return a
+    /// request.
     pub fn find_in_flight(&self, pick: impl Fn(&seekwell_core::Request) -> bool) -> Option<RqId> {
         let mut all = self.cx.rqs.iter();
         all.find(|(_, r)| r.state == State::InFlight && pick(r))

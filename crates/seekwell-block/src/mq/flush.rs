@@ -1,7 +1,8 @@
-//! Flush and FUA: sequences outside the scheduler, as far as the kernel keeps them outside.
+//! Sequences for flushes and FUA writes. They run outside the scheduler to the same extent as in
+//! the kernel.
 //!
-//! Flush commands never enter the scheduler. The data part of a sequence enters it since about 6.2;
-//! in 6.1 it went to the head of the dispatch list.
+//! Flush commands never enter the scheduler. The data part of a sequence enters the scheduler since
+//! about 6.2. In 6.1, it goes to the head of the dispatch list.
 
 use super::{MqQueue, OWN_BIO, RqTags};
 use crate::legacy::flush::{Act, Sequenced};
@@ -9,8 +10,8 @@ use seekwell_core::{Bio, Device, Era, Flags, IoPrio, Op, RqId, State, TaskId};
 use seekwell_sched::{Insert, Scheduler};
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Takes a request with PREFLUSH or FUA, or a flush. False if it needs no sequence and takes
-    /// the normal path.
+    /// Starts the sequence of a flush, or of a request with PREFLUSH or FUA. Returns false if the
+    /// request needs no sequence and takes the normal path.
     pub(super) fn insert_flush(&mut self, rq: RqId) -> bool {
         let r = &self.cx.rqs[rq];
         let (h, has_data) = (r.hctx as usize, r.sectors.0 > 0);
@@ -49,7 +50,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Issues a shared flush if one is wanted.
+    /// Issues a shared flush if one is needed.
     pub(super) fn kick_flush(&mut self, h: usize) {
         if !self.hctx[h].flush.wants_flush(self.cx.now()) {
             return;
@@ -66,13 +67,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.run_later(h);
     }
 
-    /// A flush command has completed: its waiters continue.
+    /// Handles the completion of a flush command. The requests that waited for it continue.
     pub(super) fn flush_done(&mut self, h: usize) {
         self.hctx[h].flush.flushed(self.cx.now(), &mut self.acts);
         self.do_acts();
         self.kick_flush(h);
     }
-    /// The data of a sequence has completed.
+    /// Handles the completion of the data of a sequence.
     pub(super) fn data_done(&mut self, h: usize, rq: RqId) {
         self.hctx[h]
             .flush

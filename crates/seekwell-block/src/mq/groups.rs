@@ -1,12 +1,13 @@
-//! Cgroups of a controller: data for each cgroup, found by number, under a parent.
+//! The cgroups of a controller. The data of a cgroup are found by its number. Each cgroup has a
+//! parent.
 
 use seekwell_core::CgroupId;
 use std::collections::BTreeMap;
 
-/// The root's index.
+/// Index of the root.
 pub(super) const ROOT: usize = 0;
 
-/// All known cgroups; removed ones keep their index.
+/// All known cgroups. A removed cgroup keeps its index.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<T> {
     all: Vec<(Option<usize>, T)>,
@@ -14,14 +15,14 @@ pub(super) struct Groups<T> {
 }
 
 impl<T: Default> Groups<T> {
-    /// Only the root.
+    /// Creates the set with only the root.
     pub fn new() -> Self {
         Groups {
             all: vec![(None, T::default())],
             by_id: BTreeMap::from([(CgroupId::ROOT, ROOT)]),
         }
     }
-    /// Index of a cgroup; an unknown one is added under the root.
+    /// Returns the index of a cgroup. Adds an unknown cgroup below the root.
     pub fn place(&mut self, id: CgroupId) -> usize {
         let new = self.all.len();
         let at = *self.by_id.entry(id).or_insert(new);
@@ -30,12 +31,12 @@ impl<T: Default> Groups<T> {
         }
         at
     }
-    /// Index of a known cgroup.
+    /// Returns the index of a known cgroup.
     pub fn find(&self, id: CgroupId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
-    /// Creates a cgroup under a parent. No cgroup becomes its own ancestor, and the root has no
-    /// parent.
+    /// Adds a cgroup below a parent. A cgroup must not become its own ancestor, and the root must
+    /// have no parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let (at, above) = (self.place(id), self.place(parent));
         let mut up = Some(above);
@@ -46,19 +47,19 @@ impl<T: Default> Groups<T> {
             self.all[at].0 = Some(above);
         }
     }
-    /// Index of the parent; the root has none.
+    /// Returns the index of the parent, or `None` for the root.
     pub fn parent(&self, at: usize) -> Option<usize> {
         self.all[at].0
     }
-    /// Number of indices.
+    /// Returns the number of indices.
     pub fn len(&self) -> usize {
         self.all.len()
     }
-    /// All, by index.
+    /// Iterates over all cgroups in index order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.all.iter().map(|g| &g.1)
     }
-    /// All, by index.
+    /// Iterates over all cgroups in index order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.all.iter_mut().map(|g| &mut g.1)
     }

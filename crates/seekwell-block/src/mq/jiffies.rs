@@ -1,22 +1,23 @@
-//! Time in the resolution of the kernel's timers.
+//! Time with the resolution of the kernel's timers.
 
-/// A point in time: on the clock and in ticks of the kernel.
+/// A point in time, on the clock and in kernel ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// Nanoseconds.
+    /// Nanoseconds on the clock.
     pub ns: u64,
-    /// `jiffies`.
+    /// Number of kernel ticks (`jiffies`).
     pub jiffy: i64,
 }
 
-/// Jiffies of the first level of the timer wheel; each further level has buckets eight times as
-/// wide.
+/// Length of the first level of the timer wheel, jiffies. On each further level, the buckets are
+/// eight times as wide.
 const FIRST: i64 = 63;
-/// Number of levels used here: 18 hours at 1000 Hz.
+/// Number of levels that are modelled. They cover 18 hours at 1000 Hz.
 const LEVELS: u32 = 6;
 
-/// The jiffy in which a timer for this jiffy fires if it is set now: never in the current jiffy,
-/// and with a coarser resolution for later times (`calc_wheel_index`).
+/// Returns the jiffy in which a timer for the jiffy `expires` fires, if it is set in the jiffy
+/// `now`. It never fires in the present jiffy. The resolution is coarser for later times
+/// (`calc_wheel_index`).
 pub(super) fn fires_at(now: i64, expires: i64) -> i64 {
     let ahead = expires - now;
     if ahead <= FIRST {

@@ -1,8 +1,8 @@
-//! `io.latency` before the tag, with the queue's time and bios; and the order of the gates that a
-//! bio passes.
+//! The connection of `io.latency` with the queue: it uses the queue's time and bios. This module
+//! also defines the order of the controllers (gates) that a bio passes before it gets a tag.
 //!
-//! A bio holds its slot from the gate to its completion, even if its request was merged into
-//! another.
+//! A bio holds its slot from this gate to its completion, even if the bio was merged into another
+//! request.
 
 use super::MqQueue;
 use super::iolatency::{IoLatency, rules};
@@ -16,7 +16,8 @@ use seekwell_core::{
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
 
-/// The gates of a bio between the merge attempt and its tag, in this order.
+/// A controller at which a bio may have to wait, between the merge attempt and the tag. Bios pass
+/// the gates in this order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Gate {
     /// `io.cost`.
@@ -27,12 +28,13 @@ pub(super) enum Gate {
     Writeback,
 }
 
-/// The controller of a queue, once a cgroup has a target.
+/// The `io.latency` controller of a queue. It exists when a cgroup has had a target.
 #[derive(Debug, Default)]
 pub(super) struct Latency {
     is: Option<Box<IoLatency>>,
     fires: Option<(i64, Instant)>,
-    /// Bios with slots, and the instants of their submission. Pieces of a split bio share its id.
+    /// Bios that hold slots, and their submission times. The pieces of a split bio have the same
+    /// id.
     under_way: BTreeMap<(BioId, Sector), Vec<(CgroupId, Instant)>>,
 }
 
@@ -40,12 +42,12 @@ impl Latency {
     fn on(&self) -> bool {
         self.is.as_ref().is_some_and(|l| l.on())
     }
-    /// The time of its next own event.
+    /// Returns the time of the controller's next event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.fires.map(|f| f.1)
     }
-    /// Whether a sleeping task may continue.
+    /// Returns whether a sleeping task may continue.
     #[inline]
     pub fn has_granted(&self) -> bool {
         self.is.as_ref().is_some_and(|l| l.has_granted())
@@ -53,7 +55,7 @@ impl Latency {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// `io.latency`, after a cgroup had a target.
+    /// Returns the `io.latency` controller, if a cgroup has had a target.
     pub fn io_latency(&self) -> Option<&IoLatency> {
         self.latency.is.as_deref()
     }
@@ -69,7 +71,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some(done)
     }
 
-    /// Handles a message about cgroups.
+    /// Handles a control message about cgroups.
     pub(super) fn latency_told(&mut self, what: Control) {
         if let Control::IoLatency(..) = what
             && self.latency.is.is_none()
@@ -77,7 +79,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let hz = self.cx.clock().hz;
             let rotational = self.dev.facts().rotational;
             let mut l = IoLatency::new(hz, self.cx.queue.nr_requests, rotational);
-            // Cgroups created earlier.
+            // Add the cgroups that were created before the controller.
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| l.made(*id, c.parent));
             self.latency.is = Some(Box::new(l));
@@ -90,13 +92,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             _ => {}
         });
     }
-    /// `nr_requests` changed.
+    /// Handles a change of `nr_requests`.
     pub(super) fn latency_depth(&mut self) {
         let n = self.cx.queue.nr_requests;
         self.with_latency(|l, _| l.depth_changed(n));
     }
 
-    /// Passes the gates from `from` on: to the tag, or to sleep at one of the gates.
+    /// Lets a bio pass the gates from `from` on. It gets a tag, or its task sleeps at one of the
+    /// gates.
     pub(super) fn pass(&mut self, bio: &Bio, ioc: Option<IocId>, arrived: Instant, from: Gate) {
         if from == Gate::Cost && !self.cost_lets(bio) {
             return self.sleep(bio, arrived, Need::Slot(Gate::Cost), None);
@@ -132,13 +135,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         });
         false
     }
-    /// The next task that has got its slots.
+    /// Returns the next task that has got its slots.
     pub(super) fn next_with_depth(&mut self) -> Option<TaskId> {
         let task = TaskId(self.latency.is.as_mut()?.granted()? as u32);
         self.reason(rules::LET_GO, || (Some(task), format!("{WHO} continues")));
         Some(task)
     }
-    /// A bio completes.
+    /// Handles the completion of a bio.
     pub(super) fn latency_done(&mut self, bio: &Bio) {
         if self.latency.under_way.is_empty() {
             return;
@@ -155,7 +158,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.with_latency(|l, now| l.done(cgroup, submitted.0, now));
         }
     }
-    /// Fires the timer if it is due.
+    /// Fires the controller's timer if it is due.
     pub(super) fn latency_timer(&mut self, t: Instant) {
         if self.latency.deadline().is_some_and(|at| at <= t) {
             self.with_latency(IoLatency::fire);

@@ -1,6 +1,7 @@
-//! The first gate: `io.max`, with the queue's time and bios.
+//! The connection of `io.max` with the queue: it uses the queue's time and bios. Every bio passes
+//! it first.
 //!
-//! A bio that comes too early is held, and its submitter continues. A worker submits it later,
+//! A bio that comes too early is held, and its submitter continues. A worker submits the bio later,
 //! under one plug, with the priority of the original submitter.
 
 use super::MqQueue;
@@ -11,22 +12,22 @@ use seekwell_core::{Action, Bio, Control, Device, Event, Flags, Instant, IoPrio,
 use seekwell_sched::Scheduler;
 use std::collections::BTreeMap;
 
-/// The worker that submits held bios (`kthrotld`).
+/// Task number of the worker that submits held bios (`kthrotld`).
 pub const KTHROTLD: TaskId = TaskId(0x7fff_ff00);
-/// The number of bytes that a discard counts.
+/// Number of bytes that are charged for a discard.
 const DISCARD_BYTES: u64 = 512;
 
-/// A bio on its way in, before a split, or the rest after one.
+/// A bio before it is split, or the rest of a bio after a split.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
     pub bio: Bio,
-    /// Earlier pieces of it have left.
+    /// Whether earlier pieces of the bio have already continued.
     pub rest: bool,
-    /// It may continue with its first piece.
+    /// Whether the bio may continue with its first piece.
     pub asked: bool,
 }
 
-/// The limits of a queue, and the held bios.
+/// The `io.max` controller of a queue, and the bios that it holds.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     iomax: Option<Box<IoMax>>,
@@ -36,12 +37,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Whether any bio is checked.
+    /// Returns whether any bio is checked.
     #[inline]
     pub fn on(&self) -> bool {
         self.iomax.as_ref().is_some_and(|m| m.on())
     }
-    /// The time of its next own event.
+    /// Returns the time of the controller's next event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.fires.map(|f| f.1)
@@ -52,7 +53,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     fn jiffy(&self) -> i64 {
         self.cx.clock().jiffies(self.cx.now()) as i64
     }
-    /// Number of bios that `io.max` holds.
+    /// Returns the number of bios that `io.max` holds.
     pub fn held(&self) -> usize {
         self.limits.held.len()
     }
@@ -68,13 +69,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some(done)
     }
 
-    /// Handles a message about cgroups.
+    /// Handles a control message about cgroups.
     pub(super) fn limits_told(&mut self, what: Control) {
         if let Control::IoMax(..) = what
             && self.limits.iomax.is_none()
         {
             let mut m = IoMax::new(self.cx.clock().hz);
-            // Cgroups created earlier.
+            // Add the cgroups that were created before the controller.
             let made = self.cx.cgroups.iter();
             made.for_each(|(id, c)| m.made(*id, c.parent));
             self.limits.iomax = Some(Box::new(m));
@@ -89,8 +90,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.submit_released();
     }
 
-    /// A bio, or the rest of one, goes to `io.max`, which may hold it, and then in pieces to the
-    /// queue.
+    /// Passes a bio, or the rest of one, to `io.max`, which may hold it. Otherwise passes the bio
+    /// to the queue in pieces.
     pub(super) fn whole(&mut self, task: TaskId, mut w: Whole) {
         loop {
             if !std::mem::take(&mut w.asked) && self.put_aside(&w) {
@@ -152,7 +153,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// The worker submits the bios that may continue.
+    /// Submits the bios that may continue. This is the work of the worker.
     fn submit_released(&mut self) {
         let Some(m) = self.limits.iomax.as_mut().filter(|m| m.has_released()) else {
             return;
@@ -174,7 +175,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.act_one(KTHROTLD, Deed::Unplug);
     }
-    /// Fires the timers that are due.
+    /// Fires the controller's timers that are due.
     pub(super) fn limits_timer(&mut self, t: Instant) {
         if self.limits.deadline().is_some_and(|at| at <= t) {
             self.with_limits(IoMax::fire);
@@ -183,7 +184,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 }
 
-/// Splits the first sectors off a bio.
+/// Splits the first `sectors` sectors off a bio and returns them as a bio.
 pub(super) fn cut(rest: &mut Bio, sectors: u32) -> Bio {
     let mut piece = *rest;
     piece.sectors = seekwell_core::Sectors(rest.sectors.0.min(sectors));

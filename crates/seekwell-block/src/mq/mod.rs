@@ -1,23 +1,25 @@
-//! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18) around a scheduler, or `none`.
+//! The multi-queue block layer of Linux (blk-mq, 6.1 to 6.18), with a scheduler or `none`.
 //!
-//! Modelled: `io.max`, `io.cost`, `io.latency`, writeback throttling, software and hardware
-//! contexts, driver tags and scheduler tags with shallow limits, submitters that sleep for a tag,
-//! plugs, bio and request merging, the dispatch loop with its parked request (drivers limited by
-//! tags) or its budget (SCSI), the dispatch list, restarts and 3 ms re-runs, the `dispatch_busy`
-//! average, requeues, flush and FUA sequences, direct issue without a scheduler, a scheduler switch
-//! by freezing the queue.
+//! Modelled:
+//! - the cgroup controllers `io.max`, `io.cost` and `io.latency`, and writeback throttling;
+//! - software and hardware contexts, driver tags, and scheduler tags with shallow limits;
+//! - submitters that sleep for a tag, plugs, and merging of bios and requests;
+//! - the dispatch loop, with one parked request (drivers limited by tags) or a budget (SCSI), the
+//!   dispatch list, restarts, reruns after 3 ms, the `dispatch_busy` average, and requeues;
+//! - flush and FUA sequences, direct issue without a scheduler, and a switch of the scheduler that
+//!   freezes the queue.
 //!
 //! Not modelled or simplified:
-//! - tags are counted, not bits of a map (see [`tags`]); drivers never share tags between devices;
-//! - one dispatcher: two CPUs never run a hardware queue at the same time, so at most one request
-//!   is parked (a running kernel sometimes parks two);
-//! - one hardware queue type (no separate read or poll queues), no batch entry point of drivers,
-//!   no segments (only sectors limit a request), no zones;
-//! - a run from a worker happens at the same instant, after all submissions of that instant.
+//! - tags are counted, and are not bits of a map (see [`tags`]); devices never share driver tags;
+//! - there is one dispatcher, so two CPUs never run a hardware queue at the same time, and at most
+//!   one request is parked (a running kernel sometimes parks two);
+//! - there is one type of hardware queue (no separate read or poll queues), no batch interface of
+//!   drivers, no segments (only the number of sectors limits a request), and no zones;
+//! - a run by a worker happens at the same instant, after all submissions of this instant.
 //!
-//! Order at one instant: completions, timers, sleepers that get a tag, submissions, then the
-//! requested runs. So [`MqQueue`] postpones runs to another `advance` to the same instant if
-//! something else happened in this one.
+//! Several events at one instant are processed in this order: completions, timers, sleeping tasks
+//! that get a tag, submissions, and requested runs. If something else happened at an instant,
+//! [`MqQueue`] therefore postpones runs to the next `advance` to the same instant.
 
 mod complete;
 mod control;
@@ -59,43 +61,44 @@ use std::collections::{BTreeMap, VecDeque};
 use tags::TagPool;
 use throttle::Throttle;
 
-/// Id of the layer's own bios (cache flushes); their completions are not reported.
+/// Id of the layer's own bios (cache flushes). Their completions are not reported.
 const OWN_BIO: BioId = BioId(u64::MAX);
-/// A hardware queue that got nothing, or lacks resources with nothing in flight, runs again after
-/// this time.
+/// Time after which a hardware queue runs again, if it got no request, or if it lacks resources
+/// while no request is in flight.
 const RERUN: Nanos = Nanos::from_ms(3);
-/// Scheduler tags per driver tag, and the driver depth up to which this ratio holds.
+/// Number of scheduler tags per driver tag, and the largest driver depth for which this ratio
+/// holds.
 const SCHED_TAGS: (u32, u32) = (2, 128);
-/// Smallest and (with a scheduler) largest queue/nr_requests.
+/// Smallest queue/nr_requests, and the largest one with a scheduler.
 const NR_REQUESTS: (u32, u32) = (4, 2048);
 
 /// The tags that a request holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct RqTags {
-    /// Holds a scheduler tag.
+    /// Whether the request holds a scheduler tag.
     sched: bool,
-    /// Holds a driver tag.
+    /// Whether the request holds a driver tag.
     driver: bool,
-    /// The limit under which the tag was taken.
+    /// The limit under which the scheduler tag was taken.
     limit: Option<u32>,
-    /// Part of a flush sequence.
+    /// Whether the request is part of a flush sequence.
     sequenced: bool,
-    /// The slot of the writeback throttle that it holds.
+    /// The slot of the writeback throttle that the request holds.
     slot: Option<wbt::Class>,
 }
 
 /// A hardware context.
 #[derive(Debug, Default)]
 struct Hctx {
-    /// Requests that left the scheduler (or never entered it) and that the driver has not accepted.
+    /// Requests that have left the scheduler or bypassed it, and that the driver has not accepted.
     dispatch: List,
-    /// `dispatch_busy`: a running average of rounds in which a request was refused.
+    /// `dispatch_busy`, a running average of the rounds in which a request was refused.
     busy: u32,
-    /// Run again at the next completion.
+    /// Whether the queue must run again at the next completion.
     restart: bool,
-    /// A run from a worker is due at this instant.
+    /// Whether a run by a worker is due at this instant.
     pending: bool,
-    /// A later run from a worker.
+    /// Time of a later run by a worker.
     rerun_at: Option<Instant>,
     in_flight: u32,
     driver_tags: TagPool,
@@ -104,7 +107,8 @@ struct Hctx {
 }
 
 impl Hctx {
-    /// Whether there is a tag for one more request (a driver tag if there is no scheduler).
+    /// Returns whether there is a tag for one more request. Without a scheduler, this is a driver
+    /// tag.
     fn has_tag(&self, bypass: bool, limit: Option<u32>) -> bool {
         match bypass {
             true => self.driver_tags.available(None),
@@ -113,13 +117,13 @@ impl Hctx {
     }
 }
 
-/// The layer's own next work, without its device, its scheduler and finished bios. Two words, so
-/// that it is passed in registers after each change.
+/// The next work of the layer, without its device, its scheduler and the completed bios. The struct
+/// has two words, so that it is passed in registers after each change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waits {
-    /// Runs are due at this instant.
+    /// Whether runs are due at this instant.
     due: bool,
-    /// The time of its own next work; [`Instant::FAR`] if there is none.
+    /// Time of the layer's next work. [`Instant::FAR`]: none.
     until: Instant,
 }
 
@@ -137,22 +141,24 @@ impl Waits {
 /// A multi-queue block queue: layer, scheduler (or [`seekwell_sched::none::NoScheduler`]), host
 /// driver and device.
 ///
-/// Generic over the scheduler and over the device. The scheduler may be `?Sized`: `Box<dyn
-/// Scheduler>` works with all schedulers, a concrete type is for benchmarks.
+/// The type is generic over the scheduler and the device. The scheduler may be `?Sized`. `Box<dyn
+/// Scheduler>` works with all schedulers; a concrete type is used for benchmarks.
 pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
-    /// Time, requests, contexts; its dispatch list only passes requests on.
+    /// Time, requests and contexts. The dispatch list in it only passes requests from the scheduler
+    /// on.
     pub cx: Cx,
     sched: Box<S>,
-    /// A copy of its [`Scheduler::bypass`], which every request needs several times.
+    /// A copy of the scheduler's [`Scheduler::bypass`]. Every request needs it several times.
     bypass: bool,
     dev: Below<D>,
     driver: MqDriver,
     hash: bool,
     acct: Account,
     hctx: Vec<Hctx>,
-    /// The hardware context of the current CPU: of the last submission, completion or run.
+    /// Index of the hardware context of the present CPU: that of the last submission, completion or
+    /// run.
     current: usize,
-    /// Dispatch lists of all hardware contexts.
+    /// List links of the dispatch lists of all hardware contexts.
     links: Links,
     tags: Side<RqTags>,
     /// Number of requests that hold the device's budget.
@@ -163,17 +169,18 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
     limits: Limits,
     latency: Latency,
     cost: Cost,
-    /// A file of `io.max`, `io.latency` or `io.cost` was written.
+    /// Whether a file of `io.max`, `io.latency` or `io.cost` was written.
     controlled: bool,
-    /// Tasks that sleep for a slot, a tag or a frozen queue, with their further actions.
+    /// Tasks that sleep for a slot, a tag or the end of a freeze, with their pending actions.
     sleepers: Sleepers,
-    /// Requests for the requeue worker: returned by the driver, or data of a sequence.
+    /// Requests for the requeue worker: requests that the driver returned, and data of flush
+    /// sequences.
     requeued: VecDeque<(RqId, Insert)>,
     in_flight: u32,
     flushing: bool,
-    /// SCSI: the drive deferred a command, and nothing has completed since then.
+    /// Whether the drive deferred a command, and nothing has completed since then (SCSI).
     deferred: bool,
-    /// Uncompleted pieces of split bios, and whether one failed.
+    /// For each split bio, the number of its pieces in progress, and whether a piece failed.
     splits: BTreeMap<BioId, (u32, bool)>,
     acts: VecDeque<Act>,
     switching: Option<switch::Switch<S>>,
@@ -184,9 +191,9 @@ pub struct MqQueue<S: Scheduler + ?Sized, D: Device> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// A fresh queue. `make` builds the scheduler for the queue's facts; depth and nr_requests are
-    /// first set by the driver's depth. `hash`: the layer searches the end-sector hash for this
-    /// scheduler.
+    /// Creates a queue. `make` builds the scheduler from the facts of the queue. The depth and
+    /// nr_requests follow from the depth of the driver. `hash`: the layer searches the hash of end
+    /// sectors for merges with this scheduler.
     pub fn new(
         mut facts: QueueFacts,
         clock: TickClock,
@@ -244,7 +251,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q
     }
 
-    /// Sets the default scheduler tags and nr_requests for the scheduler and the driver depth.
+    /// Sets the number of scheduler tags and nr_requests to the defaults for the scheduler and the
+    /// driver.
     fn size_tags(&mut self) {
         let depth = self.driver.depth().max(1);
         let n = if self.bypass {
@@ -270,8 +278,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Writes queue/nr_requests. With a scheduler 4 to 2048 (less counts as 4); without one, at
-    /// most the driver's depth.
+    /// Writes queue/nr_requests. With a scheduler, the range is 4 to 2048, and smaller values count
+    /// as 4. Without a scheduler, the maximum is the depth of the driver.
     pub fn set_nr_requests(&mut self, now: Instant, n: u32) -> Result<(), StoreError> {
         let (min, mut max) = NR_REQUESTS;
         let depth = self.driver.depth().max(1);
@@ -295,54 +303,54 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Ok(())
     }
 
-    /// The scheduler.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &S {
         &self.sched
     }
-    /// Scheduler and context together, for tunables.
+    /// Returns the scheduler and its context, for tunables.
     pub fn parts(&mut self) -> (&mut S, &mut Cx) {
         (&mut self.sched, &mut self.cx)
     }
-    /// The device.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         self.dev.device()
     }
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &QueueStats {
         &self.acct.stats
     }
-    /// Number of requests in the device.
+    /// Returns the number of requests in the device.
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
-    /// Number of tasks that sleep because no tag is free.
+    /// Returns the number of sleeping tasks.
     pub fn asleep(&self) -> usize {
         self.sleepers.len()
     }
-    /// Whether this task sleeps for a tag or for the end of a freeze.
+    /// Returns whether this task sleeps.
     pub fn is_asleep(&self, task: seekwell_core::TaskId) -> bool {
         self.sleepers.has(task)
     }
-    /// Number of list entries of sleepers examined so far. Tests check that this number per request
-    /// does not grow with the number of waiting tasks.
+    /// Returns the number of list entries that were examined so far to find sleeping tasks. Tests
+    /// check that this number per request does not grow with the number of sleeping tasks.
     pub fn sleepers_looked_at(&self) -> u64 {
         self.sleepers.looked()
     }
-    /// Number of scheduler tags and driver tags in use, over all hardware contexts.
+    /// Returns the number of scheduler tags and of driver tags in use, over all hardware contexts.
     pub fn tags_used(&self) -> (u32, u32) {
         let sum = |f: fn(&Hctx) -> u32| self.hctx.iter().map(f).sum();
         (sum(|h| h.sched_tags.used()), sum(|h| h.driver_tags.used()))
     }
-    /// Number of requests on the dispatch list of a hardware context.
+    /// Returns the number of requests on the dispatch list of a hardware context.
     pub fn parked(&self, hctx: u16) -> usize {
         self.hctx[hctx as usize].dispatch.len()
     }
-    /// `dispatch_busy` of a hardware context.
+    /// Returns the `dispatch_busy` of a hardware context.
     pub fn dispatch_busy(&self, hctx: u16) -> u32 {
         self.hctx[hctx as usize].busy
     }
 
-    /// Writes a tunable while running.
+    /// Writes a tunable while the queue is in use.
     pub fn store(&mut self, now: Instant, name: &str, text: &str) -> Result<(), StoreError> {
         self.cx.set_now(now);
         let r = match name == WBT_LAT_USEC.name {
@@ -350,13 +358,13 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             false => self.sched.store(&mut self.cx, name, text),
         };
         self.after_callback();
-        // A limit may have been removed.
+        // The write may have removed a limit.
         self.wake_sleepers();
         self.keep();
         r
     }
 
-    /// Checks the invariants of layer and scheduler; panics if one is broken.
+    /// Checks the invariants of the layer and the scheduler. Panics if one is violated.
     pub fn check(&self) {
         self.sched.check(&self.cx);
         let bypass = self.sched.bypass();
@@ -412,7 +420,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             assert_eq!(self.tags_used(), (0, 0), "I6: tags at rest");
             let work = (0..self.hctx.len()).any(|h| self.sched.has_work(&self.cx, h as u16));
             assert!(!work, "I6: no work at rest");
-            // A budget comes with time, however idle the device is.
+            // A cgroup gets budget as time passes, even if the device is idle.
             let paying = self.sleepers.only_before(Gate::Cost) && self.cost.deadline().is_some();
             assert!(
                 self.switching.is_some() || self.sleepers.is_empty() || paying,
@@ -421,18 +429,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Whether a run of all hardware queues includes this one.
+    /// Returns whether a run of all hardware queues includes this one.
     fn meant_by_all(&self, h: usize) -> bool {
         h == self.current || self.sched.per_hctx() || !self.hctx[h].dispatch.is_empty()
     }
-    /// A worker runs all hardware queues.
+    /// Makes a worker run all hardware queues.
     fn kick_all(&mut self) {
         for h in 0..self.hctx.len() {
             self.hctx[h].pending |= self.meant_by_all(h);
         }
     }
 
-    /// Does what a callback asked for: a run at once, or runs from a worker.
+    /// Does what a callback of the scheduler requested: an immediate run, or runs by a worker.
     #[inline]
     fn after_callback(&mut self) {
         if self.cx.asked() {
@@ -452,11 +460,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// The time of the next event, without due runs.
+    /// Returns the time of the next event, without runs that are due.
     pub fn next_outside(&self) -> Option<Instant> {
         sooner(self.dev.next_event(), self.next_besides())
     }
-    /// The time of the next event, without due runs and without the device.
+    /// Returns the time of the next event, without runs that are due and without events of the
+    /// device.
     #[inline]
     fn next_besides(&self) -> Option<Instant> {
         if !self.ready.is_empty() {
@@ -479,8 +488,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.cx.kicked() || self.kept.due
     }
 
-    /// Checks for rare work once after each change, not at every query for the next event. Every
-    /// public function that changes the layer must call this before it returns.
+    /// Looks for rare work, once after each change instead of at every query for the next event.
+    /// Every public function that changes the layer must call this function before it returns.
     #[inline]
     fn keep(&mut self) {
         self.kept = self.waits_for();
@@ -507,7 +516,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
     }
 }
 
-/// The earlier of two optional times.
+/// Returns the earlier of two optional times.
 #[inline]
 fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     match (a, b) {

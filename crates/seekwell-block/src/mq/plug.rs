@@ -1,4 +1,5 @@
-//! Plugs: a task's requests collect and enter the scheduler, or go to the driver, in groups.
+//! Plugs. A plug collects the requests of a task. They enter the scheduler or go to the driver
+//! together.
 
 use super::MqQueue;
 use super::dispatch::Issue;
@@ -7,17 +8,18 @@ use seekwell_sched::{Insert, MergeKind, Scheduler};
 
 /// Number of requests that a plug holds before it is flushed.
 const PLUG_MAX: usize = 32;
-/// A plug whose last request is this large is flushed before the next one is added, bytes.
+/// If the last request of a plug is at least this large, the plug is flushed before the next
+/// request is added, bytes.
 const PLUG_BYTES: u64 = 128 << 10;
 
-/// A task's plug.
+/// The plug of a task.
 #[derive(Debug)]
 pub(super) struct Plug {
     task: TaskId,
-    /// Nesting depth of plugs; only the outermost counts.
+    /// Nesting depth of plugs. Only the outermost plug has an effect.
     nested: u32,
     pub(super) rqs: Vec<RqId>,
-    /// The clock at the first request since the last flush; all further requests use it.
+    /// Time of the first request since the last flush. All further requests use the same time.
     clock: Option<Instant>,
 }
 
@@ -50,7 +52,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.plugs[i].nested -= 1;
         }
     }
-    /// The task has exited: removes its open plug.
+    /// Removes the open plug of a task that has exited.
     pub(super) fn drop_plug(&mut self, task: TaskId) {
         if let Some(i) = self.plug_of(task) {
             self.flush_plug(i, true);
@@ -63,7 +65,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Start time of a new request: since 6.9 the clock stands still under a plug.
+    /// Returns the start time for a new request. Since 6.9, time stands still under a plug.
     pub(super) fn plug_clock(&mut self, task: TaskId) -> Instant {
         let now = self.cx.now();
         match self.plug_of(task) {
@@ -122,7 +124,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         true
     }
 
-    /// Empties a plug. `from_schedule`: the task sleeps, so a worker does this.
+    /// Empties a plug. `from_schedule`: the task goes to sleep, so a worker submits the requests.
     fn flush_plug(&mut self, i: usize, from_schedule: bool) {
         self.plugs[i].clock = None;
         if self.plugs[i].rqs.is_empty() {
@@ -138,9 +140,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.plugs[i].rqs = rqs;
     }
 
-    /// Without a scheduler: issues one request after another until one is refused. From 5.16 to
-    /// about 6.12 the plug is a stack: last in, first out. The rest stays in `rqs`, in order of
-    /// submission.
+    /// Issues the requests of a plug one after the other, until one is refused. Used without a
+    /// scheduler. From 5.16 to about 6.12, the plug is a stack: the last request is issued first.
+    /// The requests that were not issued stay in `rqs`, in the order of submission.
     fn issue_plugged(&mut self, rqs: &mut Vec<RqId>) {
         let stack = self.cx.queue.era == Era::Mq6_1;
         if stack {
@@ -162,9 +164,9 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
     }
 
-    /// Inserts the requests into the scheduler, grouped by hardware queue and CPU, each group in
-    /// order of submission. 6.12 starts with the group of the first request, 6.1 with that of the
-    /// last.
+    /// Inserts the requests of a plug into the scheduler. They are grouped by hardware queue and
+    /// CPU, and each group is in the order of submission. 6.12 starts with the group of the first
+    /// request, and 6.1 with that of the last request.
     fn insert_groups(&mut self, rqs: &mut Vec<RqId>, from_schedule: bool) {
         while !rqs.is_empty() {
             let lead = if self.cx.queue.era == Era::Mq6_1 {

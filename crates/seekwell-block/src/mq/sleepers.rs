@@ -1,8 +1,8 @@
-//! Tasks that sleep for a tag, or until a frozen queue thaws.
+//! Tasks that sleep for a tag, for a controller, or until a frozen queue continues.
 //!
-//! In an open loop beyond saturation, the whole rest of the trace sleeps here. So a task is found
-//! by its number, and the next task to wake is at the head of its queue, however many wait behind
-//! it.
+//! If a trace is replayed faster than the device can serve it, the whole rest of the trace sleeps
+//! here. The cost must not depend on the number of sleeping tasks. A task is therefore found by its
+//! number, and the next task to wake is always at the head of a queue.
 
 use super::latency::Gate;
 use super::submit::Deed;
@@ -11,55 +11,57 @@ use seekwell_core::event::Asleep;
 use seekwell_core::{Bio, Instant, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a sleeping task waits for.
+/// The event that a sleeping task needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Need {
-    /// A grant of a gate, which keeps the order.
+    /// A slot or budget from a gate. The gate keeps the order of these tasks.
     Slot(Gate),
-    /// Nothing more from that gate, which has granted the request.
+    /// Nothing more from this gate, which has let the task continue.
     Granted(Gate),
-    /// A tag of this hardware context under this limit.
+    /// A tag of this hardware context, under this limit.
     Tag { hctx: usize, limit: Option<u32> },
     /// The end of a freeze.
     Thaw,
 }
 
-/// A task asleep.
+/// A sleeping task.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     pub task: TaskId,
     pub need: Need,
     pub bio: Bio,
     pub arrived: Instant,
-    /// The slot of the writeback throttle that it already has.
+    /// The slot of the writeback throttle that the task already has.
     pub slot: Option<Class>,
-    /// Its further actions.
+    /// The actions that the task does after it wakes.
     pub then: VecDeque<Deed>,
 }
 
-/// Sleepers with the same need, the longest sleep first: the number of the sleep, and the slot.
+/// Tasks with the same need, in the order in which they fell asleep. Each element has the number of
+/// the sleep, and the index of the task.
 #[derive(Debug)]
 struct Queue {
     need: Need,
     line: VecDeque<(u64, u32)>,
 }
 
-/// Largest number of lists kept for reuse.
+/// Largest number of empty lists that are kept for reuse.
 const SPARE_LISTS: usize = 64;
 
-/// All sleepers of a queue.
+/// All sleeping tasks of a block queue.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     slots: Vec<Option<Sleeper>>,
     free: Vec<u32>,
     by_task: BTreeMap<TaskId, u32>,
-    /// Few: one for each different need. An empty queue is reused for the next need.
+    /// One queue for each different need. An empty queue is reused for the next need, so there are
+    /// few.
     queues: Vec<Queue>,
     fell_asleep: u64,
-    /// Empty action lists, kept with their memory.
+    /// Empty action lists, kept so that their memory can be reused.
     spare: Vec<VecDeque<Deed>>,
-    /// Number of entries examined, for tests: the cost of a sleeper must not grow with their
-    /// number.
+    /// Number of entries examined. Tests check that the cost per sleeping task does not grow with
+    /// the number of such tasks.
     looked: u64,
 }
 
@@ -70,15 +72,16 @@ impl Sleepers {
     pub fn is_empty(&self) -> bool {
         self.by_task.is_empty()
     }
-    /// Number of entries examined or moved so far.
+    /// Returns the number of entries examined or moved so far.
     pub fn looked(&self) -> u64 {
         self.looked
     }
-    /// Whether this task sleeps.
+    /// Returns whether this task sleeps.
     pub fn has(&self, task: TaskId) -> bool {
         !self.by_task.is_empty() && self.by_task.contains_key(&task)
     }
-    /// All sleeping bios and the bios waiting behind them, the longest sleep first.
+    /// Returns all sleeping bios, and the bios that wait behind them. The longest sleep comes
+    /// first.
     pub fn asleep(&self, now: Instant) -> Vec<Asleep> {
         let mut all: Vec<&Sleeper> = self.slots.iter().flatten().collect();
         all.sort_by_key(|s| (s.arrived, s.task));
@@ -95,7 +98,7 @@ impl Sleepers {
         }
         out
     }
-    /// The list of this task's further actions, if it sleeps.
+    /// Returns the pending actions of this task, if it sleeps.
     pub fn then_of(&mut self, task: TaskId) -> Option<&mut VecDeque<Deed>> {
         if self.by_task.is_empty() {
             return None;
@@ -103,21 +106,21 @@ impl Sleepers {
         let slot = *self.by_task.get(&task)?;
         self.slots[slot as usize].as_mut().map(|s| &mut s.then)
     }
-    /// How often a task fell asleep so far.
+    /// Returns how many times a task has fallen asleep so far.
     pub fn fallen(&self) -> u64 {
         self.fell_asleep
     }
-    /// An empty list for further actions.
+    /// Returns an empty list for pending actions.
     pub fn list(&mut self) -> VecDeque<Deed> {
         self.spare.pop().unwrap_or_default()
     }
-    /// Keeps an empty list for the next sleeper.
+    /// Keeps an empty list for the next sleeping task.
     pub fn give_back(&mut self, list: VecDeque<Deed>) {
         if list.capacity() > 0 && self.spare.len() < SPARE_LISTS {
             self.spare.push(list);
         }
     }
-    /// Puts a task to sleep; it must be awake.
+    /// Puts a task to sleep. The task must be awake.
     pub fn push(&mut self, s: Sleeper) {
         let (task, need) = (s.task, s.need);
         let slot = match self.free.pop() {
@@ -137,7 +140,8 @@ impl Sleepers {
             self.stand_in_line(need, slot);
         }
     }
-    /// Appends a sleeper to the queue of its need. Gates keep their sleepers in their own order.
+    /// Appends a task to the queue for its need. Tasks that wait at a gate are not in these queues,
+    /// because the gate keeps their order.
     fn stand_in_line(&mut self, need: Need, slot: u32) {
         self.looked += self.queues.len() as u64;
         let same = self.queues.iter().position(|q| q.need == need);
@@ -152,12 +156,12 @@ impl Sleepers {
         self.queues[i].need = need;
         self.queues[i].line.push_back((self.fell_asleep, slot));
     }
-    /// The bio that a task sleeps with.
+    /// Returns the bio with which a task sleeps.
     pub fn bio_of(&self, task: TaskId) -> Option<Bio> {
         let slot = *self.by_task.get(&task)?;
         self.slots[slot as usize].as_ref().map(|s| s.bio)
     }
-    /// A gate lets a task continue, the writeback throttle with a slot.
+    /// Records that a gate lets a task continue. The writeback throttle also gives a slot.
     pub fn grant(&mut self, task: TaskId, gate: Gate, class: Option<Class>) {
         let Some(&slot) = self.by_task.get(&task) else {
             debug_assert!(false, "{task:?} has a slot and does not sleep");
@@ -169,16 +173,16 @@ impl Sleepers {
         self.fell_asleep += 1;
         self.stand_in_line(Need::Granted(gate), slot);
     }
-    /// Whether all sleepers wait for this gate.
+    /// Returns whether all sleeping tasks wait at this gate.
     pub fn only_before(&self, gate: Gate) -> bool {
         let mut all = self.slots.iter().flatten();
         all.all(|s| s.need == Need::Slot(gate))
     }
-    /// The slots of the throttle that sleepers have.
+    /// Returns the slots of the writeback throttle that sleeping tasks hold.
     pub fn slots(&self) -> impl Iterator<Item = Class> {
         self.slots.iter().flatten().filter_map(|s| s.slot)
     }
-    /// Removes the sleeper that has slept longest among those whose need is met.
+    /// Removes and returns the task that has slept longest among those whose need is met.
     pub fn wake(&mut self, met: impl Fn(Need) -> bool) -> Option<Sleeper> {
         if self.by_task.is_empty() {
             return None;
@@ -199,7 +203,8 @@ impl Sleepers {
         self.by_task.remove(&s.task);
         Some(s)
     }
-    /// A woken task sleeps again: its remaining actions are appended.
+    /// Appends the remaining actions of a woken task that sleeps again. Returns false if it does
+    /// not sleep.
     pub fn goes_on_later(&mut self, task: TaskId, rest: &mut VecDeque<Deed>) -> bool {
         let Some(then) = self.then_of(task) else {
             return false;
@@ -252,7 +257,7 @@ mod tests {
         assert_eq!(next(&[tag(4), Need::Thaw]), Some(2));
         assert_eq!(next(&[tag(4), Need::Thaw]), Some(4));
         assert!(all.is_empty() && all.wake(|_| true).is_none());
-        // An emptied queue is reused for another need.
+        // A queue that has become empty is reused for another need.
         all.push(sleeper(5, tag(99)));
         assert_eq!(all.queues.len(), 3);
         assert!(all.has(TaskId(5)) && !all.has(TaskId(1)));

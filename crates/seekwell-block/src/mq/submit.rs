@@ -1,7 +1,7 @@
-//! From bio to request: splitting, merging, tags, and the destination of a new request.
+//! The path of a bio to a request: splitting, merging, tags, and the routing of a new request.
 //!
-//! A task without a tag sleeps, and its further actions (further bios, closing its plug, exiting)
-//! wait with it, as on a real machine.
+//! A task that gets no tag sleeps. Its further actions (further bios, the end of its plug, its
+//! exit) wait until it wakes, as on a real machine.
 
 use super::latency::Gate;
 use super::limits::{Whole, cut};
@@ -18,9 +18,9 @@ use seekwell_sched::{Cx, Insert, Scheduler};
 /// An action of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Deed {
-    /// A bio before the limits and before the split.
+    /// A bio before it passes the limits and is split.
     Whole(Whole),
-    /// A bio that is not larger than a request may be.
+    /// A bio that is not larger than the largest request.
     Bio(Bio),
     Plug,
     Unplug,
@@ -28,11 +28,11 @@ pub(super) enum Deed {
     Exit,
 }
 
-/// Flags that need a flush sequence.
+/// Flags of a bio that needs a flush sequence.
 const FLUSHING: Flags = Flags::PREFLUSH.union(Flags::FUA);
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// A bio arrives.
+    /// Handles the arrival of a bio.
     pub(super) fn come(&mut self, bio: &Bio) {
         self.acct.stats.bios += 1;
         bio_event(&mut self.cx, Action::Queue, bio);
@@ -57,8 +57,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             self.act_one(piece.task, Deed::Bio(piece));
         }
     }
-    /// Number of pieces of at most `max` sectors into which a bio is split; the bio completes with
-    /// the last piece.
+    /// Returns the number of pieces of at most `max` sectors into which a bio is split. The bio
+    /// completes with its last piece.
     pub(super) fn will_be_split(&mut self, bio: &Bio, max: u32) -> u32 {
         let pieces = bio.sectors.0.div_ceil(max);
         let now = self.cx.now();
@@ -70,8 +70,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         pieces
     }
 
-    /// The largest number of sectors that is not split: the limit of `max_sectors` and of the
-    /// scatter list. The list ends between pages.
+    /// Returns the largest number of sectors that is not split. `max_sectors` and the scatter list
+    /// limit this number. The scatter list ends between two pages.
     pub(super) fn largest_piece(&self, bio: &Bio) -> u32 {
         let page = u32::from(PAGE_SECTORS);
         let q = &self.cx.queue;
@@ -80,7 +80,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         q.max_sectors.0.min(listed).max(1)
     }
 
-    /// A task performs an action, at once or, if it sleeps, later in its turn.
+    /// Does an action of a task. If the task sleeps, the action is done later, in its order.
     pub(super) fn act_one(&mut self, task: TaskId, deed: Deed) {
         match self.sleepers.then_of(task) {
             Some(then) => then.push_back(deed),
@@ -127,18 +127,18 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         }
         self.pass(&bio, Some(ioc), arrived, Gate::Cost);
     }
-    /// The CPU of this queue that stands for a given CPU number.
+    /// Returns the CPU of this queue that is used for a given CPU number.
     #[inline]
     fn cpu_of(&self, cpu: u16) -> u16 {
-        // The number is nearly always in range, and a division takes longer.
+        // The number is nearly always in range, and a division would take longer.
         match self.cx.queue.cpus.max(1) {
             cpus if cpu < cpus => cpu,
             cpus => cpu % cpus,
         }
     }
 
-    /// Past all gates: takes a tag, or sleeps for one. `ioc` is looked up unless that was already
-    /// done since the bio arrived or its task woke.
+    /// Takes a tag for a bio that has passed all gates, or puts its task to sleep for one. `ioc` is
+    /// looked up if it is `None`.
     pub(super) fn get_tag(
         &mut self,
         bio: &Bio,
@@ -158,7 +158,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             None
         };
         if !self.tag_available(hctx, limit) {
-            // The kernel runs the queue once before the submitter sleeps.
+            // As in the kernel, the queue runs once before the submitter sleeps.
             self.run(hctx);
             if !self.tag_available(hctx, limit) {
                 return self.sleep(bio, arrived, Need::Tag { hctx, limit }, slot);
@@ -167,7 +167,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.make_request(bio, ioc, arrived, limit, slot);
     }
 
-    /// Whether its request enters the scheduler (and counts for its limits).
+    /// Returns whether the request of a bio enters the scheduler. It then counts for the
+    /// scheduler's limits.
     fn owned_by_scheduler(&self, bio: &Bio) -> bool {
         if self.cx.queue.era == Era::Mq6_1 && bio.flags.intersects(FLUSHING) {
             return false;
@@ -196,7 +197,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.hctx[hctx].has_tag(self.bypass, limit)
     }
 
-    /// Puts the task to sleep and flushes its plug, since no other code would do so.
+    /// Puts a task to sleep and flushes its plug, because no other code would do so.
     #[cold]
     pub(super) fn sleep(&mut self, bio: &Bio, arrived: Instant, need: Need, slot: Option<Class>) {
         self.acct.stats.waits += 1;
@@ -213,7 +214,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.flush_plug_of(bio.task, true);
     }
 
-    /// Wakes the tasks that can continue, in the order of their sleep, and runs their actions.
+    /// Wakes the tasks that can continue, in the order in which they fell asleep, and does their
+    /// actions.
     #[inline]
     pub(super) fn wake_sleepers(&mut self) {
         if self.switching.is_some() || !self.sleepers.is_empty() {
@@ -226,7 +228,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             let mut fallen = self.sleepers.fallen();
             self.goes_on(&s);
             loop {
-                // It can be this task only if a task fell asleep again.
+                // If a task has fallen asleep during the last action, it may be this task.
                 let now = self.sleepers.fallen();
                 if std::mem::replace(&mut fallen, now) != now
                     && self.sleepers.goes_on_later(s.task, &mut s.then)
@@ -238,11 +240,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
                 };
                 self.perform(s.task, deed);
             }
-            // The remaining actions were moved along with the task.
+            // If the task sleeps again, its remaining actions were moved to its new entry.
             self.sleepers.give_back(s.then);
         }
     }
-    /// A woken task continues with the action before which it fell asleep.
+    /// Lets a woken task continue with the step before which it fell asleep.
     fn goes_on(&mut self, s: &Sleeper) {
         let (bio, arrived) = (&s.bio, s.arrived);
         match s.need {
@@ -329,7 +331,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.route(rq, bio.task);
     }
 
-    /// Sends a request to the flush machinery, the plug, the scheduler, or directly to the driver.
+    /// Routes a request to the flush sequences, the plug, the scheduler, or directly to the driver.
     fn route(&mut self, rq: RqId, task: TaskId) {
         let r = &self.cx.rqs[rq];
         let (sync, h) = (r.sync, r.hctx as usize);
@@ -348,7 +350,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.issue_or_queue(rq);
     }
 
-    /// Inserts a request into the scheduler (without one: into its CPU's FIFO).
+    /// Inserts a request into the scheduler. Without a scheduler, inserts it into the FIFO of its
+    /// CPU.
     pub(super) fn insert(&mut self, rq: RqId, how: Insert) {
         if how == Insert::Sorted {
             if self.hash && self.sched.insert_merges() {
@@ -369,7 +372,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.after_callback();
     }
 
-    /// Frees requests that merging emptied.
+    /// Frees requests that merging has emptied.
     pub(super) fn free_merged(&mut self) {
         while let Some(rq) = self.acct.freed.pop() {
             self.free_request(rq);

@@ -1,12 +1,12 @@
-//! Switching the scheduler: the queue is frozen (submitters sleep), the requests inside complete,
-//! then the new scheduler takes over with its defaults.
+//! A switch of the scheduler. The queue is frozen, so submitters sleep. When all requests in the
+//! queue have completed, the new scheduler takes over, with its default tunables.
 
 use super::MqQueue;
 use seekwell_core::{Device, Instant};
 use seekwell_sched::cx::TIMER_SLOTS;
 use seekwell_sched::{Cx, Scheduler};
 
-/// Builds a scheduler for a queue.
+/// A function that builds a scheduler for a queue.
 type Maker<S> = Box<dyn FnOnce(&Cx) -> Box<S> + Send>;
 
 /// A switch in progress.
@@ -16,9 +16,10 @@ pub(super) struct Switch<S: ?Sized> {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Starts a switch. It ends when the last request inside has completed, including plugs. A
-    /// second switch before that replaces the first. `hash`: the layer searches the end-sector hash
-    /// for the new scheduler.
+    /// Starts a switch to another scheduler. The switch ends when all requests of the queue have
+    /// completed, including requests in plugs. If a switch is already in progress, only its target
+    /// changes. `hash`: with the new scheduler, the layer searches the hash of end sectors for
+    /// merges.
     pub fn switch(
         &mut self,
         now: Instant,
@@ -34,12 +35,12 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.wake_sleepers();
         self.keep();
     }
-    /// Whether a switch is in progress.
+    /// Returns whether a switch is in progress.
     pub fn switching(&self) -> bool {
         self.switching.is_some()
     }
 
-    /// Ends a switch if no request is inside.
+    /// Ends a switch if the queue has no requests.
     pub(super) fn poll_switch(&mut self) {
         if !self.cx.rqs.is_empty() {
             return;
@@ -58,7 +59,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             (h.restart, h.rerun_at, h.busy) = (false, None, 0);
         }
         self.hash = s.hash;
-        // The new scheduler finds a queue with the default depth for schedulers.
+        // As in the kernel, the new scheduler first gets the default depth.
         let depth = self.driver.depth().max(1);
         self.cx.queue.nr_requests = super::SCHED_TAGS.0 * depth.min(super::SCHED_TAGS.1);
         let wanted_wbt = self.sched.wants_wbt();

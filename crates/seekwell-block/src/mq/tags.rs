@@ -1,23 +1,25 @@
-//! Tags by counting.
+//! Tags, which are counted.
 //!
-//! The kernel keeps tags in bitmaps and limits a class of requests to the lower part of each word.
-//! So a limit is positional: an unlimited request may hold a low bit that a limited request needs.
-//! Here tags are only counted. A request with limit s may be allocated while fewer than s requests
-//! with the same or a smaller limit are in use and a tag is free. The kernel also wakes sleepers in
-//! batches, nearly in order. Here sleepers of a class are served first come, first served; across
-//! classes in order of arrival as far as limits allow.
+//! The kernel keeps tags in bitmaps. It limits a class of requests to the lower part of each word.
+//! A limit therefore depends on positions: a request without limit may hold a low bit that a
+//! limited request needs. In the model, tags are only counted. A request with limit s gets a tag if
+//! fewer than s requests with the same or a smaller limit hold tags, and if a tag is free.
+//!
+//! The kernel wakes sleeping tasks in batches, nearly in order. In the model, the tasks of a class
+//! are served first come, first served. Tasks of different classes are served in the order of
+//! arrival, as far as the limits allow.
 
-/// A counted pool of tags, with limits.
+/// A pool of tags that are counted, with limits.
 #[derive(Clone, Debug, Default)]
 pub struct TagPool {
     total: u32,
     used: u32,
-    /// Number of tags in use under a limit, by limit.
+    /// For each limit, the number of tags that requests with this limit hold.
     limited: Vec<(u32, u32)>,
 }
 
 impl TagPool {
-    /// A pool of `total` tags.
+    /// Creates a pool of `total` tags.
     pub fn new(total: u32) -> Self {
         TagPool {
             total,
@@ -25,31 +27,31 @@ impl TagPool {
             limited: Vec::new(),
         }
     }
-    /// Number of tags in use.
+    /// Returns the number of tags in use.
     pub fn used(&self) -> u32 {
         self.used
     }
-    /// Number of tags in total.
+    /// Returns the total number of tags.
     pub fn total(&self) -> u32 {
         self.total
     }
-    /// Changes the size; tags in use beyond it are not recalled.
+    /// Changes the number of tags. Tags in use beyond the new number stay valid.
     pub fn resize(&mut self, total: u32) {
         self.total = total;
     }
-    /// Whether a tag is available under this limit.
+    /// Returns whether a tag is available for a request with this limit.
     pub fn available(&self, limit: Option<u32>) -> bool {
         if self.used >= self.total {
             return false;
         }
-        // A limit of 0 could never be served; the kernel's smallest limit is one bit.
+        // A limit of 0 could never be served. The smallest limit in the kernel is one bit.
         let Some(limit) = limit.map(|l| l.max(1)) else {
             return true;
         };
         let same_or_smaller = self.limited.iter().filter(|l| l.0 <= limit);
         same_or_smaller.map(|l| l.1).sum::<u32>() < limit
     }
-    /// Takes a tag, which must be available.
+    /// Takes a tag. A tag must be available.
     pub fn take(&mut self, limit: Option<u32>) {
         debug_assert!(self.available(limit), "takes a tag that is not there");
         self.used += 1;
@@ -60,7 +62,7 @@ impl TagPool {
             }
         }
     }
-    /// Returns a tag that was taken under this limit.
+    /// Returns a tag to the pool. It was taken under this limit.
     pub fn give(&mut self, limit: Option<u32>) {
         debug_assert!(self.used > 0, "gives back more tags than were taken");
         self.used -= 1;

@@ -1,8 +1,8 @@
-//! The gate before the tag: writeback throttling, with the queue's time and requests.
+//! The connection of writeback throttling with the queue: it uses the queue's time and requests.
 //!
-//! Order for a bio: split, merge, throttle, tag. A held task sleeps with all its further actions
-//! and holds neither tag nor request. A granted slot belongs to the bio, also while the bio waits
-//! for a tag; it is returned when the request is freed.
+//! A bio is first split, then merged, then throttled, and then it gets a tag. A throttled task
+//! sleeps with all its further actions, and holds neither a tag nor a request. A slot belongs to
+//! the bio, also while the bio waits for a tag. The slot is freed together with the request.
 
 use super::wbt::{Asks, Class, Facts, Moment, Verdict, Wbt, rules};
 use super::{MqQueue, OWN_BIO};
@@ -10,12 +10,12 @@ use seekwell_core::event::WHO;
 use seekwell_core::{Action, Bio, Device, Event, Instant, Op, RqId, TaskId, TickClock};
 use seekwell_sched::{Cx, Scheduler, StoreError, WBT_LAT_USEC};
 
-/// The throttle's answer to a bio.
+/// The decision of the throttle on a bio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Passage {
-    /// The bio continues, with a slot if it is tracked.
+    /// The bio continues. It has a slot if it is of a throttled class.
     Goes(Option<Class>),
-    /// Its task sleeps for a slot.
+    /// The task of the bio sleeps until it gets a slot.
     Sleeps,
 }
 
@@ -23,31 +23,31 @@ pub(super) enum Passage {
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
     wbt: Option<Wbt>,
-    /// When its window ends.
+    /// Time at which the throttle's window ends.
     ends: Option<(i64, Instant)>,
 }
 
 impl Throttle {
-    /// Updates the end of the window, after any call that may have started one.
+    /// Updates the end of the window. Called after any call that may have started a window.
     fn settle(&mut self, clock: &TickClock) {
         let ends = self.wbt.as_ref().and_then(Wbt::window_ends);
         if ends != self.ends.map(|e| e.0) {
             self.ends = ends.map(|j| (j, clock.start_of(j as u64)));
         }
     }
-    /// The time of its next own event.
+    /// Returns the time of the throttle's next event.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         self.ends.map(|e| e.1)
     }
-    /// Whether a task that sleeps for a slot may continue.
+    /// Returns whether a task that sleeps for a slot may continue.
     #[inline]
     pub fn has_granted(&self) -> bool {
         self.wbt.as_ref().is_some_and(Wbt::has_granted)
     }
 }
 
-/// The current time, on the clock and in jiffies.
+/// Returns the present time, on the clock and in jiffies.
 #[inline]
 fn moment(cx: &Cx) -> Moment {
     Moment {
@@ -57,8 +57,8 @@ fn moment(cx: &Cx) -> Moment {
 }
 
 impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
-    /// Enables writeback throttling as for a new disk: on, unless the scheduler does not want it. A
-    /// SCSI disk uses its own depth, any other disk the current `nr_requests`.
+    /// Enables writeback throttling as for a new disk. It is on, unless the scheduler disables it.
+    /// The depth is that of a SCSI disk itself, or the present `nr_requests` of any other disk.
     pub fn throttle_writeback(&mut self, now: Instant) {
         let f = self.dev.facts();
         let facts = Facts {
@@ -78,7 +78,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.throttle.wbt = Some(Wbt::new(facts, at, off));
         self.keep();
     }
-    /// The throttle, if there is one.
+    /// Returns the throttle, if there is one.
     pub fn wbt(&self) -> Option<&Wbt> {
         self.throttle.wbt.as_ref()
     }
@@ -92,7 +92,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         t.settle(&self.cx.clock());
         done
     }
-    /// Like `with_wbt`, for reads, which neither start a window nor wake a task.
+    /// Runs `act` on the throttle for reads, which neither start a window nor wake a task.
     #[inline]
     fn with_reads(&mut self, act: impl FnOnce(&mut Wbt, Moment)) {
         let t = &mut self.throttle;
@@ -111,22 +111,22 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         self.with_wbt(|w, now| w.store_lat_usec(text, now))
             .unwrap_or_else(|| Err(StoreError::unknown(WBT_LAT_USEC.name)))
     }
-    /// The scheduler changed. If the new scheduler wants the throttle and the old one did not, the
-    /// throttle is on again, even together with `io.cost`.
+    /// Handles a change of the scheduler. If the new scheduler allows throttling and the old one
+    /// disabled it, throttling is on again, even together with `io.cost`.
     pub(super) fn scheduler_changed(&mut self, wanted_before: bool) {
         let wants = self.sched.wants_wbt();
         if wants != wanted_before {
             self.with_wbt(|w, now| w.wanted(wants, now));
         }
     }
-    /// `io.cost` was switched on or off: writes are not throttled twice unless a user set the
-    /// throttle.
+    /// Handles the switching on or off of `io.cost`. Writes are then not throttled twice, unless
+    /// the user set the throttle.
     pub(super) fn shares_by_cost(&mut self, on: bool) {
         let wants = self.sched.wants_wbt() && !on;
         self.with_wbt(|w, now| w.wanted(wants, now));
     }
 
-    /// A bio asks for a slot (`rq_qos_throttle`).
+    /// Asks for a slot for a bio (`rq_qos_throttle`).
     pub(super) fn throttled(&mut self, bio: &Bio) -> Passage {
         if !self.wbt_on() {
             return Passage::Goes(None);
@@ -155,7 +155,8 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         });
         Passage::Sleeps
     }
-    /// The task with a granted slot that slept longest, and its slot.
+    /// Returns the task that has slept longest among those that got a slot, and the class of the
+    /// slot.
     pub(super) fn next_granted(&mut self) -> Option<(u32, Class)> {
         let asks = self.throttle.wbt.as_mut()?.granted()?;
         let task = asks.id as u32;
@@ -165,7 +166,7 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
         Some((task, asks.class))
     }
 
-    /// A request is issued to the driver.
+    /// Handles a request that is issued to the driver.
     pub(super) fn wbt_issued(&mut self, rq: RqId) {
         if let Some(w) = &mut self.throttle.wbt
             && w.on()
@@ -176,14 +177,14 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             }
         }
     }
-    /// The driver returned a request.
+    /// Handles a request that the driver returned.
     pub(super) fn wbt_requeued(&mut self, rq: RqId) {
         if let Some(w) = &mut self.throttle.wbt {
             w.read_requeued(rq.0.into());
         }
     }
-    /// A request completed: a sample. The layer's own flushes and flushes without data are not
-    /// samples.
+    /// Handles the completion of a request, which is a sample for the throttle. The layer's own
+    /// flushes and flushes without data are no samples.
     pub(super) fn wbt_completed(&mut self, rq: RqId) {
         if self.throttle.wbt.is_none() {
             return;
@@ -199,11 +200,11 @@ impl<S: Scheduler + ?Sized, D: Device> MqQueue<S, D> {
             w.write_done();
         }
     }
-    /// A request is freed: its slot is returned.
+    /// Frees the slot of a request.
     pub(super) fn slot_back(&mut self, class: Class) {
         self.with_wbt(|w, now| w.slot_back(class, now));
     }
-    /// A task was held because of its dirty pages.
+    /// Handles the sleep of a task because of its dirty pages.
     pub(super) fn dirty_sleep(&mut self) {
         self.with_wbt(|w, now| w.dirty_sleep(now.jiffy));
     }

@@ -1,4 +1,4 @@
-//! Code shared by all arrays: members that advance in step, bios whose parts return one by one,
+//! Code that all arrays share: members that advance together, bios whose parts complete one by one,
 //! flushes to every member, and writes that wait for the bitmap.
 
 use super::bitmap::{Bitmap, BitmapOptions};
@@ -10,20 +10,20 @@ use seekwell_core::{
 /// A bio in progress inside an array.
 pub type JoinId = u32;
 
-/// A level: it defines the parts of a bio, and the array's own operations.
+/// A RAID level. It divides a bio into parts, and does the array's own operations.
 pub trait Level {
-    /// A transfer inside the array, after its flush. The level sends every part with [`Io::send`]
-    /// or holds it with [`Io::hold`].
+    /// Handles a transfer, after its flush. The level must send every part with [`Io::send`], or
+    /// hold it with [`Io::hold`].
     fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId);
-    /// A part that was sent for a bio has returned from `member`.
+    /// Handles the return of a part from `member`. The part was sent for a bio.
     fn returned(&mut self, member: usize) {
         let _ = member;
     }
-    /// A bio of the level's own has returned.
+    /// Handles the return of a bio that the level sent by itself.
     fn done<B: BioSink>(&mut self, io: &mut Io<B>, tag: u64, error: bool) {
         let _ = (io, tag, error);
     }
-    /// When the level needs to run; a time in the past means at once.
+    /// Returns the time at which the level must run. A time in the past means immediately.
     fn next_event(&self) -> Option<Instant> {
         None
     }
@@ -31,29 +31,29 @@ pub trait Level {
     fn run<B: BioSink>(&mut self, io: &mut Io<B>) {
         let _ = io;
     }
-    /// Receives the messages to the members.
+    /// Handles a control message to the members.
     fn control(&mut self, what: Control) {
         let _ = what;
     }
-    /// Size of the array.
+    /// Returns the size of the array.
     fn size(&self) -> Sector;
-    /// Whether this member works.
+    /// Returns whether this member works.
     fn alive(&self, member: usize) -> bool {
         let _ = member;
         true
     }
-    /// Whether bios inside wait for space.
+    /// Returns whether bios inside the array wait for space.
     fn crowded(&self) -> bool {
         false
     }
-    /// Whether a bio of `task` is one of them.
+    /// Returns whether a bio of `task` is one of those that wait for space.
     fn sleeps(&self, task: TaskId) -> bool {
         let _ = task;
         false
     }
 }
 
-/// Indices that are freed and reused.
+/// Elements with an index. The index of a freed element is reused.
 #[derive(Debug)]
 struct Slab<T> {
     all: Vec<T>,
@@ -98,24 +98,24 @@ struct Parent {
     id: BioId,
     left: u32,
     error: bool,
-    /// The data of a bio whose flush comes first.
+    /// The bio whose data are written after a flush.
     then: Option<Bio>,
-    /// First sector and end of a write that the bitmap counts.
+    /// First and end sector of a write that the bitmap counts.
     marked: Option<(u64, u64)>,
 }
 
-/// Members and the bios in progress: the interface for a level.
+/// The members and the bios in progress. This is the interface for a level.
 pub struct Io<B> {
     members: Vec<B>,
     now: Instant,
     children: Slab<To>,
     joins: Slab<Parent>,
     ready: Vec<BioDone>,
-    /// Joins whose last part has returned.
+    /// Bios whose last part has returned.
     whole: Vec<JoinId>,
     inbox: Vec<(usize, BioDone)>,
     buf: Vec<BioDone>,
-    /// The array's own events, and the numbers of its members in the stream.
+    /// Log of the array's own events, and the numbers of its members in the stream.
     log: EventLog,
     ids: Vec<MemberId>,
 }
@@ -135,15 +135,15 @@ impl<B: BioSink> Io<B> {
             ids: Vec::new(),
         }
     }
-    /// The current time.
+    /// Returns the present time.
     pub fn now(&self) -> Instant {
         self.now
     }
-    /// Number of members.
+    /// Returns the number of members.
     pub fn count(&self) -> usize {
         self.members.len()
     }
-    /// Adds an outstanding part to a bio; [`Io::release`] ends it.
+    /// Adds an outstanding part to a bio, which [`Io::release`] ends.
     pub fn hold(&mut self, join: JoinId) {
         self.joins.all[join as usize].left += 1;
     }
@@ -156,7 +156,7 @@ impl<B: BioSink> Io<B> {
             self.whole.push(join);
         }
     }
-    /// Sends a part of `bio` to a member, on behalf of its submitter.
+    /// Sends a part of `bio` to a member. The part belongs to the submitter of `bio`.
     pub fn send(&mut self, join: JoinId, bio: &Bio, member: usize, sector: u64, sectors: u32) {
         self.hold(join);
         let (sector, sectors) = (Sector(sector), Sectors(sectors));
@@ -167,17 +167,18 @@ impl<B: BioSink> Io<B> {
         };
         self.submit(To::Bio(join), member, bio, part);
     }
-    /// Sends a bio of the level's own. Its id is replaced; `tag` is returned with the completion.
+    /// Sends a bio of the level itself. Its id is replaced, and `tag` is returned with the
+    /// completion.
     pub fn own(&mut self, tag: u64, member: usize, bio: Bio) {
         self.submit(To::Level(tag), member, &bio, bio);
     }
-    /// Sends a message to every member, on behalf of a thread of the array.
+    /// Sends a control message to every member, from a thread of the array.
     pub fn tell(&mut self, what: Control) {
         for m in &mut self.members {
             m.control(self.now, what);
         }
     }
-    /// Submits `bio`, a part of `whole` or all of it, to a member.
+    /// Submits `bio` to a member. `bio` is a part of `whole`, or all of it.
     fn submit(&mut self, to: To, member: usize, whole: &Bio, bio: Bio) {
         let id = BioId(u64::from(self.children.add(to)));
         if self.log.listening() {
@@ -188,7 +189,7 @@ impl<B: BioSink> Io<B> {
     #[cold]
     #[inline(never)]
     fn remapped(&mut self, to: To, member: usize, whole: &Bio, part: &Bio) {
-        // The array's own operations belong to no submitted bio.
+        // The array's own operations belong to no bio of a submitter.
         let of = match to {
             To::Bio(j) | To::Flush(j) => Some(self.joins.all[j as usize].id),
             To::Level(_) | To::Bitmap => None,
@@ -238,7 +239,7 @@ impl<B: BioSink> Io<B> {
     }
 }
 
-/// An array of some level over its members; see the module.
+/// An array of a given level, with its members.
 pub struct Array<B, L> {
     io: Io<B>,
     level: L,
@@ -253,25 +254,25 @@ impl<B: BioSink, L: Level> Array<B, L> {
             bitmap: None,
         }
     }
-    /// Keeps a write-intent bitmap in the last 4 KiB of every member, which the level must leave
-    /// unused.
+    /// Adds a write-intent bitmap in the last 4 KiB of every member. The level must not use this
+    /// space.
     pub fn with_bitmap(mut self, options: BitmapOptions) -> Self {
         self.bitmap = Some(Bitmap::new(options));
         self
     }
-    /// The members.
+    /// Returns the members.
     pub fn members(&self) -> &[B] {
         &self.io.members
     }
-    /// The members, mutable.
+    /// Returns the members, mutable.
     pub fn members_mut(&mut self) -> &mut [B] {
         &mut self.io.members
     }
-    /// The level.
+    /// Returns the level.
     pub fn level(&self) -> &L {
         &self.level
     }
-    /// The level, mutable.
+    /// Returns the level, mutable.
     pub fn level_mut(&mut self) -> &mut L {
         &mut self.level
     }
@@ -338,8 +339,8 @@ impl<B: BioSink, L: Level> Array<B, L> {
             }
         }
     }
-    /// Ends bios whose last part has returned, and starts the data of those that needed a flush
-    /// first.
+    /// Ends the bios whose last part has returned. Starts the data transfers of bios whose flush
+    /// has completed.
     fn joined(&mut self) {
         while let Some(join) = self.io.whole.pop() {
             let p = self.io.joins.take(join);

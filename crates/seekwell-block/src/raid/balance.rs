@@ -1,28 +1,29 @@
-//! The choice of the copy that serves a read.
+//! The selection of the copy that serves a read.
 
 use seekwell_device::raid::Spot;
 
-/// How a copy is chosen among the working ones.
+/// The rule by which a read selects one of the working copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadPolicy {
-    /// md's rule: continue a sequential stream on its member; otherwise, if any member is
-    /// non-rotational, take the one with the fewest pending requests; otherwise the nearest head.
+    /// The rule of md. A sequential stream continues on its member. Otherwise, if any member is
+    /// non-rotational, the member with the fewest pending requests is used. Otherwise the member
+    /// with the nearest head is used.
     Md,
-    /// Copies in turn.
+    /// The copies are used in turn.
     RoundRobin,
-    /// The copy with the fewest pending requests; the first among equals.
+    /// The copy with the fewest pending requests, or the first of several such copies.
     FewestPending,
-    /// Each member serves its own range of addresses: short strokes.
+    /// Each member serves its own range of addresses, so that its head moves over short distances.
     Region,
-    /// Always this copy while it works.
+    /// This copy is always used while it works.
     Fixed(usize),
 }
 
-/// State for the choice: the array's last use of each member.
+/// State for the selection: the last access to each member.
 #[derive(Debug)]
 pub(super) struct Balance {
     policy: ReadPolicy,
-    /// All members rotate.
+    /// Whether all members are rotational.
     rotating: bool,
     /// Sectors of a member.
     size: u64,
@@ -42,7 +43,7 @@ impl Balance {
             turn: 0,
         }
     }
-    /// Index into `spots`, which is not empty.
+    /// Returns an index into `spots`, which must not be empty.
     pub(super) fn choose(&mut self, spots: &[Spot]) -> usize {
         let all = || spots.iter().enumerate();
         let fewest = |pending: &[u32]| {

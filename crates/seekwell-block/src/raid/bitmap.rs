@@ -1,8 +1,9 @@
-//! md's internal write-intent bitmap. Before a write to an idle region, the region's bit is written
-//! to every member's medium; it is cleared later.
+//! The internal write-intent bitmap of md. Before a write to an idle region, the bit of the region
+//! is written to the medium of every member. The bit is cleared later.
 //!
-//! A region that becomes dirty needs one 4 KiB write with a flush; regions that wait together share
-//! it. When regions have been idle for the daemon's period, one write without a flush clears them.
+//! A region that becomes dirty needs one write of 4 KiB with a flush. Regions that wait at the same
+//! time share this write. When regions have been idle for the daemon's period, one write without a
+//! flush clears their bits.
 
 use seekwell_core::{Bio, Flags, Instant, Nanos, Op, TaskId};
 use std::collections::BTreeMap;
@@ -10,9 +11,9 @@ use std::collections::BTreeMap;
 /// Options of the bitmap.
 #[derive(Clone, Copy, Debug)]
 pub struct BitmapOptions {
-    /// Sectors that share a bit; 64 MiB is mdadm's default for large arrays.
+    /// Size of a region that has one bit, sectors. 64 MiB is mdadm's default for large arrays.
     pub region: u64,
-    /// Regions that are idle for this long are cleaned (mdadm `--delay`, 5 s).
+    /// Idle time after which a region becomes clean (mdadm `--delay`, 5 s).
     pub delay: Nanos,
     /// The thread that writes the bitmap.
     pub thread: TaskId,
@@ -20,7 +21,7 @@ pub struct BitmapOptions {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Region {
-    /// Its bit is on the medium.
+    /// The bit of the region is on the medium.
     set: bool,
     writes: u32,
     rest_since: Instant,
@@ -31,7 +32,8 @@ pub(super) struct Bitmap {
     options: BitmapOptions,
     regions: BTreeMap<u64, Region>,
     waiting: Vec<Bio>,
-    /// Bits set by the write in flight, and the number of members that have not answered.
+    /// Bits that the write in flight sets. `in_flight`: number of members that have not completed
+    /// this write.
     setting: Vec<u64>,
     in_flight: u32,
     clearing: bool,
@@ -53,8 +55,8 @@ impl Bitmap {
     fn of(&self, from: u64, to: u64) -> std::ops::RangeInclusive<u64> {
         from / self.options.region..=(to - 1) / self.options.region
     }
-    /// True if the write must wait for its bits; it is then stored here. Otherwise it counts as in
-    /// progress.
+    /// Returns true if the write must wait for its bits. The write is then stored here. Otherwise
+    /// it counts as in progress.
     pub(super) fn must_wait(&mut self, bio: &Bio) -> bool {
         let range = self.of(bio.sector.0, bio.end().0);
         let set = |r| self.regions.get(&r).is_some_and(|r| r.set);
@@ -67,7 +69,7 @@ impl Bitmap {
         }
         false
     }
-    /// A bitmap write that is due; the caller sets the addresses.
+    /// Returns a bitmap write that is due. The caller sets its addresses.
     pub(super) fn next_write(&mut self) -> Option<Bio> {
         if self.in_flight > 0 {
             return None;
@@ -88,7 +90,8 @@ impl Bitmap {
     pub(super) fn sent(&mut self) {
         self.in_flight += 1;
     }
-    /// A member has written it. True if all members have.
+    /// Handles the completion of the bitmap write by a member. Returns true if all members have
+    /// completed it.
     pub(super) fn back(&mut self) -> bool {
         self.in_flight -= 1;
         if self.in_flight == 0 {
@@ -98,11 +101,11 @@ impl Bitmap {
         }
         self.in_flight == 0
     }
-    /// Writes that waited and can start.
+    /// Returns the writes that have waited and can start.
     pub(super) fn released(&mut self) -> Vec<Bio> {
         std::mem::take(&mut self.waiting)
     }
-    /// A write has completed.
+    /// Handles the completion of a write.
     pub(super) fn written(&mut self, now: Instant, from: u64, to: u64) {
         for r in self.of(from, to) {
             if let Some(r) = self.regions.get_mut(&r) {
@@ -112,11 +115,11 @@ impl Bitmap {
         }
         self.due.get_or_insert(now + self.options.delay);
     }
-    /// The time of the daemon's next run.
+    /// Returns the time of the daemon's next run.
     pub(super) fn next_event(&self) -> Option<Instant> {
         self.due
     }
-    /// Runs the daemon: regions that were idle long enough become clean.
+    /// Runs the daemon. Regions that have been idle long enough become clean.
     pub(super) fn clean(&mut self, now: Instant) {
         let delay = self.options.delay;
         let before = self.regions.len();

@@ -1,8 +1,8 @@
 //! Mirrors (md RAID 1) and striped mirrors (RAID 10: near, far, offset).
 //!
-//! A write goes to every copy and completes with the slowest; a read goes to one copy, which the
-//! read policy chooses. Both are on behalf of their submitter. Not modelled: write-behind,
-//! write-mostly members, the 2 MiB read-ahead rule of RAID 10 far in the file system above.
+//! A write goes to every copy, and completes when the slowest copy completes. A read goes to one
+//! copy, which the read policy selects. Both belong to the io context of their submitter. Not
+//! modelled: write-behind, write-mostly members, and the rule of 2 MiB read-ahead for RAID 10 far.
 
 use super::array::{Array, Io, JoinId, Level};
 use super::balance::{Balance, ReadPolicy};
@@ -11,7 +11,7 @@ use seekwell_core::{Bio, BioSink, Op, Sector, Sectors};
 use seekwell_device::ParamError;
 use seekwell_device::raid::{self, Layout, Spot};
 
-/// The levels with copies.
+/// The level of an array with copies: RAID 1 or RAID 10.
 pub struct Copies {
     layout: Layout,
     balance: Balance,
@@ -19,12 +19,13 @@ pub struct Copies {
     spots: Vec<Spot>,
 }
 
-/// RAID 1 or RAID 10.
+/// A RAID 1 or RAID 10 array.
 pub type Mirror<B> = Array<B, Copies>;
 
 impl<B: BioSink> Mirror<B> {
-    /// `level` is RAID 1 or 10 (`chunk` is for the latter). `rotating`: all members rotate.
-    /// `failed` lists the failed members. `reserve` sectors at the end of every member stay unused.
+    /// Creates an array. `level` is RAID 1 or 10, and `chunk` is used for RAID 10. `rotating`: all
+    /// members are rotational. `failed` lists the failed members. `reserve` sectors at the end of
+    /// every member stay unused.
     pub fn new(
         members: Vec<B>,
         level: raid::Level,
@@ -37,8 +38,8 @@ impl<B: BioSink> Mirror<B> {
         let size = Sector(smallest(&members).0.saturating_sub(reserve));
         let layout = Layout::new(level, members.len(), chunk, size)?;
         let failed = super::failures(failed, members.len())?;
-        // Every chunk needs a working copy; the copies of the first rows show every pairing of
-        // members.
+        // Every chunk needs a copy on a working member. The first rows contain every combination of
+        // members, so it is enough to check these rows.
         let rows = (0..members.len() as u64).map(|q| q * layout.chunk());
         for at in rows.filter(|at| *at < layout.capacity().0) {
             if (0..layout.copies()).all(|k| failed[layout.copy(at, k).member]) {

@@ -1,17 +1,17 @@
-//! Linear concatenation (md linear, dm-linear): members one after another.
+//! Linear concatenation of members (md linear, dm-linear).
 
 use super::array::{Array, Io, JoinId, Level};
 use seekwell_core::{Bio, BioSink, Sector};
 use seekwell_device::ParamError;
 
-/// The level: the start of each member, and the end.
+/// The level: the first sector of each member, and the end of the array.
 pub struct Chain(Vec<u64>);
 
-/// Members one after another.
+/// An array in which the members follow each other.
 pub type Linear<B> = Array<B, Chain>;
 
 impl<B: BioSink> Linear<B> {
-    /// Over the members in order; at least one.
+    /// Creates the array from its members, in order. There must be at least one.
     pub fn new(members: Vec<B>) -> Result<Self, ParamError> {
         if members.is_empty() {
             return Err(ParamError::new(

@@ -1,11 +1,13 @@
-//! Arrays over queues, like md and dm: bio-based, above members with a scheduler each.
+//! Arrays of queues, like md and dm. An array divides bios. Each member has its own scheduler.
 //!
-//! There is one file per level. [`Array`] has the shared parts: flushes, members in step, parts
-//! joined to bios, the write-intent bitmap. A level defines the parts of a bio. A member is
-//! anything that accepts bios: a queue, another array, the host of a virtual disk.
+//! There is one file per level. [`Array`] contains the parts that all levels share: flushes,
+//! members that advance together, parts of bios that are joined, and the write-intent bitmap. A
+//! level defines how a bio is divided. A member is any sink of bios: a queue, another array, or the
+//! host of a virtual disk.
 //!
-//! Not modelled: rebuilding and checking, bad blocks, journals of RAID 5, RAID 0 over unequal
-//! members, RAID 4, barriers of 2.6 (they are passed down with the parts that carry them).
+//! Not modelled: rebuilding and checking, bad blocks, journals of RAID 5, RAID 0 with unequal
+//! members, RAID 4, and the barriers of 2.6 (they are passed to the members with the parts that
+//! carry them).
 
 mod array;
 mod balance;
@@ -28,13 +30,13 @@ pub use stripe::{Stripe, Striping};
 use seekwell_core::{BioSink, Sector};
 use seekwell_device::ParamError;
 
-/// Size of the smallest member.
+/// Returns the size of the smallest member.
 fn smallest<B: BioSink>(members: &[B]) -> Sector {
     let all = members.iter().map(|m| m.capacity());
     all.min().unwrap_or_default()
 }
 
-/// Flags of the failed members.
+/// Returns for each member whether it failed.
 fn failures(failed: &[usize], members: usize) -> Result<Vec<bool>, ParamError> {
     let mut out = vec![false; members];
     for m in failed {

@@ -1,13 +1,14 @@
-//! Remapping in chunks: dm-thin, snapshots, qcow2.
+//! Remapping of chunks: dm-thin, snapshots and qcow2.
 //!
-//! Chunks are allocated in the order of their first writes, so neighbouring chunks are separated
-//! with age. The model is a random permutation: each chunk is displaced with a given probability,
-//! and the displaced chunks exchange places. The permutation is computed, not stored: a keyed
-//! permutation of all chunks is applied until it reaches a displaced chunk, which gives a
-//! permutation of the displaced chunks.
+//! Chunks are allocated in the order of their first writes. With age, neighbouring chunks are
+//! therefore separated. The model is a random permutation. Each chunk is displaced with a given
+//! probability, and the displaced chunks exchange their places. The permutation is computed and not
+//! stored. For this, a keyed permutation of all chunks is applied repeatedly until it reaches a
+//! displaced chunk. The result is a permutation of the displaced chunks.
 //!
-//! If a small cache misses, tables of the mapping are read from the end of the device on behalf of
-//! the submitter (qcow2). Not modelled: allocation, sharing, copy on write.
+//! The tables of the mapping have a small cache (qcow2). On a miss, a table is read from the end of
+//! the device, in the io context of the submitter. Not modelled: allocation, sharing, and copy on
+//! write.
 
 use super::array::{Array, Io, JoinId, Level};
 use seekwell_core::rng;
@@ -23,7 +24,7 @@ pub struct RemapOptions {
     pub chunk: u64,
     /// Probability that a chunk is displaced.
     pub aged: f64,
-    /// Number of chunks in one table of the mapping; 0: the tables are in memory.
+    /// Number of chunks in one table of the mapping. 0: the tables are in memory.
     pub covers: u64,
     /// Number of cached tables.
     pub tables: usize,
@@ -39,15 +40,15 @@ struct Waiting {
     table: u64,
 }
 
-/// The level.
+/// The level: the permutation and the cached tables.
 pub struct Remap {
     options: RemapOptions,
     chunks: u64,
-    /// A chunk is displaced if its hash is below this.
+    /// A chunk is displaced if its hash is below this value.
     threshold: u64,
     keys: [u64; 4],
     half_bits: u32,
-    /// Cached tables, the last used one at the end.
+    /// Cached tables. The most recently used table is at the end.
     cached: Vec<u64>,
     loading: Vec<u64>,
     waiting: Vec<Waiting>,
@@ -56,7 +57,7 @@ pub struct Remap {
     pub misses: u64,
 }
 
-/// A remapped member.
+/// An array with one member whose chunks are remapped.
 pub type Remapped<B> = Array<B, Remap>;
 
 fn mix(x: u64, key: u64) -> u64 {
@@ -66,7 +67,7 @@ fn mix(x: u64, key: u64) -> u64 {
 }
 
 impl<B: BioSink> Remapped<B> {
-    /// Over one member.
+    /// Creates the array from one member.
     pub fn new(member: B, options: RemapOptions) -> Result<Self, ParamError> {
         if options.chunk < 8 || !options.chunk.is_power_of_two() {
             return Err(ParamError::new(
@@ -120,8 +121,8 @@ impl Remap {
     fn displaced(&self, chunk: u64) -> bool {
         self.threshold == u64::MAX || mix(chunk, self.keys[3]) < self.threshold
     }
-    /// A permutation of all chunks: three Feistel rounds, repeated until the result is a valid
-    /// chunk.
+    /// Applies a permutation of all chunks: three Feistel rounds, repeated until the result is a
+    /// valid chunk.
     fn shuffle(&self, chunk: u64) -> u64 {
         let mask = (1u64 << self.half_bits) - 1;
         let mut x = chunk;
@@ -136,7 +137,7 @@ impl Remap {
             }
         }
     }
-    /// The place of a chunk.
+    /// Returns the position of a chunk on the member, in chunks.
     pub fn place(&self, chunk: u64) -> u64 {
         if !self.displaced(chunk) {
             return chunk;
@@ -147,7 +148,7 @@ impl Remap {
         }
         x
     }
-    /// Whether the table is in the cache; this call counts as a use.
+    /// Returns whether the table is in the cache. Counts as a use of the table.
     fn cached(&mut self, table: u64) -> bool {
         match self.cached.iter().position(|c| *c == table) {
             Some(i) => self.cached[i..].rotate_left(1),
@@ -172,7 +173,7 @@ impl Remap {
     }
     fn transfer<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
         let (mut at, end, chunk) = (bio.sector.0, bio.end().0, self.options.chunk);
-        // Chunks that are still neighbours are sent in one piece.
+        // Chunks that are neighbours after the remapping are sent in one bio.
         let (mut from, mut len) = (0, 0);
         while at < end {
             let n = (chunk - at % chunk).min(end - at);

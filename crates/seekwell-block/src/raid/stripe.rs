@@ -1,8 +1,9 @@
 //! Striping (md RAID 0, dm-striped).
 //!
-//! Ascending array addresses give ascending member addresses, so an elevator above a stripe also
-//! works for every member. A bio is split at the ends of chunks; neighbouring pieces on one member
-//! are contiguous there and merge in its queue.
+//! Ascending addresses in the array are ascending addresses on each member. The order of an
+//! elevator above the stripe is therefore also right for every member. A bio is split at the ends
+//! of chunks. Neighbouring pieces on one member are contiguous there, and merge in the queue of the
+//! member.
 
 use super::array::{Array, Io, JoinId, Level};
 use super::smallest;
@@ -10,14 +11,15 @@ use seekwell_core::{Bio, BioSink, Sector, Sectors};
 use seekwell_device::ParamError;
 use seekwell_device::raid::{self, Layout};
 
-/// The level.
+/// The level: the layout of the stripe.
 pub struct Striping(Layout);
 
-/// RAID 0; the smallest member sets the size.
+/// A RAID 0 array. The smallest member determines the size.
 pub type Stripe<B> = Array<B, Striping>;
 
 impl<B: BioSink> Stripe<B> {
-    /// Over at least one member; `chunk` a power of two of 8 sectors or more.
+    /// Creates the array. It needs at least one member. `chunk` must be a power of two, at least 8
+    /// sectors.
     pub fn new(members: Vec<B>, chunk: Sectors) -> Result<Self, ParamError> {
         let size = smallest(&members);
         let layout = Layout::new(raid::Level::Raid0, members.len(), chunk, size)?;

@@ -1,16 +1,16 @@
-//! A guest's disk: a device that contains a whole block layer of the host.
+//! The disk of a guest. It is a device that contains a whole block layer of the host.
 //!
 //! ```text
 //! guest's queue -> ring -> exit -> I/O thread (serial) -> [host page cache] -> host's queue -> irq
 //! ```
 //!
-//! The host issues all I/O of one guest in one io context. The sink decides where sectors lie on
-//! the host's device: a volume is a [`crate::raid::Linear`] or the queue itself, an aged image a
-//! [`crate::raid::Remapped`]. Neighbours are other programs on the same host, each in its own
-//! context; several guests on a host are each other's neighbours.
+//! The host issues all I/O of one guest in one io context. The sink determines the sectors on the
+//! host's device. A volume is a [`crate::raid::Linear`] or the queue itself. An aged image is a
+//! [`crate::raid::Remapped`]. Neighbours are other programs on the same host, each with its own
+//! context. If a host has several guests, each guest is a neighbour of the others.
 //!
 //! Not modelled: the image's own metadata writes, huge pages, live migration, throttling by the
-//! host, polling rings. A thread always serves the same ring.
+//! host, and polled rings. A thread always serves the same ring.
 
 mod neighbours;
 mod page_cache;
@@ -26,19 +26,20 @@ use seekwell_device::guest::CacheMode;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The host's thread that writes back its page cache.
+/// Task of the host's thread that writes back its page cache.
 const FLUSHER: TaskId = TaskId(2);
-/// QEMU's task.
+/// Task of the QEMU process.
 const GUEST: TaskId = TaskId(1);
-/// The first neighbour.
+/// Task of the first neighbour.
 const NEIGHBOUR: u32 = 10;
 /// Sectors of a page.
 const PAGE: u64 = 8;
 /// Largest number of pages written back in one bio.
 const RUN: u64 = 256;
-/// Neighbours continue while the guest is idle; of a longer idle time only the end is simulated.
+/// Neighbours continue while the guest is idle. If it is idle for longer than this, only the end of
+/// the idle time is simulated.
 const CATCH_UP: Nanos = Nanos::from_secs(10);
-/// Ids of bios: commands below this value, the disk's own bios from it on.
+/// First bio id for bios of the disk itself. Commands of the guest have lower ids.
 const WRITE_BACK: u64 = 1 << 32;
 const CROWD: u64 = 1 << 48;
 
@@ -48,7 +49,7 @@ struct Inside {
     command: Command,
     left: u32,
     error: bool,
-    /// It must be on the medium, so the host flushes after it.
+    /// The data must reach the medium, so the host flushes its cache after the command.
     sync: bool,
 }
 
@@ -60,7 +61,7 @@ enum Due {
     Done(u32),
 }
 
-/// The disk; see the module.
+/// The disk of a guest, as described in the module.
 pub struct VirtualDisk<B> {
     facts: DeviceFacts,
     p: GuestParams,
@@ -74,8 +75,8 @@ pub struct VirtualDisk<B> {
     sequence: u64,
     now: Instant,
     cache: PageCache,
-    /// Writers that wait until the dirty pages are below the limit, and flushes that wait for
-    /// pages.
+    /// Writes that wait until the dirty pages are below the limit. `flushing`: flushes that wait
+    /// until pages are written.
     throttled: Vec<u32>,
     flushing: Vec<u32>,
     write_backs: u32,
@@ -85,19 +86,20 @@ pub struct VirtualDisk<B> {
     buf: Vec<BioDone>,
     stats: DeviceStats,
     busy_since: Option<Instant>,
-    /// Events, and the host's number in the stream.
+    /// Log of events, with the number of the host in the stream.
     log: EventLog,
     host_id: MemberId,
 }
 
 impl<B: BioSink> VirtualDisk<B> {
-    /// A disk over a host's sink; `seed` varies the neighbours.
+    /// Creates a disk on the sink of a host. `seed` varies the neighbours.
     pub fn new(p: GuestParams, host: B, seed: u64) -> Self {
         let cached = !matches!(p.cache, CacheMode::None | CacheMode::Directsync);
         let facts = DeviceFacts {
             rotational: p.rotational,
             hw_queues: p.queues.min(u32::from(u16::MAX)) as u16,
-            // Even `unsafe` reports a cache; its flushes cost only an exit.
+            // A disk with `unsafe` also reports a cache. Its flushes cost only an exit of the
+            // guest.
             write_cache: !matches!(p.cache, CacheMode::Writethrough | CacheMode::Directsync),
             max_sectors: Sectors(p.max_sectors),
             ..DeviceFacts::plain(&p.name, host.capacity(), p.depth)
@@ -134,11 +136,11 @@ impl<B: BioSink> VirtualDisk<B> {
             p,
         }
     }
-    /// The host's sink.
+    /// Returns the sink of the host.
     pub fn host(&self) -> &B {
         &self.host
     }
-    /// Number of requests that each neighbour has completed.
+    /// Returns the number of requests that each neighbour has completed.
     pub fn neighbours(&self) -> &[u64] {
         self.crowd.completed()
     }
@@ -147,7 +149,8 @@ impl<B: BioSink> VirtualDisk<B> {
         self.sequence += 1;
         self.events.push(Reverse((at, self.sequence, e)));
     }
-    /// All parts of a command have completed: notifies the guest, or flushes first.
+    /// Called when all parts of a command have completed. Notifies the guest, or flushes before
+    /// that.
     fn finished(&mut self, id: u32) {
         let i = &mut self.inside[id as usize];
         if std::mem::take(&mut i.sync) && !i.error {
@@ -170,7 +173,7 @@ impl<B: BioSink> VirtualDisk<B> {
     }
     fn host_io(&mut self, id: u32, op: Op, sector: u64, sectors: u32) {
         self.inside[id as usize].left += 1;
-        // The host waits for O_DIRECT and synchronous writes.
+        // The host waits for O_DIRECT writes and synchronous writes.
         let flags = if op == Op::Read {
             Flags::empty()
         } else {
@@ -179,7 +182,7 @@ impl<B: BioSink> VirtualDisk<B> {
         let bio = Bio::new(u64::from(id), GUEST, op, flags, sector, sectors);
         self.below(Some(id), bio);
     }
-    /// Submits a bio to the host, for a command or for the page cache.
+    /// Submits a bio to the host, for a command of the guest or for the page cache.
     fn below(&mut self, id: Option<u32>, bio: Bio) {
         let (now, member, inside) = (self.now, self.host_id, &self.inside);
         self.log.push(|| {
@@ -198,7 +201,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.host.submit(now, bio);
     }
 
-    /// The I/O thread takes a command.
+    /// Handles a command that the I/O thread has taken.
     fn taken(&mut self, id: u32) {
         let c = self.inside[id as usize].command;
         let (at, n) = (c.sector.0, c.sectors.0);
@@ -214,8 +217,8 @@ impl<B: BioSink> VirtualDisk<B> {
             Op::Flush => match self.p.cache {
                 CacheMode::Unsafe => self.event(self.now + self.p.irq, Due::Done(id)),
                 _ => {
-                    // fsync: the current dirty pages are written, then the device's cache is
-                    // flushed.
+                    // fsync: the dirty pages are written, and then the cache of the host's device
+                    // is flushed.
                     self.flushing.push(id);
                     self.write_back(usize::MAX);
                     self.flush_waiters();
@@ -265,7 +268,7 @@ impl<B: BioSink> VirtualDisk<B> {
         self.cache.fill(from, to, false, self.now);
         self.host_io(id, Op::Read, from * PAGE, (end - from * PAGE) as u32);
     }
-    /// Lets waiting writers use the page cache while it is below its limit.
+    /// Lets waiting writes use the page cache as long as it is below its limit.
     fn admit(&mut self) {
         let limit = self.p.dirty.1 as usize;
         while let Some(id) = self.throttled.first().copied() {
@@ -287,7 +290,7 @@ impl<B: BioSink> VirtualDisk<B> {
             }
         }
     }
-    /// Writes back dirty pages in the order of their addresses, contiguous runs in one bio.
+    /// Writes back dirty pages in the order of their addresses. A contiguous run is one bio.
     fn write_back(&mut self, mut pages: usize) {
         while pages > 0 {
             let Some((page, n)) = self.cache.take_run(RUN) else {
@@ -296,8 +299,8 @@ impl<B: BioSink> VirtualDisk<B> {
             pages = pages.saturating_sub(n as usize);
             let end = ((page + n) * PAGE).min(self.facts.capacity.0);
             self.write_backs += n as u32;
-            // Ids of bios in progress must differ, because the host may split them and count their
-            // pieces.
+            // Bios in progress must have different ids. The host may split a bio and then counts
+            // the pieces by id.
             let id = WRITE_BACK + (n << 33) + u64::from(self.next_write_back);
             self.next_write_back = self.next_write_back.wrapping_add(1);
             let sync = !self.flushing.is_empty();
@@ -307,7 +310,7 @@ impl<B: BioSink> VirtualDisk<B> {
             self.below(None, bio);
         }
     }
-    /// Flushes whose pages have been written continue to the device.
+    /// Sends flushes to the device, if the pages that they waited for have been written.
     fn flush_waiters(&mut self) {
         if self.write_backs > 0 || self.cache.dirty() > 0 {
             return;
@@ -361,7 +364,7 @@ impl<B: BioSink> Device for VirtualDisk<B> {
                 (self.inside.len() - 1) as u32
             }
         };
-        // Rings take turns; the thread of a ring serves one request at a time.
+        // The rings are used in turn. The thread of a ring serves one request at a time.
         let thread = self.next_thread % self.threads.len();
         self.next_thread += 1;
         let t = &mut self.threads[thread];
@@ -372,7 +375,8 @@ impl<B: BioSink> Device for VirtualDisk<B> {
     }
     fn next_event(&self) -> Option<Instant> {
         let own = self.events.peek().map(|e| e.0.0);
-        // Neighbours alone do not keep the simulation running: they run while the guest waits.
+        // Neighbours alone do not keep the simulation running. They run while a request of the
+        // guest waits.
         let busy = self.outstanding > 0 || self.write_backs > 0 || self.cache.dirty() > 0;
         let below = self.host.next_event().filter(|_| busy);
         let crowd = self.crowd.next().filter(|_| busy);

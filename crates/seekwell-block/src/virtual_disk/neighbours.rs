@@ -1,7 +1,7 @@
-//! Other programs on the guest's host: each keeps some requests outstanding all the time.
+//! Other programs on the guest's host. Each program keeps a number of requests outstanding.
 //!
-//! They start with the guest's first request and pause while the guest has none, so that a run ends
-//! with the guest.
+//! The programs start with the first request of the guest. They pause while the guest has no
+//! requests, so that a run ends with the guest.
 
 use rand::RngCore;
 use seekwell_core::rng::{self, Pcg64Mcg};
@@ -17,7 +17,7 @@ struct One {
     task: TaskId,
     rng: Pcg64Mcg,
     at: u64,
-    /// For each request that is not outstanding, when it may be issued.
+    /// For each request that is not outstanding, the time from which it may be issued.
     due: Vec<Instant>,
 }
 
@@ -36,7 +36,8 @@ impl Crowd {
             what: *what,
             task: TaskId(first + i as u32),
             rng: rng::stream(seed, &format!("neighbour {i}")),
-            // Streams start in the far half of the disk, at a distance from each other.
+            // Sequential streams start in the second half of the disk, at a distance from each
+            // other.
             at: capacity / 2 / 256 * 256 + i as u64 * (capacity / 32 / 256 * 256),
             due: Vec::new(),
         };
@@ -62,7 +63,7 @@ impl Crowd {
     pub fn next(&self) -> Option<Instant> {
         self.all.iter().flat_map(|o| o.due.iter().copied()).min()
     }
-    /// A request that is due, with its neighbour.
+    /// Returns a request that is due, and the number of its neighbour.
     pub fn take(&mut self, now: Instant) -> Option<(usize, Bio)> {
         let capacity = self.capacity;
         for (i, o) in self.all.iter_mut().enumerate() {

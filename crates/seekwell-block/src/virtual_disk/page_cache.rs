@@ -1,5 +1,6 @@
-//! The host's page cache for one guest's disk: which pages are present, and which are dirty and
-//! since when. The least recently used clean page is dropped first.
+//! The host's page cache for the disk of one guest: the present pages, the dirty pages, and the
+//! time since which they are dirty. If the cache is full, the least recently used clean page is
+//! dropped.
 
 use seekwell_core::{Instant, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,11 @@ pub(super) struct PageCache {
     capacity: usize,
     expire: Nanos,
     pages: BTreeMap<u64, Page>,
-    /// Clean pages by last use.
+    /// Clean pages, ordered by their last use.
     clean: BTreeMap<u64, u64>,
     dirty: BTreeSet<u64>,
     clock: u64,
-    /// When the oldest dirty page was written.
+    /// Time at which the oldest dirty page was written.
     since: Option<Instant>,
     cursor: u64,
 }
@@ -40,7 +41,7 @@ impl PageCache {
     pub fn dirty(&self) -> usize {
         self.dirty.len()
     }
-    /// When dirty pages expire.
+    /// Returns the time at which the oldest dirty pages expire.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.since.map(|s| s + self.expire)
     }
@@ -59,7 +60,7 @@ impl PageCache {
             }
         }
     }
-    /// Whether pages `from..to` are present; this call counts as a use.
+    /// Returns whether the pages `from..to` are present. Counts as a use of the pages.
     pub fn has(&mut self, from: u64, to: u64) -> bool {
         if !(from..to).all(|p| self.pages.contains_key(&p)) {
             return false;
@@ -67,7 +68,7 @@ impl PageCache {
         (from..to).for_each(|p| self.touch(p));
         true
     }
-    /// Adds pages; a clean page never replaces a dirty one.
+    /// Adds pages. A clean page never replaces a dirty page.
     pub fn fill(&mut self, from: u64, to: u64, dirty: bool, now: Instant) {
         for page in from..to {
             self.clock += 1;
@@ -95,8 +96,8 @@ impl PageCache {
             }
         }
     }
-    /// Takes a contiguous run of at most `most` dirty pages, in one direction, and marks them
-    /// clean.
+    /// Takes a contiguous run of at most `most` dirty pages and marks them clean. Successive calls
+    /// proceed in one direction over the disk.
     pub fn take_run(&mut self, most: u64) -> Option<(u64, u64)> {
         let after = self.dirty.range(self.cursor..).next();
         let first = *after.or_else(|| self.dirty.first())?;

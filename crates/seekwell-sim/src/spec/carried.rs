@@ -1,6 +1,6 @@
-//! One drive for several runs, as in a real experiment. The drive's state (write cache, flash map,
-//! wear, open segments of a card) carries over from run to run. Each run makes a new file system,
-//! with or without a TRIM of the whole drive, and boots everything above it.
+//! Several runs on one drive, as in a real experiment. The drive keeps its state from run to run:
+//! write cache, flash mapping, wear, and the open segments of a card. Each run makes a new file
+//! system, with or without a TRIM of the whole drive, and boots everything above the drive.
 
 use super::run::run_checked;
 use super::{DeviceSpec, Hooks, RunFailure, RunSpec, SpecErrors, WorkloadSpec, checked, run};
@@ -12,25 +12,25 @@ use seekwell_device::with_files;
 /// What happens to the drive between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Between {
-    /// The drive is idle for this long and may do housekeeping.
+    /// Time for which the drive is idle. It may do housekeeping in this time.
     pub pause: Nanos,
-    /// Everything on the drive is discarded before the file system is made.
+    /// Whether the whole drive is discarded before the file system is made.
     pub trim: bool,
 }
 
-/// A drive and its history.
+/// A drive that keeps its state from run to run.
 pub struct Carrier {
     between: Between,
-    /// The drive, with the specification it was made from.
+    /// The drive, and the specification from which it was made.
     drive: Option<(DeviceSpec, Drive)>,
-    /// Hash of the last run; empty before the first run.
+    /// Hash of the previous run. It is empty before the first run.
     after: String,
     place: u32,
     lost: bool,
 }
 
 impl Carrier {
-    /// A drive that is created by the first run's specification.
+    /// Creates a carrier without a drive. The first run creates the drive from its specification.
     pub fn new(between: Between) -> Self {
         Carrier {
             between,
@@ -40,17 +40,18 @@ impl Carrier {
             lost: false,
         }
     }
-    /// Total running time, including pauses.
+    /// Returns the total time of all runs and pauses.
     pub fn age(&self) -> Nanos {
         self.drive.as_ref().map_or(Nanos::ZERO, |d| d.1.age())
     }
-    /// Runs a specification on the drive in its current state. The seed of the first run is the
-    /// drive's seed, too.
+    /// Runs a specification on the drive in its present state. The seed of the first run is also
+    /// the seed of the drive.
     ///
     /// # Errors
-    /// All faults of the specification: a device that differs from the drive, an array (each run
-    /// gets a new one), or a trace (it replays on its own drive). Otherwise the reason why the run
-    /// failed; if it broke off, the drive is lost, and every further run reports that.
+    /// Returns all faults of the specification. These include a device that differs from the drive,
+    /// an array (each run needs a new one), and a trace (it replays on its own drive). Otherwise
+    /// returns the reason why the run failed. A run that breaks off loses the drive, and every
+    /// further run reports this.
     pub fn run(&mut self, spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
         let spec = self.fitting(checked(spec)?)?;
         let files = spec.device.files.clone();
@@ -93,7 +94,7 @@ impl Carrier {
                 drive.trim();
             }
         }
-        // Reset when the drive is back: a panic below loses the drive.
+        // Reset to false when the drive is back. If the run panics, the drive is lost.
         self.lost = true;
         let ran = run_checked(spec, hooks, Some(&mut drive));
         if ran.is_ok() {

@@ -1,5 +1,5 @@
-//! Cgroups: `bulk:tasks=writer:wbps=2M`; several are joined by `+`. A cgroup `a/b` is inside `a`.
-//! The cgroup `root` configures `io.cost`.
+//! Parses cgroups such as `bulk:tasks=writer:wbps=2M`. Several cgroups are joined by `+`. A cgroup
+//! `a/b` is inside `a`. The cgroup `root` configures `io.cost`.
 
 use super::{SpecErrors, unknown_word};
 use seekwell_core::once::Once;
@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 
 /// Largest number of cgroups of a machine.
 const MOST: usize = 64;
-/// Length limit for names.
+/// Longest name of a cgroup or task, bytes.
 const LONGEST: usize = 64;
 
-/// A setting of a cgroup.
+/// A setting that a cgroup can have.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Name, as typed.
+    /// Name of the setting, as typed.
     pub name: &'static str,
     /// Allowed values after `=`.
     pub values: &'static str,
@@ -28,7 +28,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "tasks",
         values: "NAME",
-        help: "tasks with this name, and the tasks they start; may be repeated",
+        help: "puts tasks with this name, and the tasks that they start, into the cgroup; may be repeated",
     },
     Setting {
         name: "rbps",
@@ -53,92 +53,93 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "latency",
         values: "1us to 3600s",
-        help: "io.latency: while its requests take longer, siblings get less depth",
+        help: "io.latency: latency target; while the cgroup misses the target, its siblings may have fewer requests in flight",
     },
     Setting {
         name: "weight",
         values: "1 to 10000",
-        help: "io.weight: weight for io.cost, if root has enable=1 [100]",
+        help: "io.weight: weight for io.cost; needs root:enable=1 [100]",
     },
     Setting {
         name: "bfq.weight",
         values: "1 to 1000",
-        help: "io.bfq.weight of bfq, blkio.weight of cfq",
+        help: "weight for the scheduler: io.bfq.weight of bfq, or blkio.weight of cfq",
     },
 ];
 
-/// Settings of `root`, in the order in which it is written: `io.cost.qos`, then `io.cost.model`.
+/// The settings of `root`, in the order in which they are written: first `io.cost.qos`, then
+/// `io.cost.model`.
 pub const ROOT_SETTINGS: &[Setting] = &[
     Setting {
         name: "enable",
         values: "0 or 1",
-        help: "io.cost shares the device's time by weight",
+        help: "1 switches io.cost on, which divides the device's time among cgroups by weight",
     },
     Setting {
         name: "rpct",
         values: "0 to 100",
-        help: "target percentage of reads within rlat [0: no target]",
+        help: "percentage of reads that should complete within rlat [0: no target]",
     },
     Setting {
         name: "rlat",
         values: "1us to 3600s",
-        help: "latency of reads [250ms, flash 25ms]",
+        help: "latency target of reads [250ms, flash 25ms]",
     },
     Setting {
         name: "wpct",
         values: "0 to 100",
-        help: "target percentage of writes within wlat [0: no target]",
+        help: "percentage of writes that should complete within wlat [0: no target]",
     },
     Setting {
         name: "wlat",
         values: "1us to 3600s",
-        help: "latency of writes [250ms, flash 25ms]",
+        help: "latency target of writes [250ms, flash 25ms]",
     },
     Setting {
         name: "min",
         values: "1 to 10000",
-        help: "least rate of the device's clock, percent [1]",
+        help: "lowest speed of io.cost's clock of the device, percent [1]",
     },
     Setting {
         name: "max",
         values: "1 to 10000",
-        help: "highest rate of the device's clock, percent [10000]",
+        help: "highest speed of io.cost's clock of the device, percent [10000]",
     },
     Setting {
         name: "rbps",
         values: "4k to 1024G",
-        help: "bytes per second that the device reads (with the five below: the model of io.cost)",
+        help: "bytes per second that the device can read; the model of io.cost consists of this setting and the next five",
     },
     Setting {
         name: "rseqiops",
         values: "1 to 100000000",
-        help: "sequential 4 KiB reads per second",
+        help: "sequential 4 KiB reads per second that the device can do",
     },
     Setting {
         name: "rrandiops",
         values: "1 to 100000000",
-        help: "random 4 KiB reads per second",
+        help: "random 4 KiB reads per second that the device can do",
     },
     Setting {
         name: "wbps",
         values: "4k to 1024G",
-        help: "bytes per second that the device writes",
+        help: "bytes per second that the device can write",
     },
     Setting {
         name: "wseqiops",
         values: "1 to 100000000",
-        help: "sequential 4 KiB writes per second",
+        help: "sequential 4 KiB writes per second that the device can do",
     },
     Setting {
         name: "wrandiops",
         values: "1 to 100000000",
-        help: "random 4 KiB writes per second",
+        help: "random 4 KiB writes per second that the device can do",
     },
 ];
 
-/// The cgroup that configures `io.cost`.
+/// Name of the cgroup that configures `io.cost`.
 const ROOT: &str = "root";
-/// Names of the model's parameters, in order.
+/// Names of the parameters of `io.cost.model`, in order.
 const MODEL: [&str; 6] = [
     "rbps",
     "rseqiops",
@@ -151,49 +152,49 @@ const MODEL: [&str; 6] = [
 /// A parsed cgroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cgroup {
-    /// `bulk`, or `bulk/copy` inside it.
+    /// Name with its parents, for example `bulk`, or `bulk/copy` for a cgroup inside it.
     pub name: String,
-    /// Names of tasks that start in it.
+    /// Names of the tasks that start in the cgroup.
     pub tasks: BTreeSet<String>,
-    /// Its `io.max`.
+    /// Limits of `io.max`.
     pub max: IoMaxLimits,
-    /// Target of its `io.latency`, us.
+    /// Latency target of `io.latency`, us.
     pub latency_us: Option<u64>,
-    /// Its `io.weight`.
+    /// Weight for io.cost (`io.weight`).
     pub weight: Option<u32>,
-    /// Its weight for schedulers with weights per cgroup.
+    /// Weight for schedulers that have weights per cgroup (bfq and cfq).
     pub bfq_weight: Option<u32>,
-    /// `io.cost.qos`; only for the root.
+    /// Parameters of `io.cost.qos`. Only for the root.
     pub qos: Option<IoCostQos>,
-    /// `io.cost.model`, complete or empty; only for the root.
+    /// Parameters of `io.cost.model`, all or none of them. Only for the root.
     model: [Option<u64>; 6],
 }
 
 impl Cgroup {
-    /// Its parent; empty for the root.
+    /// Returns the name of the parent. It is empty for the root.
     pub fn parent(&self) -> &str {
         self.name.rsplit_once('/').map_or("", |p| p.0)
     }
-    /// Whether a task with this path (`main/reader0.0`) is in it. A number at the end of a name can
-    /// be omitted.
+    /// Returns whether a task with this path, for example `main/reader0.0`, is in the cgroup. This
+    /// holds if `tasks` contains a part of the path, with or without the number at its end.
     pub fn has(&self, path: &str) -> bool {
         path.split('/').any(|part| {
             let bare = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             self.tasks.contains(part) || self.tasks.contains(bare)
         })
     }
-    /// Whether it has a setting that only the multi-queue layer supports.
+    /// Returns whether the cgroup has a setting that only the multi-queue layer supports.
     pub fn needs_blk_mq(&self) -> bool {
         self.max != IoMaxLimits::default()
             || self.latency_us.is_some()
             || self.weight.is_some()
             || self.is_root()
     }
-    /// Whether it is the root, which always exists.
+    /// Returns whether the cgroup is the root, which always exists.
     pub fn is_root(&self) -> bool {
         self.name == ROOT
     }
-    /// `io.cost.model`; only for the root.
+    /// Returns the parameters of `io.cost.model`. Only the root has them.
     pub fn model(&self) -> Option<IoCostModel> {
         let [rbps, rseqiops, rrandiops, wbps, wseqiops, wrandiops] = self.model;
         Some(IoCostModel {
@@ -205,7 +206,7 @@ impl Cgroup {
             wrandiops: wrandiops?,
         })
     }
-    /// Settings as typed, in order.
+    /// Returns the settings in the notation that users type, in the order of [`SETTINGS`].
     pub fn settings(&self) -> String {
         let mut out = String::new();
         let mut add = |name: &str, value: Option<String>| {
@@ -287,7 +288,7 @@ impl Cgroup {
         }
         Ok(())
     }
-    /// A fault that concerns several settings together.
+    /// Returns the first fault that concerns several settings together.
     fn fault(&self) -> Option<String> {
         let given = self.model.iter().flatten().count();
         let q = self.qos.unwrap_or_default();
@@ -332,7 +333,8 @@ impl Cgroup {
     }
 }
 
-/// Parses `3ms`, `250us`, `2s`; a bare number is in us, as in the kernel's files.
+/// Parses a time such as `3ms`, `250us` or `2s`. A number without unit is in us, as in the kernel's
+/// files. Returns us.
 fn micros(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let times = match &text[digits.len()..] {
@@ -381,10 +383,10 @@ fn name(text: &str) -> Result<&str, SpecErrors> {
     }
 }
 
-/// Parses one cgroup from its name and settings.
+/// Parses one cgroup from its name and its settings.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut c = Cgroup::default();
@@ -394,7 +396,7 @@ pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     let mut once = Once::default();
     for part in settings.split(':').map(str::trim).filter(|p| !p.is_empty()) {
         let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        // Several tasks may be given one by one.
+        // A cgroup may have several `tasks=` settings, each with one name.
         if key.trim() != "tasks"
             && let Err(what) = once.take(key.trim(), part)
         {
@@ -413,10 +415,10 @@ pub fn one(named: &str, settings: &str) -> Result<Cgroup, SpecErrors> {
     errors.or(c)
 }
 
-/// Parses `NAME:SETTING=VALUE:...+NAME:...` into names and normalised settings.
+/// Parses `NAME:SETTING=VALUE:...+NAME:...`. Returns the normalised settings by name.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out = BTreeMap::new();
@@ -432,7 +434,7 @@ pub fn typed(text: &str) -> Result<BTreeMap<String, String>, SpecErrors> {
     errors.or(out)
 }
 
-/// The message for a cgroup that occurs twice, with both settings.
+/// Returns the message for a cgroup that occurs twice. It contains both texts.
 pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
     format!(
         "cgroup {name} occurs twice, as {name}:{first} and as {name}:{second}: write all its \
@@ -440,10 +442,10 @@ pub(crate) fn twice(name: &str, first: &str, second: &str) -> String {
     )
 }
 
-/// The cgroups of a machine, parents first.
+/// Parses the cgroups of a machine. Returns them with parents before children.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out: Vec<Cgroup> = Vec::new();
@@ -463,7 +465,10 @@ pub fn all(of: &BTreeMap<String, String>) -> Result<Vec<Cgroup>, SpecErrors> {
             .iter()
             .filter(|t| out.iter().any(|o| o.tasks.contains(*t)));
         for task in twice {
-            errors.push(name, format!("tasks={task}: a task is in one cgroup"));
+            errors.push(
+                name,
+                format!("tasks={task}: a task can be in only one cgroup"),
+            );
         }
         out.push(c);
     }

@@ -1,4 +1,4 @@
-//! Reports all faults of a specification at once, and fills in all defaults.
+//! Reports all faults of a specification together, and fills in all defaults.
 
 use super::{
     BesideSpec, MachineSpec, QueueSpec, RunSpec, SpecErrors, Substrate, WorkloadSpec, cgroup,
@@ -11,7 +11,7 @@ use seekwell_device::{describe, files_of, with_files};
 /// Checks that the queue settings are within their ranges.
 ///
 /// # Errors
-/// All settings that are out of range.
+/// Returns all settings that are out of range.
 pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
     let mut errors = SpecErrors::default();
     let some = |n: Option<u32>| n.map(u64::from);
@@ -31,10 +31,11 @@ pub fn queue(q: &QueueSpec) -> Result<(), SpecErrors> {
     errors.or(())
 }
 
-/// The same run with all defaults filled in, so that equal runs have equal bytes and equal hashes.
+/// Returns the same run with all defaults filled in. Equal runs then have equal bytes and equal
+/// hashes.
 ///
 /// # Errors
-/// All faults, each with its field.
+/// Returns all faults, each with its field.
 pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut whole = spec.clone();
@@ -94,7 +95,7 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
             })
         }
     };
-    // Members of arrays and hosts of guests have schedulers, too.
+    // Members of arrays and hosts of guests also have schedulers.
     if device_good && errors.0.is_empty() {
         let below = with_files(&whole.device.files, || run::setup(&whole).validate());
         let below = below.map_err(|e| SpecErrors::one("", e.to_string()));
@@ -103,7 +104,8 @@ pub fn checked(spec: &RunSpec) -> Result<RunSpec, SpecErrors> {
     errors.or(whole)
 }
 
-/// Some controllers exist only in front of the multi-queue layer.
+/// Reports cgroup limits that exist only in the multi-queue layer, if the scheduler uses the other
+/// layer.
 fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
     let all = cgroup::all(&m.cgroups).unwrap_or_default();
     if let Some(c) = all.iter().find(|c| c.needs_blk_mq()) {
@@ -117,7 +119,7 @@ fn needs_blk_mq(m: &MachineSpec, era: Era, errors: &mut SpecErrors) {
     }
 }
 
-/// Background workloads with all defaults filled in.
+/// Returns the background workloads with all defaults filled in.
 fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
     if spec.beside.len() > MAX_BESIDE {
         let what = format!("{} programs are more than {MAX_BESIDE}", spec.beside.len());
@@ -135,11 +137,11 @@ fn beside(spec: &RunSpec, errors: &mut SpecErrors) -> Vec<BesideSpec> {
     spec.beside.iter().enumerate().filter_map(one).collect()
 }
 
-/// Gives runs of one device that are compared the same largest request, unless one was specified;
-/// see [`crate::Setup::align_requests`].
+/// Makes the request size limits of a comparison equal: runs without an own limit get the smallest
+/// default. All runs must use the same device. See [`crate::Setup::align_requests`].
 ///
 /// # Errors
-/// Faults of the device or of a scheduler.
+/// Returns faults of the device or of a scheduler.
 pub fn aligned(group: &mut [RunSpec]) -> Result<(), SpecErrors> {
     let Some(first) = group.first() else {
         return Ok(());

@@ -1,8 +1,10 @@
-//! Entry points for the fuzzers of user input. Texts are read as a device, a preset file, a
-//! machine, a list of schedulers, a workload or a background workload. Any text must give an error
-//! message or a specification whose own text gives it again. The same holds for a run as JSON.
+//! Entry points for the fuzzers of user input. A text is read as a device, a preset file, a
+//! machine, a list of schedulers, a workload or a background workload. The result must be an error
+//! message or a specification. If the specification is written as text and read again, the result
+//! must be the same. The same must hold for a run as JSON.
 //!
-//! A short deterministic run in the tests calls them, and so do the targets under `fuzz/`.
+//! The tests call these functions in a short deterministic run. The targets in `fuzz/` call them,
+//! too.
 
 use super::{RunSpec, cgroup, checked, machine, scheduler, words, workload};
 use seekwell_device::{describe, footprint, open, over_queues, with_files};
@@ -19,13 +21,13 @@ pub const KINDS: [&str; 6] = [
 ];
 /// Devices with larger tables are described but not opened.
 const TABLES_MAX: u64 = 8 << 20;
-/// Name of a preset that exists only here.
+/// Name of a preset that exists only in this module.
 const PRESET: &str = "fuzzed.toml";
 
-/// Reads `text` as one of [`KINDS`]. Panics if a property is violated.
+/// Reads `text` as one of [`KINDS`], and checks the properties above.
 ///
 /// # Panics
-/// If a property is violated.
+/// Panics if a property is violated.
 pub fn fuzz_one(kind: &str, text: &str) {
     // A fuzzer must not find files of the host.
     if text.contains('/') || text.contains(".toml") || text.contains(".fio") {
@@ -45,7 +47,7 @@ pub fn fuzz_one(kind: &str, text: &str) {
             for t in all {
                 match scheduler::checked(&t.spec) {
                     Ok((_, whole)) => assert!(scheduler::checked(&whole).is_ok(), "{}", t.text),
-                    // Each part was valid on its own.
+                    // Each setting was valid on its own.
                     Err(e) => assert!(e.to_string().contains("two units"), "{}: {e}", t.text),
                 }
             }
@@ -64,11 +66,11 @@ pub fn fuzz_one(kind: &str, text: &str) {
     }
 }
 
-/// Any specification of a run must be rejected with a message, or completed; the completed form
-/// must not change when completed again.
+/// Checks that a specification of a run is rejected with a message or completed. A completed
+/// specification must not change when it is completed again.
 ///
 /// # Panics
-/// If a property is violated.
+/// Panics if a property is violated.
 pub fn fuzz_run(spec: &RunSpec) {
     // A fuzzer must not find files of the host.
     if format!("{spec:?}").contains('/') {
@@ -83,7 +85,8 @@ pub fn fuzz_run(spec: &RunSpec) {
     }
 }
 
-/// A device must be described, measured and opened, or all three must reject it with a message.
+/// Checks that a device can be described, measured and opened, or that all three reject it with a
+/// message.
 fn device(text: &str) {
     let (described, weighed) = (describe(text), footprint(text));
     if let Err(e) = &described {
@@ -94,7 +97,7 @@ fn device(text: &str) {
     let small = weighed.is_ok_and(|f| f.bytes <= TABLES_MAX);
     let own = described.is_ok_and(|p| !over_queues(p.kind));
     if small && own {
-        // Incompatible parameters are reported here.
+        // Parameters that exclude each other are reported here.
         if let Err(e) = open(text, 1) {
             assert!(!e.to_string().is_empty());
         }
@@ -108,7 +111,7 @@ fn typed_machine(text: &str) {
         assert_eq!(again.expect("its own words"), groups, "{text}");
     }
     if let Ok(t) = machine::typed(text) {
-        // A value is in range, or its rejection is an error and not a panic.
+        // An invalid value must cause an error and not a panic.
         let _ = machine::config(&t.spec, seekwell_core::Era::Mq, 0);
     }
 }
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn mutated_words_keep_their_promises() {
-        // For longer runs by hand: SEEKWELL_FUZZ_ROUNDS=1000.
+        // For longer runs by hand, set SEEKWELL_FUZZ_ROUNDS=1000.
         let more = std::env::var("SEEKWELL_FUZZ_ROUNDS").ok();
         let more: u32 = more.and_then(|n| n.parse().ok()).unwrap_or(1);
         let mut rng = rng::stream(1, "words");
@@ -199,7 +202,7 @@ mod tests {
         for (kind, seed) in SEEDS {
             let seed = if seed.is_empty() { &run } else { seed };
             one(kind, seed);
-            // Files and runs cost more, so they get fewer rounds.
+            // Files and runs take longer, so they get fewer rounds.
             let rounds = if seed.len() > 300 { 50 } else { 200 };
             for _ in 0..rounds * more {
                 let mut text: Vec<char> = seed.chars().collect();

@@ -1,6 +1,6 @@
-//! Names of kernels: `6.8`, `5.15.0-91-generic`, or `here` for the running one. The table in
-//! [`seekwell_sched::kernels`] maps releases to modelled versions. This module parses the names and
-//! describes the mapping to the user.
+//! Names of kernels: `6.8`, `5.15.0-91-generic`, or `here` for the running kernel. The table in
+//! [`seekwell_sched::kernels`] contains the version that models each release. This module parses
+//! the names, and describes to the user how a kernel is modelled.
 
 use super::SpecErrors;
 use super::scheduler::Typed;
@@ -8,22 +8,22 @@ use seekwell_core::prose::all_in_prose;
 use seekwell_sched::kernels::{self, Release};
 use seekwell_sched::{Layer, find};
 
-/// Name of the running kernel.
+/// Name that stands for the running kernel.
 pub const HERE: &str = "here";
 
 /// A requested kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As requested; for `here`, the running kernel's release name.
+    /// Name as requested. For `here`, the release name of the running kernel.
     pub asked: String,
-    /// Its release.
+    /// Release of the kernel.
     pub release: Release,
 }
 
-/// The running kernel; a release newer than all known ones counts as the newest.
+/// Returns the running kernel. If it is newer than all known releases, it counts as the newest.
 ///
 /// # Errors
-/// The release cannot be parsed, or is older than all modelled ones.
+/// Returns an error if the release cannot be parsed, or is older than all modelled releases.
 fn running() -> Result<Kernel, SpecErrors> {
     const FILE: &str = "/proc/sys/kernel/osrelease";
     let bad = |what: String| SpecErrors::one("", what);
@@ -45,7 +45,7 @@ fn running() -> Result<Kernel, SpecErrors> {
 /// Parses the name of a kernel.
 ///
 /// # Errors
-/// It is not a kernel's name, or nothing is known about that kernel.
+/// Returns an error if the text is not the name of a kernel, or if that kernel cannot be modelled.
 pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     let text = text.trim();
     if text == HERE {
@@ -65,14 +65,15 @@ pub fn kernel(text: &str) -> Result<Kernel, SpecErrors> {
     })
 }
 
-/// The version that models a scheduler of the running kernel, as a specification states it.
+/// Returns the version that models a scheduler of the running kernel, in the form of a
+/// specification.
 pub fn version_here(scheduler: &str) -> Option<String> {
     let release = running().ok()?.release;
     let found = seekwell_sched::named(&format!("{scheduler}-{release}"))?;
     Some(found.stated())
 }
 
-/// Formats "a", "a and b", "a, b and c".
+/// Formats a list as "a", "a and b", or "a, b and c".
 fn list(names: &[&str]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
@@ -80,8 +81,8 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// A sentence on how a kernel is modelled: "Kernel 6.8: modelled as 6.12.", with the known
-/// differences. `None` if the kernel is modelled exactly.
+/// Returns a sentence that says how a kernel is modelled, for example "Kernel 6.8: modelled as
+/// 6.12.", with the known differences. Returns `None` if the kernel is modelled exactly.
 fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String> {
     let mut eras: Vec<(&str, Vec<&str>)> = Vec::new();
     let (mut others, mut unread, mut why) = (Vec::new(), Vec::new(), Vec::new());
@@ -98,7 +99,7 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
             Some(e) => e.1.push(name),
             None => eras.push((era, vec![name])),
         }
-        // The scheduler has a version of that kernel, but another version is closer.
+        // The kernel's own version of the scheduler exists, but another version is closer.
         if m.version != era && info.version(era).is_some() {
             others.push(format!("{name} as {}", m.version));
         }
@@ -140,7 +141,8 @@ fn sentence(asked: &str, release: Release, schedulers: &[&str]) -> Option<String
     Some(text + ".")
 }
 
-/// Notes on the kernels that were named with schedulers (`none-6.8`), or for all of them.
+/// Returns notes on the kernel of each scheduler (`none-6.8`), or on the one kernel of all
+/// schedulers.
 pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
     if let Some(k) = kernel {
         let names: Vec<&str> = all.iter().map(|t| t.spec.name.as_str()).collect();
@@ -158,7 +160,7 @@ pub fn said(all: &[Typed], kernel: Option<&Kernel>) -> Vec<String> {
     releases.iter().filter_map(one).collect()
 }
 
-/// The schedulers that a kernel contains, its default for most disks first.
+/// Returns the schedulers that a kernel contains. Its default for most disks comes first.
 pub fn shipped(release: Release) -> String {
     let legacy = kernels::era(release, Layer::Legacy).is_some();
     let first = if legacy { "cfq" } else { "mq-deadline" };
@@ -205,7 +207,7 @@ mod tests {
             told("cfq,none", Some("4.19"))[0].split(';').next(),
             Some("Kernel 4.19: modelled as 4.0 (cfq) and 6.1 (none), cfq as 4.4")
         );
-        // A kernel named with each scheduler.
+        // Here a kernel is named with each scheduler.
         let told = told("none-6.8,none-6.1,bfq-6.8,cfq-3.4", None);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(

@@ -1,9 +1,9 @@
-//! Converts user input to a [`RunSpec`], and runs a [`RunSpec`]. All parsing and checking of
-//! schedulers, tunables, devices, machines and workloads is here.
+//! Converts user input to a [`RunSpec`], and runs a [`RunSpec`]. This module parses and checks
+//! schedulers, tunables, devices, machines and workloads.
 //!
-//! [`words`] parses the notations of the command line, which experiment files and other languages
-//! use, too. [`checked`] reports all faults of a specification at once and fills in all defaults.
-//! [`run`] runs it on virtual time.
+//! [`words`] parses the notations that users type on the command line. Experiment files and the
+//! Python package use the same notations. [`checked`] reports all faults of a specification
+//! together and fills in all defaults. [`run`] runs the specification in virtual time.
 
 mod carried;
 pub mod cgroup;
@@ -28,7 +28,7 @@ pub use seekwell_core::spec::{
     SpecErrors, Stream, Substrate, WorkloadSpec,
 };
 
-/// The error for a word that is not among the known ones.
+/// Returns the error for a word that is not among the known words.
 fn unknown_word<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> SpecErrors {
     let mut errors = SpecErrors::default();
     errors.unknown("", what, word, &known.collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Runs a specification on virtual time.
+//! Runs a specification in virtual time.
 
 use super::workload::STREAM;
 use super::{
@@ -21,17 +21,17 @@ use thiserror::Error;
 /// Callbacks and inputs for an active run.
 #[derive(Default)]
 pub struct Hooks<'a> {
-    /// Receives the progress. Returning false ends the run, which keeps what was measured.
+    /// Receives the progress. If it returns false, the run ends and keeps its results so far.
     pub progress: Option<Progress<'a>>,
     /// Receives every event of the block layer, in order of time.
     pub events: Option<Watch>,
-    /// The trace, already open; it is not compared with the specification's file.
+    /// The trace, already open. It is not compared with the file of the specification.
     pub trace: Option<Reader>,
-    /// The trace was already compared with its hash.
+    /// Whether the trace was already compared with its hash.
     pub trace_is_known: bool,
 }
 
-/// Why a run has no record.
+/// The reason why a run has no record.
 #[derive(Error, Debug)]
 pub enum RunFailure {
     /// The specification is invalid.
@@ -45,11 +45,11 @@ pub enum RunFailure {
     Replay(#[from] ReplayError),
 }
 
-/// The part of a specification below the kernel.
+/// Returns the part of a specification below the kernel.
 pub fn setup(spec: &RunSpec) -> Setup {
     let s = &spec.scheduler;
     let tunables = s.tunables.iter().map(|(k, v)| (k.clone(), v.clone()));
-    // The default version is named by the scheduler's name alone, also in messages.
+    // The default version is written as the scheduler's name alone, also in messages.
     let default = scheduler::named(&s.name).is_ok_and(|f| s.version.as_deref() == Some(f.version));
     Setup {
         device: spec.device.spec.clone(),
@@ -65,15 +65,15 @@ pub fn setup(spec: &RunSpec) -> Setup {
         max_sectors_kb: spec.queue.max_sectors_kb,
         max_segments: spec.queue.max_segments,
         nomerges: spec.queue.nomerges,
-        // A world sets the number of its machine's cores; a trace uses the default.
+        // A world uses the number of cores of its machine instead. A trace uses the default.
         ..Setup::default()
     }
 }
 
-/// The world of a checked specification: the setup below and the machine above.
+/// Returns the world of a checked specification: the setup below, and the machine above.
 ///
 /// # Errors
-/// Faults that a checked specification cannot have.
+/// Returns faults that a checked specification cannot have.
 pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
     let era = scheduler::named(&spec.scheduler.versioned())?.era;
     let m = spec.machine.clone().unwrap_or_default();
@@ -87,7 +87,7 @@ pub fn world(spec: &RunSpec) -> Result<WorldSetup, SpecErrors> {
     })
 }
 
-/// Background programs.
+/// Returns the background programs of a specification.
 fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
     let one = |b: &BesideSpec| {
         let plan = workload::plan(&b.workload)?;
@@ -98,18 +98,19 @@ fn neighbours(spec: &RunSpec) -> Result<Vec<Neighbour>, SpecErrors> {
     spec.beside.iter().map(one).collect()
 }
 
-/// Checks and runs a specification. The record contains it with all defaults filled in.
+/// Checks and runs a specification. The record contains the specification with all defaults filled
+/// in.
 ///
 /// # Errors
-/// All faults of the specification, or the reason why the run failed. Ending early is not an error;
-/// the record says so.
+/// Returns all faults of the specification, or the reason why the run failed. A run that ends early
+/// is not an error. Its record contains the reason.
 pub fn run(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Record, RunFailure> {
     let spec = checked(spec)?;
     let files = spec.device.files.clone();
     with_files(&files, move || run_checked(spec, hooks, None))
 }
 
-/// Runs a checked specification, on a new drive or on the given one.
+/// Runs a checked specification, on the given drive or on a new one.
 pub(super) fn run_checked(
     spec: RunSpec,
     hooks: Hooks<'_>,
@@ -126,7 +127,7 @@ pub(super) fn run_checked(
     Ok(record)
 }
 
-/// Describes a run that ended early; its time of end is the record's duration.
+/// Returns the description of a run that ended early. The time of its end is the record's duration.
 fn early(why: String, record: &Record, limit: bool) -> Early {
     Early {
         why,
@@ -218,10 +219,10 @@ fn replayed(spec: &RunSpec, hooks: Hooks<'_>) -> Result<Ended, RunFailure> {
     }
 }
 
-/// Checks that the file is the one that the specification names.
+/// Checks that the content of the file has the hash that the specification states.
 ///
 /// # Errors
-/// It cannot be read, or its hash differs.
+/// Returns an error if the file cannot be read, or if its hash differs.
 pub fn known_trace(path: &Path, sha256: &str) -> Result<(), SpecErrors> {
     let bad = |what: String| SpecErrors::one("workload.file", what);
     if path == Path::new(STREAM) {

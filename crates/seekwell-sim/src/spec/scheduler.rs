@@ -1,5 +1,5 @@
-//! Parses schedulers and tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, lists of them, and
-//! `[SCHEDULER.]TUNABLE=VALUE` for all schedulers that have the tunable.
+//! Parses schedulers with tunables: `NAME[-VERSION][:TUNABLE=VALUE]...`, and lists of them. Also
+//! parses `[SCHEDULER.]TUNABLE=VALUE`, which applies to all schedulers that have the tunable.
 
 use super::kernel::{HERE, Kernel, kernel};
 use super::{SchedulerSpec, SpecErrors};
@@ -18,7 +18,7 @@ fn tunables(of: &Found) -> &'static [Tunable] {
     (of.info.tunables)(of.version)
 }
 
-/// The scheduler's own tunables, and attributes of the queue that are compared like tunables.
+/// Returns the scheduler's own tunables, and the queue attributes that can be set like tunables.
 fn settings(of: &Found) -> impl Iterator<Item = &'static Tunable> + use<> {
     let queue = of.era.is_mq().then_some(&WBT_LAT_USEC);
     tunables(of).iter().chain(queue)
@@ -27,18 +27,18 @@ fn settings(of: &Found) -> impl Iterator<Item = &'static Tunable> + use<> {
 /// A scheduler of a list, with its settings as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Typed {
-    /// As typed, for tables.
+    /// The text as typed, for tables.
     pub text: String,
     /// The parsed specification.
     pub spec: SchedulerSpec,
-    /// The kernel release, if one was named instead of a version.
+    /// The kernel release, if the text names a release instead of a version.
     pub release: Option<Release>,
 }
 
 /// Finds `NAME`, `NAME-VERSION`, `NAME-RELEASE`, or `NAME-here` for the running kernel.
 ///
 /// # Errors
-/// For an unknown version the error lists the versions, for an unknown name the names.
+/// For an unknown version, the error lists the versions. For an unknown name, it lists the names.
 pub fn named(name: &str) -> Result<Found, SpecErrors> {
     let here = name.strip_suffix(HERE).filter(|n| n.ends_with('-'));
     if let Some(n) = here {
@@ -52,7 +52,8 @@ pub fn named(name: &str) -> Result<Found, SpecErrors> {
     Err(SpecErrors::one("", what))
 }
 
-/// The value of a tunable as written to sysfs: checked, with numbers normalised.
+/// Returns the value of a tunable in the form for sysfs. The value is checked and numbers are
+/// normalised.
 fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
     let text = text.trim();
     t.validate(text).map_err(|e| {
@@ -68,10 +69,10 @@ fn value(of: &Found, t: &Tunable, text: &str) -> Result<String, SpecErrors> {
     })
 }
 
-/// Checks a tunable of a scheduler.
+/// Checks the value of a tunable.
 ///
 /// # Errors
-/// There is no such tunable, or the value is out of range.
+/// Returns an error if the scheduler has no such tunable, or if the value is out of range.
 pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors> {
     let all = tunables(of);
     match settings(of).find(|t| t.name == name) {
@@ -84,10 +85,10 @@ pub fn tunable(of: &Found, name: &str, text: &str) -> Result<String, SpecErrors>
     }
 }
 
-/// A scheduler with all defaults filled in.
+/// Returns a scheduler with all defaults filled in.
 ///
 /// # Errors
-/// All faults of name, version and tunables.
+/// Returns all faults of the name, the version and the tunables.
 pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecErrors> {
     let mut errors = SpecErrors::default();
     let Some(found) = errors.take("name", named(&spec.versioned())) else {
@@ -103,7 +104,8 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
             whole.tunables.insert(name.clone(), value);
         }
     }
-    // The last one written would win, depending on the order, so such duplicates are rejected.
+    // The value that is written last would be used, so the result would depend on the order. Such
+    // duplicates are rejected.
     for name in whole.tunables.keys() {
         let other = name.strip_suffix("_us").unwrap_or_default();
         if whole.tunables.contains_key(other) {
@@ -115,10 +117,11 @@ pub fn checked(spec: &SchedulerSpec) -> Result<(Found, SchedulerSpec), SpecError
     errors.or((found, whole))
 }
 
-/// Parses `NAME=VALUE`; the scheduler's name and a dot may precede the tunable's name.
+/// Parses `NAME=VALUE` or `SCHEDULER.NAME=VALUE`.
 ///
 /// # Errors
-/// There is no `=`, no such tunable, or the value is out of range.
+/// Returns an error if there is no `=`, if the scheduler has no such tunable, or if the value is
+/// out of range.
 pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(SpecErrors::one(
@@ -132,10 +135,10 @@ pub fn assignment(of: &Found, text: &str) -> Result<(String, String), SpecErrors
     Ok((name.to_owned(), tunable(of, name, value)?))
 }
 
-/// Parses `NAME[-VERSION][:TUNABLE=VALUE]...`.
+/// Parses one scheduler: `NAME[-VERSION][:TUNABLE=VALUE]...`.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default().trim();
@@ -161,7 +164,7 @@ pub fn typed(text: &str) -> Result<Typed, SpecErrors> {
     })
 }
 
-/// Gives a scheduler the version of a kernel.
+/// Gives a scheduler the version that belongs to a kernel.
 fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
     let bad = |what: String| SpecErrors::one("", what);
     let (word, found) = (
@@ -170,8 +173,8 @@ fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
     );
     let m = kernels::modelled(found.info, k.release).map_err(bad)?;
     if word != found.info.name {
-        // A version was named: it must belong to that kernel, or to no kernel but to the same
-        // layer.
+        // The text names a version. It must belong to that kernel. A version that belongs to no
+        // kernel must at least use the same layer.
         let own = kernels::in_tree(found.info.name);
         let same = found.era == m.era && (found.version == m.version || !own);
         return match same {
@@ -189,19 +192,20 @@ fn put_in(t: &mut Typed, k: &Kernel) -> Result<(), SpecErrors> {
     Ok(())
 }
 
-/// Parses a comma-separated list: `all`, `single-queue`, `blk-mq`, or schedulers in the syntax of
-/// [`typed`].
+/// Parses a comma-separated list of `all`, `single-queue`, `blk-mq`, and schedulers in the syntax
+/// of [`typed`].
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn list(text: &str) -> Result<Vec<Typed>, SpecErrors> {
     list_in(text, None)
 }
 
-/// Like [`list`], in the versions of a kernel if one is given.
+/// Parses a list as [`list`] does. If a kernel is given, the schedulers get the versions of that
+/// kernel.
 ///
 /// # Errors
-/// All faults; a scheduler that the kernel does not contain.
+/// Returns all faults. A scheduler that the kernel does not contain is a fault.
 pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut out: Vec<Typed> = Vec::new();
@@ -246,10 +250,10 @@ pub fn list_in(text: &str, kernel: Option<&Kernel>) -> Result<Vec<Typed>, SpecEr
     errors.or(out)
 }
 
-/// Applies `[SCHEDULER.]NAME=VALUE` to every matching scheduler.
+/// Applies `[SCHEDULER.]NAME=VALUE` to every scheduler of the list that it matches.
 ///
 /// # Errors
-/// The value is out of range, or no scheduler has this tunable.
+/// Returns an error if the value is out of range, or if no scheduler has this tunable.
 pub fn spread(text: &str, all: &mut [Typed]) -> Result<(), SpecErrors> {
     let (left, right) = match text.split_once('=') {
         Some((name, value)) => (name.trim(), Some(value)),

@@ -38,7 +38,7 @@ fn words_become_a_run_with_everything_stated() {
         Ok(whole.clone()),
         "once checked, always the same"
     );
-    // The same run in another notation.
+    // The same run, given in another notation.
     let mut other = words::run(
         "fs-mark:files=20,workers=1",
         " hdd:hitachi-7k200",
@@ -102,7 +102,7 @@ fn lists_of_schedulers_and_tunables_for_all() {
     );
     assert_eq!(of(0)["writes_starved"], "9");
     assert!(!of(1).contains_key("writes_starved") && of(2).is_empty());
-    // It would be unclear which value wins, so both are rejected.
+    // It would be unclear which value is used, so both texts are rejected.
     for again in ["fifo_batch=8", "mq-deadline.front_merges=1"] {
         let e = scheduler::spread(again, &mut some).expect_err("given before");
         assert!(e.to_string().contains("is given twice"), "{e}");
@@ -126,7 +126,8 @@ fn lists_of_schedulers_and_tunables_for_all() {
     }
 }
 
-/// Filling in all parameters does not change their meaning, for every workload and profile.
+/// Checks for every workload and profile that a specification with all parameters filled in means
+/// the same.
 #[test]
 fn stated_parameters_are_a_fixed_point() {
     for w in workloads() {
@@ -145,7 +146,8 @@ fn stated_parameters_are_a_fixed_point() {
     }
 }
 
-/// Tunables are written in name order, not as typed; the order makes no difference.
+/// Tunables are written in the order of their names. The order in which they are typed has no
+/// effect.
 #[test]
 fn the_order_of_tunables_makes_no_difference() {
     for info in registry() {
@@ -154,7 +156,7 @@ fn the_order_of_tunables_makes_no_difference() {
             let set: Vec<(String, String)> = all
                 .iter()
                 .filter_map(|t| {
-                    // A value with two units may be set in only one of them.
+                    // A value that has two units may be set in only one of them.
                     let twin = t.name.strip_suffix("_us").unwrap_or_default();
                     if all.iter().any(|o| o.name == twin) {
                         return None;
@@ -204,7 +206,7 @@ fn a_run_embeds_what_it_was() {
         (record.scheduler.spec.as_str(), record.early.clone()),
         ("deadline", None)
     );
-    // Running it again from the embedded specification gives the same bytes.
+    // A run of the specification in the record gives the same bytes.
     let again = run(&own, Hooks::default()).expect("it runs again");
     let text = |r: &seekwell_core::result::Record| serde_json::to_string(r).expect("a record");
     assert_eq!(text(&record), text(&again));
@@ -221,7 +223,8 @@ fn a_limit_ends_a_run_early_and_the_record_says_when_and_why() {
     assert_eq!(early.at_ns, 1_000_000_000);
 }
 
-/// Setups that starve a task under some scheduler: every run ends, at its end or at its limit.
+/// Checks setups in which a task starves under some scheduler. Every run must end, at its end or at
+/// its limit.
 #[test]
 fn every_run_ends_within_its_limit_under_every_scheduler() {
     let setups = [
@@ -306,7 +309,7 @@ fn a_device_file_goes_with_the_run() {
         BTreeMap::from([(device, text.to_owned())])
     );
     let record = run(&spec, Hooks::default()).expect("it runs");
-    // Without the file, the run is the same.
+    // The run is the same without the file.
     std::fs::remove_dir_all(&dir).expect("removed");
     let again = run(&spec, Hooks::default()).expect("without the file");
     assert_eq!(
@@ -323,7 +326,7 @@ fn a_job_file_takes_its_surroundings_along() {
     let file = dir.join("a.fio");
     std::fs::write(dir.join("b.fio"), "[global]\nsize=64k\n").expect("written");
     std::fs::write(&file, "include b.fio\n[j]\nrw=write\nbs=${HOME}k\n").expect("written");
-    // HOME is not a number; this is noticed after its value was stored.
+    // The value of HOME is not a number. The error appears after its value was stored.
     assert!(workload::typed(&file.display().to_string(), &[]).is_err());
     std::fs::write(&file, "include b.fio\n[j]\nrw=write\nbs=4k\n").expect("written");
     let typed = workload::typed(&file.display().to_string(), &[]).expect("good");
@@ -397,7 +400,7 @@ fn events_are_told_in_order() {
     let seen = seen.borrow();
     assert!(seen.is_sorted_by_key(|e| e.0) && seen[0].0 >= Instant::START);
     let letters = |l: char| seen.iter().filter(|e| e.1 == l).count() as u64;
-    // The record counts while the workload's clock runs; the listener receives everything.
+    // The record counts only while the workload's clock runs. The listener receives all events.
     assert!(letters('D') >= watched.requests && watched.requests > 0);
     let alone = run(&quick(), Hooks::default()).expect("it runs");
     assert_eq!(
@@ -420,7 +423,7 @@ fn kernels_and_versions_go_together() {
     }
 }
 
-/// The same table is used for real runs (`seekwell-cli`, tests/live/throttle.rs).
+/// The test for real runs (`seekwell-cli`, tests/live/throttle.rs) uses the same table.
 #[test]
 fn queues_throttle_writeback_as_the_kernel_does_for_their_scheduler() {
     use crate::Setup;
@@ -451,7 +454,7 @@ fn queues_throttle_writeback_as_the_kernel_does_for_their_scheduler() {
             assert_eq!(usual, Some(is), "{} on {device}", s.name);
             assert_eq!(read(device, s.name, Some(other)), Some(other), "{}", s.name);
         }
-        // Writing the remembered value counts as no change, and the run reports it.
+        // Writing the value that is already stored is not a change, and the run reports this.
         let target = wbt::target_usec(rotating);
         assert_eq!(read(device, "bfq", Some(target)), Some(0));
     }

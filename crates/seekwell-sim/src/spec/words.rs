@@ -1,13 +1,13 @@
-//! Parses devices, and complete runs from three texts.
+//! Parses devices, and complete runs that are given as three texts.
 
 use super::{DeviceSpec, RunSpec, SpecErrors, scheduler, workload};
 use seekwell_device::{DeviceError, files_of};
 
-/// Parses a device: `KIND:NAME,parameter=value,...` or the path of a preset file. The text of the
-/// preset file, and of files that it names, becomes part of the specification.
+/// Parses a device: `KIND:NAME,parameter=value,...`, or the path of a preset file. The text of the
+/// preset file becomes part of the specification, and so does the text of files that it names.
 ///
 /// # Errors
-/// The fault, with its position in the file.
+/// Returns the fault with its position in the file.
 pub fn device(text: &str) -> Result<DeviceSpec, SpecErrors> {
     let text = text.trim();
     let files = files_of(text).map_err(|e| fault(&e))?;
@@ -21,11 +21,12 @@ pub(super) fn fault(e: &DeviceError) -> SpecErrors {
     SpecErrors::one("", e.to_string())
 }
 
-/// Parses a run as on the command line: `fs-mark:files=20`, `ssd:x25m-g2-160`, `cfq:slice_idle=0`.
-/// All other settings have defaults; change the fields of the result to set them.
+/// Parses a run that is given as on the command line, for example `fs-mark:files=20`,
+/// `ssd:x25m-g2-160` and `cfq:slice_idle=0`. All other settings have defaults. To set them, change
+/// the fields of the result.
 ///
 /// # Errors
-/// All faults of the three texts.
+/// Returns all faults of the three texts.
 pub fn run(
     workload_text: &str,
     device_text: &str,

@@ -1,4 +1,5 @@
-//! Parses workloads: `NAME:param=value,...`, fio job files with their includes, recorded traces.
+//! Parses workloads: `NAME:param=value,...`, fio job files with their includes, and recorded
+//! traces.
 
 use super::{BesideSpec, SpecErrors, WorkloadSpec};
 use seekwell_core::once::Once;
@@ -17,14 +18,14 @@ const JOB_FILES: &[&str] = &["fio", "ini", "job"];
 /// Size limit for a job file, and for each file that it includes, in bytes.
 const JOB_BYTES_MAX: u64 = 1 << 20;
 
-/// Environment values that a job file used, kept for the specification.
+/// Values of the environment that a job file used. They are kept for the specification.
 #[derive(Default)]
 struct Taken {
     includes: RefCell<BTreeMap<String, String>>,
     variables: RefCell<BTreeMap<String, String>>,
 }
 
-/// The environment, and files next to the job file.
+/// The real environment, and the files in the directory of the job file.
 struct Beside<'a> {
     file: &'a Path,
     taken: &'a Taken,
@@ -47,7 +48,7 @@ impl Outside for Beside<'_> {
     }
 }
 
-/// Only the environment that a specification contains.
+/// Only the environment and the files that a specification contains.
 struct Stated<'a> {
     includes: &'a BTreeMap<String, String>,
     variables: &'a BTreeMap<String, String>,
@@ -72,10 +73,10 @@ fn param_error(e: &ParamError) -> SpecErrors {
     SpecErrors::one(field, e.to_string())
 }
 
-/// The plan of a script or job file; `None` for a trace.
+/// Returns the plan of a script or a job file, or `None` for a trace.
 ///
 /// # Errors
-/// Faults of names, parameters or the job file's text.
+/// Returns faults of names, of parameters or of the job file's text.
 pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     match spec {
         WorkloadSpec::Script { name, params } => {
@@ -115,10 +116,10 @@ pub fn plan(spec: &WorkloadSpec) -> Result<Option<Plan>, SpecErrors> {
     }
 }
 
-/// A workload with all parameters filled in.
+/// Returns a workload with all parameters filled in.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
     match (plan(spec)?, spec) {
         (Some(plan), WorkloadSpec::Script { name, .. }) => Ok(WorkloadSpec::Script {
@@ -133,10 +134,10 @@ pub fn checked(spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecErrors> {
     }
 }
 
-/// A background workload with all parameters filled in.
+/// Returns a background workload with all parameters filled in.
 ///
 /// # Errors
-/// All faults; also a trace, or a job file that writes to the raw device.
+/// Returns all faults. A trace is a fault, and so is a job file that writes to the raw device.
 pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
     let wrong = |what: &str| Err(SpecErrors::one("workload", what));
     if matches!(b.workload, WorkloadSpec::Trace { .. }) {
@@ -154,7 +155,7 @@ pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
         .map_err(under)?
         .is_some_and(|p| p.destroys())
     {
-        return wrong("writes to the raw device, below the files of the others");
+        return wrong("writes to the raw device, which holds the files of the other programs");
     }
     checked(&b.workload).map_err(under)
 }
@@ -162,11 +163,11 @@ pub fn beside(b: &BesideSpec) -> Result<WorkloadSpec, SpecErrors> {
 /// Prefix of a background workload that restarts whenever it ends.
 pub const LOOP: &str = "loop:";
 
-/// Parses a background workload in the syntax of [`typed`]; the prefix `loop:` restarts it whenever
-/// it ends.
+/// Parses a background workload in the syntax of [`typed`]. With the prefix `loop:`, the workload
+/// restarts whenever it ends.
 ///
 /// # Errors
-/// All faults.
+/// Returns all faults.
 pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     let text = text.trim();
     let (again, inner) = match text.strip_prefix(LOOP) {
@@ -179,17 +180,17 @@ pub fn typed_beside(text: &str) -> Result<BesideSpec, SpecErrors> {
     Ok(neighbour)
 }
 
-/// Name of a trace from standard input.
+/// File name of a trace that is read from standard input.
 pub const STREAM: &str = "-";
 
-/// Units of response times.
+/// Units of the response times in a trace.
 const UNITS: &[(&str, TimeUnit)] = &[
     ("ns", TimeUnit::Ns),
     ("us", TimeUnit::Us),
     ("ms", TimeUnit::Ms),
 ];
 
-/// Parses `8,16`, the device numbers in block traces.
+/// Parses the device numbers in a block trace, for example `8,16`.
 fn major_minor(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once([',', ':'])?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
@@ -199,18 +200,18 @@ fn major_minor(text: &str) -> Option<u32> {
 /// Options for opening and replaying a trace.
 #[derive(Debug)]
 pub struct Reading {
-    /// The requested format.
+    /// The requested format. `None`: the format is detected.
     pub format: Option<Format>,
     /// Options of the reader.
     pub options: ReadOptions,
-    /// Timing.
+    /// Timing of the replay.
     pub mode: ReplayMode,
 }
 
-/// How to read the trace of a specification; `None` if it is not a trace.
+/// Returns how the trace of a specification is to be read. `None` if the workload is not a trace.
 ///
 /// # Errors
-/// Faults of format, mode or hash.
+/// Returns faults of the format, the mode or the hash.
 pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     let WorkloadSpec::Trace {
         file,
@@ -244,7 +245,7 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
         && sha256
             .bytes()
             .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    // Data from a pipe has no hash, because it cannot be read in advance.
+    // Data from a pipe have no hash, because they cannot be read before the run.
     let from_a_pipe = file == STREAM && sha256.is_empty();
     if !digits && !from_a_pipe {
         errors.push(
@@ -283,8 +284,8 @@ pub fn reading(spec: &WorkloadSpec) -> Result<Option<Reading>, SpecErrors> {
     }))
 }
 
-/// Splits `a=1,b=2`, the text after a workload's colon. A comma without a following NAME=VALUE
-/// belongs to the value before it.
+/// Splits a list such as `a=1,b=2`, the text after the colon of a workload. If no NAME=VALUE
+/// follows a comma, the comma belongs to the value before it.
 fn parts(text: &str) -> Vec<&str> {
     let all: Vec<&str> = text.split(',').collect();
     if all.iter().all(|p| p.contains('=')) {
@@ -294,12 +295,12 @@ fn parts(text: &str) -> Vec<&str> {
     }
 }
 
-/// Parses a workload: `NAME`, `NAME:param=value,...`, or the path of a fio job file. Text, includes
-/// and variables of a job file become part of the specification. `params` holds further
-/// `param=value`.
+/// Parses a workload: `NAME`, `NAME:param=value,...`, or the path of a fio job file. The text, the
+/// includes and the variables of a job file become part of the specification. `params` contains
+/// more parameters in the form `param=value`.
 ///
 /// # Errors
-/// All faults, or the reason why the file cannot be read.
+/// Returns all faults, or the reason why the file cannot be read.
 pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(text);
     let suffix = file.extension().and_then(|e| e.to_str());
@@ -338,7 +339,7 @@ pub fn typed(text: &str, params: &[String]) -> Result<WorkloadSpec, SpecErrors> 
 /// Reads a fio job file with any extension, including its includes and variables.
 ///
 /// # Errors
-/// All faults, or the reason why the file cannot be read.
+/// Returns all faults, or the reason why the file cannot be read.
 pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
     let file = Path::new(name);
     let text = read_text(file, JOB_BYTES_MAX);
@@ -349,7 +350,7 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
         file,
         taken: &taken,
     };
-    // Parsing collects everything that the file needs from outside into the specification.
+    // Parsing stores everything that the file needs from outside in the specification.
     Plan::fio(name, &text, &outside).map_err(|e| SpecErrors::one("", e.to_string()))?;
     Ok(WorkloadSpec::Fio {
         file: name.to_owned(),
@@ -359,14 +360,14 @@ pub fn job_file(name: &str) -> Result<WorkloadSpec, SpecErrors> {
     })
 }
 
-/// A trace as a workload, replayed as timed, with the hash of its content.
+/// Returns a trace as a workload that is replayed as timed, with the hash of its content.
 ///
 /// # Errors
-/// The reason why the file cannot be read.
+/// Returns the reason why the file cannot be read.
 pub fn trace(path: &Path) -> Result<WorkloadSpec, SpecErrors> {
     let name = path.display().to_string();
     let bad = |e: String| SpecErrors::one("", format!("{name}: {e}"));
-    // Data that can be read only once is not hashed.
+    // Data that can be read only once are not hashed.
     let once = path == Path::new(STREAM) || std::fs::metadata(path).is_ok_and(|m| !m.is_file());
     let (name, sha256) = if once {
         (STREAM.to_owned(), String::new())

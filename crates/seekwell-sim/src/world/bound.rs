@@ -1,35 +1,39 @@
 //! Limits that end runs which would not end by themselves.
 //!
-//! A starved task can keep a run from ending. Every run therefore has a limit in simulated time. A
-//! limit that the user sets counts from the start of the run. Otherwise the default limits hold:
+//! A starved task can prevent the end of a run. Every run therefore has a limit in simulated time.
+//! A limit that the user sets counts from the start of the run. Otherwise these default limits are
+//! used:
 //!
-//! - [`LAY_OUT`] until the workload's clock starts. The largest lay-out of the catalogue (13 GB of
-//!   `mysql-scan`) takes 4 min on a hard disk, and 22 min on a memory card of 10 MB/s.
-//! - From then on [`FIXED`] for a fixed amount of work: three times the longest run of the
-//!   catalogue on a slow hard disk. That is `app-start` with 20 min under mq-deadline on
-//!   `hdd:hitachi-7k200`; the next is `compilebench` with 10 min.
-//! - From then on [`SPANS`] times a fixed duration, at least [`SPAN_LEAST`]. Such a run ends by
-//!   itself, unless a task is stuck in a call.
+//! - [`LAY_OUT`] limits the time until the workload's clock starts. The largest preparation of the
+//!   catalogue (13 GB of `mysql-scan`) takes 4 min on a hard disk, and 22 min on a memory card of
+//!   10 MB/s.
+//! - [`FIXED`] limits the time after that, if the workload does a fixed amount of work. It is three
+//!   times the longest run of the catalogue on a slow hard disk. That run is `app-start`, with 20
+//!   min under mq-deadline on `hdd:hitachi-7k200`. The next is `compilebench` with 10 min.
+//! - [`SPANS`] limits the time after that, if the workload has a fixed duration. It is a factor for
+//!   the duration, and the limit is at least [`SPAN_LEAST`]. Such a run ends by itself, unless a
+//!   task is stuck in a call.
 //!
 //! A fixed amount of work also has a limit in work: [`WORK`] system calls and block I/Os. It is
-//! meant for fast drives, for which an hour is too long to wait. The limit is some minutes of CPU
-//! time, and a hundred times the work of any workload of the catalogue (2.2 million, `postmark`).
+//! meant for fast drives, on which an hour of simulated time takes too long to compute. The limit
+//! corresponds to some minutes of CPU time. It is about a hundred times the work of the largest
+//! workload of the catalogue (2.2 million, `postmark`).
 
 use seekwell_core::{Instant, Nanos};
 
-/// Limit until the workload's clock starts.
+/// Longest time until the workload's clock starts.
 const LAY_OUT: Nanos = Nanos::from_secs(3600);
-/// Limit for a fixed amount of work.
+/// Longest time for a fixed amount of work.
 pub const FIXED: Nanos = Nanos::from_secs(3600);
-/// Factor of the limit for a fixed duration.
+/// Factor between a fixed duration and its limit.
 pub const SPANS: u64 = 3;
-/// Smallest limit for a fixed duration.
+/// Least limit for a fixed duration.
 pub const SPAN_LEAST: Nanos = Nanos::from_secs(600);
-/// Limit of system calls and block I/Os for a fixed amount of work.
+/// Largest number of system calls and block I/Os for a fixed amount of work.
 pub const WORK: u64 = 200_000_000;
 
-/// The default limit, from the start of the workload's clock. `span` is the duration that the
-/// workload measures, if it is fixed.
+/// Returns the default limit, from the start of the workload's clock. `span` is the measured
+/// duration of the workload, if this duration is fixed.
 pub fn usual(span: Option<Nanos>) -> Nanos {
     match span {
         None => FIXED,
@@ -37,16 +41,16 @@ pub fn usual(span: Option<Nanos>) -> Nanos {
     }
 }
 
-/// How to set a longer limit.
+/// The text that tells the user how to set a longer limit.
 const MORE: &str = "change it with --machine limit=SECONDS";
 
 /// The limits of an active run.
 pub(super) struct Bound {
-    /// The run ends here.
+    /// Time at which the run ends.
     pub(super) at: Instant,
-    /// The limit counts from here.
+    /// Time from which the limit counts.
     from: Instant,
-    /// The user set the limit.
+    /// Whether the user set the limit.
     given: bool,
     /// The default limit, as long as the workload's clock has not started.
     pending: Option<Nanos>,
@@ -55,7 +59,7 @@ pub(super) struct Bound {
 }
 
 impl Bound {
-    /// The limit that the user set, or the default limits.
+    /// Creates the limits: the one that the user set, or the default limits.
     pub(super) fn new(given: Option<Nanos>, span: Option<Nanos>) -> Self {
         let from = Instant::START;
         match given {
@@ -75,7 +79,7 @@ impl Bound {
             },
         }
     }
-    /// The workload's clock started.
+    /// Handles the start of the workload's clock.
     #[inline]
     pub(super) fn clock(&mut self, start: Option<Instant>) {
         if let Some(start) = start
@@ -84,7 +88,7 @@ impl Bound {
             (self.at, self.from) = (start + limit, start);
         }
     }
-    /// The reason for ending the run: its time is up.
+    /// Returns the reason for ending a run that reached its time limit.
     pub(super) fn time_is_up(&self) -> String {
         let s = self.at.since(self.from).as_secs_f64();
         match self.given {
@@ -92,7 +96,7 @@ impl Bound {
             false => format!("stopped at the default limit of {s} s ({MORE})"),
         }
     }
-    /// The reason for ending the run, if it did too much work.
+    /// Returns the reason for ending the run, if the run did too much work.
     pub(super) fn too_much(&self, work: u64) -> Option<String> {
         (work >= self.work).then(|| {
             format!(

@@ -1,5 +1,5 @@
-//! Cgroups of the machine. They are created before the first task. A task enters a cgroup by its
-//! name, or inherits that of its parent.
+//! The cgroups of the machine. They are created before the first task. A task starts in the cgroup
+//! that lists its name, or else in the cgroup of its parent.
 
 use super::exec::World;
 use crate::spec::cgroup::Cgroup;
@@ -9,12 +9,12 @@ use seekwell_core::{CgroupId, Control, IoMaxLimits};
 pub(super) struct Placed {
     id: CgroupId,
     is: Cgroup,
-    /// Whether a task was placed in it.
+    /// Whether a task was placed in the cgroup.
     used: bool,
 }
 
 impl World {
-    /// Creates them, parents first.
+    /// Creates the cgroups, parents first.
     pub(super) fn make_cgroups(&mut self, all: &[Cgroup]) {
         for is in all {
             if is.is_root() {
@@ -50,7 +50,7 @@ impl World {
             });
         }
     }
-    /// The cgroup of a task with this path; `parent` is its parent's.
+    /// Returns the cgroup of a task with this path. `parent` is the cgroup of its parent.
     pub(super) fn place_of(&mut self, path: &str, parent: CgroupId) -> CgroupId {
         let by_name = self.placed.iter_mut().find(|p| p.is.has(path));
         by_name.map_or(parent, |p| {
@@ -58,7 +58,7 @@ impl World {
             p.id
         })
     }
-    /// Names that no task had.
+    /// Returns a warning for each name in a cgroup that no task had.
     pub(super) fn nobody_there(&self, tasks: &[&str]) -> Vec<String> {
         let unused = self
             .placed

@@ -1,5 +1,5 @@
-//! The part below the modelled kernel: the queue with a meter on top, and the drive, which outlives
-//! runs.
+//! The part below the modelled kernel: the block layer's queue, a meter that counts the bios, and
+//! the modelled drive. The drive can be used for several runs.
 
 use crate::meter::{Meter, Out};
 use crate::setup::{Queue, Setup, SetupError};
@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type AnyDevice = Box<dyn Device + Send>;
 
-/// A modelled drive that keeps its state from run to run, on a clock that never goes back.
+/// A modelled drive that keeps its state from run to run. Its clock never goes back.
 ///
-/// An array of queues (md) keeps no state between runs: each run gets a new one.
+/// An md array keeps no state between runs, because each run builds a new array.
 pub struct Drive {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
@@ -28,18 +28,18 @@ pub struct Drive {
 
 struct Inner {
     device: AnyDevice,
-    /// Current time of its own clock.
+    /// Present time of the drive's own clock.
     clock: Instant,
-    /// Difference between its clock and the run's clock.
+    /// Difference between the drive's clock and the clock of the run.
     shift: Nanos,
     /// Counters at the start of the run.
     before: DeviceStats,
-    /// Number of commands without an answer.
+    /// Number of commands that the drive has not completed.
     inside: u32,
 }
 
 fn open(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
-    // One thread makes single calls; the lock is needed only for sharing.
+    // One thread uses the drive at a time. The lock is needed only because the drive is shared.
     inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -48,7 +48,7 @@ impl Drive {
     pub fn open(setup: &Setup) -> Result<Self, SetupError> {
         setup.validate()?;
         if tree::is_array(&setup.device)? {
-            // Each run builds a new array with its queues; this one only provides the facts.
+            // Each run builds a new array with its queues. This array only provides the facts.
             let facts = setup.build()?.device_facts().clone();
             let mut drive = Drive::new(Box::new(Constant::serial(1, Nanos::ZERO)));
             (drive.facts, drive.array) = (facts, true);
@@ -57,7 +57,7 @@ impl Drive {
         let device = setup.open_device()?;
         Ok(Drive::new(device))
     }
-    /// A drive over a fresh device.
+    /// Creates a drive from a fresh device.
     pub fn new(device: AnyDevice) -> Self {
         Drive {
             facts: device.facts().clone(),
@@ -71,26 +71,26 @@ impl Drive {
             })),
         }
     }
-    /// The facts that a host knows about it.
+    /// Returns the facts about the drive that a host can read.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
-    /// Counters since it was new.
+    /// Returns the counters since the drive was new.
     pub fn stats(&self) -> DeviceStats {
         open(&self.inner).device.stats()
     }
-    /// Its own clock: the time it has run, including pauses.
+    /// Returns the age of the drive: the total time of its runs and pauses.
     pub fn age(&self) -> Nanos {
         open(&self.inner).clock.since(Instant::START)
     }
-    /// Lets time pass between runs; the drive may do housekeeping.
+    /// Lets time pass between two runs. The drive may do housekeeping in this time.
     pub fn rest(&mut self, d: Nanos) {
         let mut i = open(&self.inner);
         let to = i.clock + d;
         i.run_to(to);
     }
-    /// Discards everything in commands of 8 MiB, as mkfs and blkdiscard do. This takes the drive's
-    /// time.
+    /// Discards everything on the drive in commands of 8 MiB, as mkfs and blkdiscard do. The
+    /// commands take time on the drive.
     pub fn trim(&mut self) {
         let mut i = open(&self.inner);
         let (capacity, mut at) = (self.facts.capacity.0, 0);
@@ -106,16 +106,16 @@ impl Drive {
             at += n;
         }
     }
-    /// Whether it is an array, which is built again for each run.
+    /// Returns whether the device is an array, which is built again for each run.
     pub fn is_array(&self) -> bool {
         self.array
     }
-    /// A queue over it whose clock starts at [`Instant::START`].
+    /// Creates a queue for the drive. The clock of the queue starts at [`Instant::START`].
     pub(super) fn queue(&mut self, setup: &Setup) -> Result<Queue, SetupError> {
         let mut i = open(&self.inner);
         i.shift = i.clock.since(Instant::START);
         i.before = i.device.stats();
-        // The listener of the previous run must not receive this run's events.
+        // The listener of the previous run must not receive the events of this run.
         i.device.listen(None);
         drop(i);
         if self.array {
@@ -128,7 +128,7 @@ impl Drive {
             next,
         }))
     }
-    /// Ends a run of this duration; requests inside the drive are completed.
+    /// Ends a run of this duration. Completes the requests that are still in the drive.
     pub(super) fn settle(&mut self, duration: Nanos) {
         let mut i = open(&self.inner);
         i.clock = i.clock.max(Instant::START + i.shift + duration);
@@ -150,7 +150,7 @@ impl Drive {
 const TRIM_SECTORS: u64 = 16_384;
 
 impl Inner {
-    /// Executes a single command; a command that the device rejects is skipped.
+    /// Executes a single command. Skips a command that the device rejects.
     fn do_one(&mut self, command: Command) {
         let mut out = Vec::new();
         if self.device.accept(self.clock, command) != Accept::Accepted {
@@ -164,7 +164,7 @@ impl Inner {
             self.device.advance(t, &mut out);
         }
     }
-    /// When it next acts by itself, on the run's clock.
+    /// Returns the time of the drive's next event, on the clock of the run.
     fn next(&self) -> Option<Instant> {
         let t = self.device.next_event()?;
         Some(Instant(t.0 - self.shift.0))
@@ -179,11 +179,11 @@ impl Inner {
     }
 }
 
-/// A drive as used by the queue of one run.
+/// The drive as the queue of one run uses it.
 struct Lent {
     inner: Arc<Mutex<Inner>>,
     facts: DeviceFacts,
-    /// The drive's last answer; during a run, only calls from here change it.
+    /// Time of the drive's next event. During a run, it changes only with the calls of this object.
     next: Option<Instant>,
 }
 
@@ -253,7 +253,7 @@ impl Device for Lent {
     }
     fn listen(&mut self, tap: Option<&Tap>) {
         let mut i = open(&self.inner);
-        // The drive writes events with its own clock.
+        // The drive writes events with the times of its own clock, so they must be shifted.
         let own = tap.map(|t| t.behind(i.shift));
         i.device.listen(own.as_ref());
     }
@@ -267,21 +267,21 @@ impl Device for Lent {
     }
 }
 
-/// A queue that counts bios on their way in and out.
+/// A queue that counts the bios that enter and leave it.
 pub(super) struct Counted {
     queue: Queue,
     record: Record,
     meter: Meter,
-    /// When the workload's clock started. Everything is counted before; counting restarts then.
+    /// Time at which the workload's clock started. Earlier counts are discarded at that time.
     started: Option<Instant>,
-    /// Counters at the start of the clock.
+    /// Counters at the time when the clock started.
     before: Counters,
-    /// Counters when the clock stopped; after that only the series is counted.
+    /// Counters at the time when the clock stopped. Later completions go only into the time series.
     stopped: Option<Counters>,
     ear: Option<Ear>,
 }
 
-/// Counters of queue and device, and the integral of outstanding bios.
+/// Counters of the queue and the device, and the integral of outstanding bios.
 #[derive(Clone, Default)]
 struct Counters {
     queue: QueueStats,
@@ -292,7 +292,7 @@ struct Counters {
 use crate::told::Ear;
 pub use crate::told::Watch;
 
-/// The kernel's handle; the run keeps another.
+/// The handle that the kernel uses. The run keeps another handle.
 #[derive(Clone)]
 pub(super) struct Handle(Rc<RefCell<Counted>>);
 
@@ -309,7 +309,7 @@ impl Handle {
             ear,
         })))
     }
-    /// The workload's clock starts: earlier counts are excluded from the measurement.
+    /// Starts the workload's clock. Earlier counts are excluded from the measurement.
     pub(super) fn clock_starts(&self, now: Instant) {
         let m = &mut *self.0.borrow_mut();
         m.before = m.counters(now);
@@ -321,21 +321,23 @@ impl Handle {
         m.meter.counting = true;
         m.meter.forget();
     }
-    /// The clock stops: later counts are excluded, too.
+    /// Stops the workload's clock. Later counts are excluded from the measurement.
     pub(super) fn clock_stops(&self, now: Instant) {
         let m = &mut *self.0.borrow_mut();
-        // If the clock never started, everything counts.
+        // If the clock never started, the whole run counts.
         if m.started.is_some() {
             m.stopped = Some(m.counters(now));
             m.meter.counting = false;
         }
     }
-    /// Block I/Os completed since the clock started, otherwise since the run started.
+    /// Returns the number of block I/Os completed since the clock started. If the clock has not
+    /// started, counts from the start of the run.
     pub(super) fn ios(&self) -> u64 {
         let m = self.0.borrow();
         m.record.read.ios + m.record.write.ios
     }
-    /// Puts the counts into a record that defines what it covers; `names` returns names of tasks.
+    /// Puts the counts into a record. The record defines which part of the run they cover. `names`
+    /// returns the name of a task.
     pub(super) fn fill(&self, r: &mut Record, names: impl Fn(TaskId) -> String) {
         let mut m = self.0.borrow_mut();
         let end = Instant::START + Nanos(r.duration_ns);
@@ -360,14 +362,14 @@ impl Handle {
 }
 
 impl Counted {
-    /// Called before something happens at `at`.
+    /// Takes a snapshot if the listener wants one. Called before something happens at time `at`.
     #[inline]
     fn before(&mut self, at: Instant) {
         if let Some(ear) = &mut self.ear {
             ear.before(&self.queue, at);
         }
     }
-    /// Passes on the events since the last call.
+    /// Passes the events since the last call to the listener.
     #[inline]
     fn tell(&mut self) {
         if let Some(ear) = &mut self.ear {
@@ -398,7 +400,7 @@ impl BioSink for Handle {
             write: bio.op.is_write(),
             bytes: bio.sectors.bytes(),
         });
-        // It has been outstanding for a while; the time before the clock's start does not count.
+        // The program requested the bio earlier. Time before the start of the clock does not count.
         let from = m.started.map_or(asked, |s| asked.max(s));
         m.meter.area += u128::from(now.since(from).0);
         m.before(now);

@@ -1,7 +1,8 @@
-//! The executor: runs the tasks and the kernel model they call, and advances the clock.
+//! The executor. It runs the tasks and the kernel model that they call, and advances the clock.
 //!
-//! At one instant the kernel goes first, then the tasks that it answered, in the order of its
-//! answers. A task is polled only when the event it waits for has happened, so no waker is needed.
+//! At one instant, the kernel runs first. The tasks whose calls it completed follow, in the order
+//! of completion. A task is polled only when the event that it waits for has happened, so no waker
+//! is needed.
 
 mod calls;
 
@@ -31,7 +32,7 @@ use std::task::{Context, Poll, Waker};
 
 pub(super) type Script = Pin<Box<dyn Future<Output = Outcome>>>;
 
-/// What a task waits for.
+/// The event that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     Nothing,
@@ -48,22 +49,22 @@ struct State {
     path: String,
     wait: Wait,
     ret: Option<Ret>,
-    /// The file that it reads from start to end.
+    /// The file that the task reads from start to end.
     whole: Option<Whole>,
     answer: Option<Answer>,
     outcome: Option<Outcome>,
     joined: bool,
     alive: bool,
-    /// Its index in the measures.
+    /// Index of the task in the measures.
     part: usize,
-    /// The program it belongs to.
+    /// The program that the task belongs to.
     program: Program,
-    /// True if no other task started it.
+    /// True if no other task started this task.
     first: bool,
     cgroup: CgroupId,
 }
 
-/// The state shared by all machines of a run.
+/// The state that all machines of a run share.
 pub(super) struct World {
     pub(super) kernel: Kernel,
     pub(super) now: Instant,
@@ -74,26 +75,26 @@ pub(super) struct World {
     pub(super) measures: Measures,
     meter: Handle,
     tasks: Vec<State>,
-    /// Task numbers of the executor, indexed by the kernel's.
+    /// Task numbers of the executor, indexed by the task numbers of the kernel.
     by_tid: Vec<Task>,
     ready: VecDeque<Task>,
     spawned: Vec<(Task, Script)>,
     /// Number of tasks that wait for the kernel.
     in_kernel: u32,
-    /// Why the run was stopped; empty if the script finished.
+    /// The reason why the run was stopped. It is empty if the script finished.
     pub(super) stop: Option<String>,
-    /// A limit ended the run: every call fails at once, and time stands still.
+    /// A limit ended the run. Every call then fails immediately, and time stands still.
     pub(super) over: bool,
-    /// The limit came before the measured program's clock stopped.
+    /// The run reached its limit before the clock of the measured program stopped.
     limited: bool,
-    /// When the workload's own clock started.
+    /// Time at which the workload's own clock started.
     pub(super) clock_start: Option<Instant>,
     cgroups: u32,
     /// Cgroups of the machine.
     pub(super) placed: Vec<Placed>,
-    /// Capacity of the device.
+    /// Capacity of the device, sectors.
     pub(super) capacity: Sector,
-    /// Queues by the number of their AIO context.
+    /// Queues of asynchronous operations, by the number of their AIO context.
     pub(super) queues: BTreeMap<u32, Queue>,
     /// Paths of open directories.
     pub(super) directories: Vec<Box<str>>,
@@ -101,9 +102,9 @@ pub(super) struct World {
     pub(super) beside: Vec<Beside>,
     /// Programs that are about to start.
     pub(super) begin: VecDeque<Program>,
-    /// Whether programs are about to start, or tasks were spawned.
+    /// Whether programs are about to start, or new tasks exist.
     pub(super) news: bool,
-    /// Whether a background program is held.
+    /// Whether a background program is being held.
     pub(super) holding: bool,
     /// Number of active tasks of the measured program.
     measured: u32,
@@ -112,9 +113,9 @@ pub(super) struct World {
 /// A queue of asynchronous operations, as its tasks see it.
 pub(super) struct Queue {
     pub(super) depth: u32,
-    /// Operations in the kernel.
+    /// Number of operations in the kernel.
     pub(super) under_way: u32,
-    /// Operations that ended without the kernel.
+    /// Operations that ended without a call to the kernel.
     pub(super) done: VecDeque<AioDone>,
 }
 
@@ -128,8 +129,8 @@ impl Queue {
     }
 }
 
-/// Names of the modelled kernel's marks that the time axis shows. Commits and flushes are too many;
-/// the statistics contain their numbers.
+/// Returns the name of a mark of the modelled kernel, if the time axis shows the mark. There are
+/// too many commits and flushes to show. The statistics contain their numbers.
 fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
     match m {
         seekwell_stack::Mark::ThrottleBegin => Some("throttling begins"),
@@ -140,7 +141,7 @@ fn shown(m: seekwell_stack::Mark) -> Option<&'static str> {
 
 pub(super) type Shared = Rc<RefCell<World>>;
 
-/// Number of tasks listed if a requested task name does not exist.
+/// Number of tasks that a message lists if no task has the requested name.
 const NAMED: usize = 8;
 
 /// The results of a finished run.
@@ -152,7 +153,7 @@ pub(super) struct Ended {
     pub(super) error: Option<WorldError>,
     pub(super) stopped: Option<String>,
     pub(super) limited: bool,
-    /// Names of tasks by their number in the kernel.
+    /// Names of tasks, with their numbers in the kernel.
     pub(super) names: Vec<(TaskId, String)>,
     pub(super) beside: Vec<Beside>,
     pub(super) warnings: Vec<String>,
@@ -199,7 +200,7 @@ where
         queues: BTreeMap::new(),
         directories: Vec::new(),
         beside: Beside::all(&setup.neighbours),
-        // The measured program starts after all background programs are laid out.
+        // The measured program starts when all background programs have prepared their files.
         begin: VecDeque::from([Program::from(!setup.neighbours.is_empty())]),
         news: true,
         holding: false,
@@ -285,7 +286,7 @@ fn drive(
             let slot = &mut scripts[t as usize];
             let Some(script) = slot else { continue };
             if let Poll::Ready(outcome) = script.as_mut().poll(&mut cx) {
-                // The script releases its machine before the task exits.
+                // The script releases its machine before its task exits.
                 *slot = None;
                 world.borrow_mut().exit(t, outcome);
             }
@@ -337,18 +338,19 @@ fn drive(
     }
 }
 
-/// Distinguishes tasks of the same name: "BE7", "BE7, cgroup 2".
+/// Returns a suffix that distinguishes tasks of the same name, for example "BE7, cgroup 2".
 fn priority(ioprio: IoPrio, cgroup: CgroupId) -> String {
     let own = (ioprio != IoPrio::NONE).then(|| ioprio.to_string());
     let group = (cgroup != CgroupId::ROOT).then(|| format!("cgroup {}", cgroup.0));
     own.into_iter().chain(group).collect::<Vec<_>>().join(", ")
 }
 
-/// A task that waits longer waits forever: the longest sleep of a workload is a day.
+/// Longest wait of a task. The longest sleep of a workload is a day, so a task that waits longer
+/// waits forever.
 const PATIENCE: Nanos = Nanos::from_secs(2 * 86_400);
 
 impl World {
-    /// Creates a task; call [`World::begun`] and push its script afterwards.
+    /// Creates a task. The caller must then call [`World::begun`] and push the script of the task.
     pub(super) fn start(&mut self, path: String, config: TaskConfig, program: Program) -> Task {
         let cgroup = match config.cgroup {
             CgroupId::ROOT => self.place_of(&path, CgroupId::ROOT),
@@ -387,7 +389,7 @@ impl World {
         self.tasks[t as usize].part = self.measures_of(program).begin(&path, now);
         self.ready.push_back(t);
     }
-    /// Creates a task from a running one.
+    /// Creates a task that a running task starts.
     pub(super) fn spawn(&mut self, parent: Task, how: How) -> Task {
         let path = format!("{}/{}", self.tasks[parent as usize].path, how.name);
         let cgroup = match how.cgroup {
@@ -428,7 +430,7 @@ impl World {
     pub(super) fn program(&self, t: Task) -> Program {
         self.tasks[t as usize].program
     }
-    /// Records a note of a task of the measured program.
+    /// Records a note from a task of the measured program.
     pub(super) fn note(&mut self, part: usize, note: &Note) {
         self.measures.note(part, note);
         match *note {
@@ -444,7 +446,7 @@ impl World {
             _ => {}
         }
     }
-    /// The script released its machine.
+    /// Records the end of a task's script, which has released its machine.
     pub(super) fn leave(&mut self, t: Task, moved: Moved) {
         let (part, now) = (self.part(t), self.now);
         let program = self.program(t);
@@ -463,7 +465,7 @@ impl World {
                 let why = format!("{}: {f}", self.tasks[t as usize].path);
                 self.halt(why);
             }
-            // When the first task ends, its remaining tasks end, too.
+            // The end of the first task ends the run, and so the remaining tasks.
             Ok(()) if t == 0 => self.halt(String::new()),
             _ => {}
         }
@@ -488,8 +490,8 @@ impl World {
             self.release();
         }
     }
-    /// The run reached a limit. A task in the kernel could wait forever, so all active calls fail
-    /// now, and the scripts report what they have.
+    /// Ends the run because it reached a limit. A task in the kernel could wait forever. Therefore
+    /// all active calls fail, and the scripts report the results that they have.
     #[cold]
     fn reached(&mut self, why: String) {
         if self.stop.is_none() {
@@ -507,7 +509,7 @@ impl World {
         }
         self.in_kernel = 0;
     }
-    /// Rejects a call because the run is over.
+    /// Makes a call fail because the run is over.
     #[cold]
     pub(super) fn refuse(&mut self, t: Task) {
         let s = &mut self.tasks[t as usize];
@@ -515,14 +517,14 @@ impl World {
         self.in_kernel -= 1;
         self.ready.push_back(t);
     }
-    /// Fails with ECANCELED once the run is stopped.
+    /// Returns ECANCELED if the run is stopped.
     pub(super) fn going(&self) -> Result<(), Errno> {
         match self.stop {
             None => Ok(()),
             Some(_) => Err(Errno::ECANCELED),
         }
     }
-    /// Passes answers to waiting tasks.
+    /// Passes results to the tasks that wait for other tasks.
     pub(super) fn wake(&mut self) {
         for (t, answer) in self.syncs.wake.drain(..) {
             let s = &mut self.tasks[t as usize];
@@ -536,7 +538,7 @@ impl World {
     pub(super) fn wait(&mut self, t: Task, wait: Wait) {
         self.tasks[t as usize].wait = wait;
     }
-    /// Takes the outcome of a task; `None` while it runs.
+    /// Takes the outcome of a task. Returns `None` while the task runs.
     pub(super) fn reap(&mut self, t: Task) -> Option<Outcome> {
         let fail = || Fail {
             what: format!("join task {t}"),

@@ -1,5 +1,5 @@
 //! [`Machine`] in the simulated world. A call goes to the kernel model, and the task sleeps until
-//! it gets the answer.
+//! the call returns.
 
 use super::exec::{Queue, Shared, Wait, World};
 use super::paths::path;
@@ -20,10 +20,10 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Marks descriptors of the raw device; the other bits are the open flags.
+/// Bit that marks descriptors of the raw device. The other bits are the open flags.
 const RAW: u32 = 1 << 31;
 
-/// One task's view of the modelled machine.
+/// The modelled machine, as one task uses it.
 pub struct SimMachine {
     world: Shared,
     task: Task,
@@ -34,7 +34,7 @@ pub struct SimMachine {
     tally: Tally,
 }
 
-/// Marks descriptors of directories; the other bits index the world's table of paths.
+/// Bit that marks descriptors of directories. The other bits are an index into the table of paths.
 const DIR: u32 = 1 << 30;
 
 fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
@@ -45,7 +45,7 @@ fn fd(f: Fd) -> Result<seekwell_stack::Fd, Errno> {
     }
 }
 
-/// Open flags of a raw device descriptor.
+/// Returns the open flags of a descriptor of the raw device.
 fn raw(f: Fd) -> Option<OpenFlags> {
     (f.0 & RAW != 0).then(|| OpenFlags::from_bits_truncate(f.0 as u16))
 }
@@ -63,7 +63,7 @@ impl SimMachine {
             world: Rc::clone(world),
         }
     }
-    /// Makes a call even if the run is stopped.
+    /// Makes a call, even if the run is stopped.
     #[inline]
     async fn always(&mut self, call: Call) -> Result<u64, Errno> {
         self.world.borrow_mut().call(self.task, call);
@@ -86,7 +86,7 @@ impl SimMachine {
     async fn unit(&mut self, call: Call) -> Result<(), Errno> {
         self.call(call).await.map(|_| ())
     }
-    /// Waits for another task: answered at once, or by that task's action.
+    /// Makes a call that may have to wait for another task.
     async fn sync(
         &mut self,
         wait: Wait,
@@ -108,7 +108,7 @@ impl SimMachine {
         })
         .await
     }
-    /// Opens a directory for syncing; only its path is kept.
+    /// Opens a directory for fsync. Only its path is stored.
     async fn open_directory(&mut self, path: Box<str>) -> Result<Fd, Errno> {
         self.always(Call::Stat { path: path.clone() }).await?;
         let mut w = self.world.borrow_mut();
@@ -141,7 +141,8 @@ impl SimMachine {
 
 impl Drop for SimMachine {
     fn drop(&mut self) {
-        // If a world broke off, it may still be borrowed while its scripts are dropped.
+        // If the run of a world failed, the world may still be borrowed while its scripts are
+        // dropped.
         if let Ok(mut w) = self.world.try_borrow_mut() {
             if let Some(whole) = w.whole(self.task).take() {
                 self.tally = whole.tally;
@@ -351,7 +352,7 @@ impl Machine for SimMachine {
     async fn drop_caches(&mut self) -> Result<(), Errno> {
         let own = self.world.borrow().directory_of(self.program);
         match own {
-            // A background program must not drop the cached pages of others.
+            // A background program must not drop the cached pages of other programs.
             Some(directory) => self.drop_own(directory).await,
             None => self.unit(Call::DropCaches).await,
         }
@@ -407,7 +408,7 @@ impl Machine for SimMachine {
             };
             let (off, len, tag) = (r.off, u64::from(r.len), r.tag);
             let write = r.op == AioOp::Write;
-            // A sync completes before the next operation is submitted: it is not queued.
+            // A sync is not queued. It completes before the next operation is submitted.
             let sync = match r.op {
                 AioOp::Read | AioOp::Write => None,
                 AioOp::Fsync => Some(self.fsync(r.fd).await),
@@ -558,7 +559,7 @@ impl Machine for SimMachine {
             p => w.note_beside(p, self.part, note),
         }
     }
-    /// The modelled file system is removed with the run.
+    /// Returns true, because the modelled file system is discarded with the run.
     fn disposable(&self) -> bool {
         true
     }
@@ -573,8 +574,8 @@ impl SimMachine {
                 let q = w.queues.get_mut(&aio.0).ok_or(Errno::EBADF)?;
                 got += q.done.len();
                 out.extend(q.done.drain(..));
-                // Take all available results, like io_getevents. Another call would wait for
-                // results that were not requested.
+                // Take all available results, as io_getevents does. Another call would wait for
+                // results that the script did not request.
                 let under_way = q.under_way;
                 if under_way == 0 || got >= min && w.kernel.aio_ready(AioId(aio.0)) == 0 {
                     return Ok(());

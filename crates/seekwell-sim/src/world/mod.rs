@@ -1,14 +1,14 @@
-//! The simulated world: workload scripts on virtual time, over the modelled kernel, block layer,
-//! scheduler and device.
+//! The simulated world: workload scripts in virtual time, with a modelled kernel, block layer,
+//! scheduler and device below them.
 //!
-//! A single-threaded executor drives all tasks of a run. A task that makes a call sleeps until the
-//! kernel model answers. No outside input is used: equal script, parameters, setup and seed give
-//! the same record, byte for byte, on any thread. Many worlds can run in parallel
-//! ([`crate::compare::run_all`]); each is created, run and dropped on one thread.
+//! A single-threaded executor runs all tasks of a run. A task that makes a call sleeps until the
+//! kernel model returns. The run reads no other input. Equal scripts, parameters, setups and seeds
+//! therefore give the same record, byte for byte, on any thread. Many worlds can run in parallel
+//! ([`crate::compare::run_all`]). Each world is created, run and dropped on one thread.
 //!
-//! A [`Drive`] keeps its state (cache contents, head position, flash mapping) from run to run, on
-//! its own clock, which never goes back. Everything above it is booted for each run: an empty page
-//! cache and an empty file system.
+//! A [`Drive`] keeps its state from run to run: cache contents, head position and flash mapping. It
+//! has its own clock, which never goes back. Everything above the drive is booted for each run,
+//! with an empty page cache and an empty file system.
 
 pub mod bound;
 mod cgroups;
@@ -40,50 +40,50 @@ use seekwell_workload::{Outcome, Plan};
 use std::future::Future;
 use thiserror::Error;
 
-/// Why a run did not start, or has no valid result.
+/// The reason why a run did not start, or has no valid result.
 #[derive(Error, Debug)]
 pub enum WorldError {
     /// The setup is invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// All tasks wait for each other.
-    #[error("no task can go on at {at} ms: {waits}")]
+    #[error("deadlock at {at} ms: {waits}")]
     Deadlock {
-        /// Time, in ms since the start.
+        /// Time since the start, in ms.
         at: String,
-        /// Which task waits for what.
+        /// The event that each task waits for.
         waits: String,
     },
     /// A task waits for the disk, and no disk event is pending.
     #[error("{scheduler}: {waits}, but no timer, request or queue run is pending")]
     Stuck {
-        /// The scheduler that caused it.
+        /// Name of the scheduler that caused the error.
         scheduler: String,
         /// The waiting tasks.
         waits: String,
     },
 }
 
-/// Receivers of a run's reports; none by default.
+/// Receivers for the events and the progress of a run. By default, there are none.
 #[derive(Default)]
 pub struct Beside<'a> {
     /// Receives every event of the block layer, in order of time.
     pub watch: Option<Watch>,
-    /// Receives the progress, and may stop the run. With a fixed duration, progress is the time
-    /// since the workload's clock started; otherwise it is the number of finished calls.
+    /// Receives the progress, and may stop the run. If the workload has a fixed duration, the
+    /// progress is the time since its clock started. Otherwise it is the number of finished calls.
     pub progress: Option<Progress<'a>>,
 }
 
-/// A finished run. Its record holds what was measured, however the run ended.
+/// A finished run. Its record holds the results, whether the run ended early or not.
 #[derive(Debug)]
 pub struct Ran {
     /// The measurements.
     pub record: Record,
     /// The modelled kernel's counters.
     pub stats: Stats,
-    /// Why it ended early, if it did.
+    /// The reason why the run ended early, if it did.
     pub stopped: Option<String>,
-    /// It ended at a limit before its clock stopped.
+    /// The run ended at a limit, before its clock stopped.
     pub limited: bool,
 }
 
@@ -93,12 +93,12 @@ pub fn run_simulated(plan: &Plan, setup: &WorldSetup) -> Result<Ran, WorldError>
     run_on(plan, setup, &mut drive)
 }
 
-/// Runs a workload on a drive in its current state.
+/// Runs a workload on a drive in the drive's present state.
 pub fn run_on(plan: &Plan, setup: &WorldSetup, drive: &mut Drive) -> Result<Ran, WorldError> {
     run_beside(plan, setup, drive, Beside::default())
 }
 
-/// Like [`run_on`], with receivers for events and progress.
+/// Does the same as [`run_on`], with receivers for events and progress.
 pub fn run_beside(
     plan: &Plan,
     setup: &WorldSetup,
@@ -114,7 +114,8 @@ pub fn run_beside(
     Ok(ran)
 }
 
-/// Like [`run_on`], but passes every event of the block layer to `watch`, in order of time.
+/// Does the same as [`run_on`], and passes every event of the block layer to `watch`, in time
+/// order.
 pub fn run_watched(
     plan: &Plan,
     setup: &WorldSetup,
@@ -128,7 +129,7 @@ pub fn run_watched(
     run_beside(plan, setup, drive, beside)
 }
 
-/// Runs a script as the first task, `main`.
+/// Runs a script as the first task, which is called `main`.
 pub fn run_script<F, Fut>(
     name: &str,
     setup: &WorldSetup,
@@ -142,7 +143,7 @@ where
     script_beside(name, setup, drive, Beside::default(), None, script)
 }
 
-/// Like [`run_script`], but passes every event of the block layer to a listener.
+/// Does the same as [`run_script`], and passes every event of the block layer to a listener.
 pub fn run_script_watched<F, Fut>(
     name: &str,
     setup: &WorldSetup,
@@ -161,8 +162,8 @@ where
     script_beside(name, setup, drive, beside, None, script)
 }
 
-/// Like [`run_script`], with receivers for events and progress. `span` is the duration of the
-/// script's clock, if it is fixed.
+/// Does the same as [`run_script`], with receivers for events and progress. `span` is the duration
+/// of the script's clock, if it is fixed.
 pub fn script_beside<F, Fut>(
     name: &str,
     setup: &WorldSetup,

@@ -6,16 +6,16 @@ use crate::spec::{MachineSpec, SpecErrors, cgroup, machine, read_ahead_pages};
 use seekwell_core::Nanos;
 use seekwell_stack::Config;
 
-/// Device, scheduler and queue as in [`Setup`], and the machine over them.
+/// The setup of the block layer and the device, and the machine above them.
 #[derive(Clone, Debug)]
 pub struct WorldSetup {
     /// Device, scheduler and queue.
     pub setup: Setup,
-    /// The machine.
+    /// Configuration of the machine.
     pub config: Config,
-    /// The seed determines when the program and each of its tasks start.
+    /// Whether the seed determines the start times of the program and of its tasks.
     pub phase_drawn: bool,
-    /// Stop after this much virtual time.
+    /// Virtual time after which the run stops.
     pub limit: Option<Nanos>,
     /// Background programs.
     pub neighbours: Vec<Neighbour>,
@@ -24,7 +24,7 @@ pub struct WorldSetup {
 }
 
 impl WorldSetup {
-    /// A machine of the scheduler's era, with its default memory and file system.
+    /// Creates a machine of the scheduler's era, with the default memory and file system.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let mut config = Config::new(setup.era()?);
         config.seed = setup.seed;
@@ -41,10 +41,10 @@ impl WorldSetup {
             cgroups: Vec::new(),
         })
     }
-    /// Changes the machine by a list of options, `memory=2G,cores=2,without=readahead`.
+    /// Changes the machine by a list of options such as `memory=2G,cores=2,without=readahead`.
     ///
     /// # Errors
-    /// All unknown options and invalid values.
+    /// Returns all unknown options and invalid values.
     pub fn apply(&mut self, list: &str) -> Result<(), SpecErrors> {
         let typed = machine::typed(list)?;
         self.machine(&typed.spec)?;
@@ -54,14 +54,14 @@ impl WorldSetup {
     /// Applies a specification of the machine.
     ///
     /// # Errors
-    /// All invalid values.
+    /// Returns all invalid values.
     pub fn machine(&mut self, spec: &MachineSpec) -> Result<(), SpecErrors> {
         if !spec.cgroups.is_empty() {
             self.cgroups = cgroup::all(&spec.cgroups)?;
         }
         machine::change(&mut self.config, spec)?;
         self.phase_drawn |= machine::phase_drawn(spec);
-        // Another kernel has its own default.
+        // Another kernel has another default read-ahead.
         if spec.kernel.is_some() && spec.read_ahead_kb.is_none() {
             let c = &mut self.config;
             let usual = c.constants.readahead_pages;

@@ -1,12 +1,14 @@
-//! Paths of scripts, which are relative to the run's directory, and paths of the kernel.
+//! Conversion of paths in scripts, which are relative to the directory of the run, to paths of the
+//! kernel.
 
 use seekwell_core::Errno;
 
-/// Checks a path: its parts are joined by '/', none is empty or "..", and there is no byte 0.
+/// Checks a path. Its parts are joined by '/'. No part may be empty or "..", and there may be no
+/// byte 0.
 #[inline]
 pub(super) fn check(p: &str) -> Result<(), Errno> {
-    // Most paths have no '/' or '.' at an end or next to each other; this is checked many bytes at
-    // once.
+    // Most paths have no '/' or '.' at an end, and no two of these next to each other. This is
+    // checked for many bytes at once.
     let mark = |b: &u8| u8::from(*b == b'/') | u8::from(*b == b'.');
     let (Some((first, behind)), Some((last, before))) =
         (p.as_bytes().split_first(), p.as_bytes().split_last())
@@ -22,8 +24,8 @@ pub(super) fn check(p: &str) -> Result<(), Errno> {
 }
 
 fn check_parts(p: &str) -> Result<(), Errno> {
-    // Check byte by byte, with a '/' appended: length of the current part, and whether it is all
-    // dots.
+    // Check byte by byte, with a '/' appended. `len` is the length of the current part, and `dots`
+    // says whether it consists of dots.
     let (mut len, mut dots, mut bad) = (0u32, true, false);
     for b in p.bytes().chain([b'/']) {
         if b == b'/' {
@@ -38,7 +40,7 @@ fn check_parts(p: &str) -> Result<(), Errno> {
     if bad { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
-/// Converts a path to the kernel's form.
+/// Checks a path and converts it to the kernel's form.
 pub(super) fn path(p: &str) -> Result<Box<str>, Errno> {
     check(p)?;
     Ok(absolute(p))
@@ -58,7 +60,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The rule in the documentation of [`check`], written directly.
+    /// Checks the rule of [`check`] in the simplest way.
     fn plainly(p: &str) -> bool {
         let bad = |part: &str| part.is_empty() || part == "..";
         !p.contains('\0') && !p.split('/').any(bad)

@@ -1,11 +1,11 @@
-//! When a program and each of its tasks start: in phase with the machine's clocks, or as the seed
-//! decides.
+//! The start times of a program and of its tasks. They are in phase with the machine's clocks, or
+//! the seed determines them.
 //!
-//! On a real machine a program starts at a random moment between two runs of the flusher and
-//! between two clock ticks. A new task starts when its core has woken up. Nobody controls these
-//! times, so real runs differ by them. With random phases, so do the model's runs.
+//! On a real machine, a program starts at a random time between two runs of the flusher and between
+//! two clock ticks. A new task starts when its core has woken up. These times are not controlled,
+//! so real runs differ. With random phases, runs of the model differ in the same way.
 //!
-//! Background programs are not affected: they start with the measured program's clock.
+//! Background programs are not affected, because they start with the measured program's clock.
 
 use super::exec::{Script, Shared};
 use super::sync::Task;
@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::task::Poll;
 
 /// Longest wake-up time of a core: the exit latency of the deepest idle state of laptops from 2009
-/// to 2012 (C6 of Nehalem 200 us; Sandy Bridge about half).
+/// to 2012. C6 of Nehalem takes 200 us, and Sandy Bridge about half.
 pub(super) const WAKE_UP: Nanos = Nanos(200_000);
 
-/// Delays the script by a random sleep of less than `most`, if the seed decides when tasks start.
+/// Delays a script by a random sleep of less than `most`, if the seed determines the start times.
 pub(super) fn behind(world: &Shared, task: Task, most: Nanos, script: Script) -> Script {
     let late = {
         let w = world.borrow();

@@ -1,13 +1,15 @@
-//! Several programs on one machine: a measured one, and background programs.
+//! Several programs on one machine: a measured program, and background programs.
 //!
-//! Each background program is set up first, in order, and held when its own clock starts. Then the
-//! measured program is set up on an otherwise idle machine. When its clock starts, all programs
-//! continue together. The clock of a held program stands still, so its duration does not change.
-//! The work of a background program counts while the measured program's clock runs. All programs
-//! end with the measured one.
+//! The background programs prepare their files one after the other. Each program is held when its
+//! own clock starts. Then the measured program prepares its files on an otherwise idle machine.
+//! When the clock of the measured program starts, all programs continue together. The clock of a
+//! held program stands still, so the duration of the program does not change. The work of a
+//! background program counts while the clock of the measured program runs. All programs end with
+//! the measured program.
 //!
-//! The measured program's task is always the machine's first. So background programs do not change
-//! its random streams and its number.
+//! The first task of the machine always belongs to the measured program. Background programs
+//! therefore change neither the number of this task nor the random numbers that the measured
+//! program draws.
 
 use super::exec::{Script, Shared, World};
 use super::machine::SimMachine;
@@ -22,11 +24,11 @@ use seekwell_workload::{Machine, Mark, Measures, Note, Plan};
 pub struct Neighbour {
     /// Its workload.
     pub plan: Plan,
-    /// Whether it restarts whenever it ends.
+    /// Whether the program restarts whenever it ends.
     pub again: bool,
 }
 
-/// Number of a program; 0 is the measured one.
+/// Number of a program. The measured program has number 0.
 pub(super) type Program = u16;
 
 /// An active background program.
@@ -36,20 +38,22 @@ pub(super) struct Beside {
     name: String,
     directory: String,
     pub(super) measures: Measures,
-    /// How far its clock is behind the run's: the time for which it was held.
+    /// Total time for which the program was held. Its clock is behind the clock of the run by this
+    /// time.
     shift: Nanos,
-    /// Start of the current hold.
+    /// Start of the present hold.
     held: Option<Instant>,
-    /// Its clock has started, or it is over.
+    /// The clock of the program has started, or the program is over.
     ready: bool,
     rounds: u32,
     ended: Option<Instant>,
-    /// Calls that it made while it was held.
+    /// Calls that the program made while it was held.
     waiting: Vec<(Task, Call)>,
 }
 
 impl Beside {
-    /// The background programs of a run, with unique names: "beside/streams", "beside/streams-2".
+    /// Returns the background programs of a run, with unique names such as "beside/streams" and
+    /// "beside/streams-2".
     pub(super) fn all(neighbours: &[Neighbour]) -> Vec<Beside> {
         let one = |(i, n): (usize, &Neighbour)| {
             let same = |o: &&Neighbour| o.plan.name() == n.plan.name();
@@ -74,11 +78,11 @@ impl Beside {
         };
         neighbours.iter().enumerate().map(one).collect()
     }
-    /// The time on its own clock.
+    /// Returns the time on the program's own clock.
     pub(super) fn time(&self, now: Instant) -> Instant {
         Instant(self.held.unwrap_or(now).0 - self.shift.0)
     }
-    /// Path of the first task of its next round.
+    /// Returns the path of the first task of the program's next round.
     fn path(&self) -> String {
         match self.rounds {
             0 => self.name.clone(),
@@ -91,19 +95,19 @@ impl World {
     pub(super) fn beside(&mut self, p: Program) -> Option<&mut Beside> {
         self.beside.get_mut(usize::from(p).checked_sub(1)?)
     }
-    /// The measures of a program.
+    /// Returns the measures of a program.
     pub(super) fn measures_of(&mut self, p: Program) -> &mut Measures {
         match usize::from(p).checked_sub(1) {
             None => &mut self.measures,
             Some(i) => &mut self.beside[i].measures,
         }
     }
-    /// The working directory of a background program.
+    /// Returns the working directory of a background program.
     pub(super) fn directory_of(&self, p: Program) -> Option<String> {
         let b = &self.beside[usize::from(p).checked_sub(1)?];
         Some(b.directory.clone())
     }
-    /// The time on a program's own clock.
+    /// Returns the time on a program's own clock.
     #[inline]
     pub(super) fn time_of(&self, p: Program) -> Instant {
         match usize::from(p).checked_sub(1) {
@@ -111,7 +115,7 @@ impl World {
             Some(i) => self.beside[i].time(self.now),
         }
     }
-    /// Whether the program waits for the others, or the run is over.
+    /// Returns whether the program waits for the others, or the run is over.
     pub(super) fn is_held(&self, p: Program) -> bool {
         if self.over {
             return true;
@@ -119,7 +123,7 @@ impl World {
         let b = usize::from(p).checked_sub(1).map(|i| &self.beside[i]);
         b.is_some_and(|b| b.held.is_some())
     }
-    /// Stores a call of a held program, or fails it if the run is over.
+    /// Stores a call of a held program. If the run is over, makes the call fail instead.
     #[cold]
     pub(super) fn hold(&mut self, p: Program, t: Task, call: Call) {
         if self.over {
@@ -129,14 +133,15 @@ impl World {
             b.waiting.push((t, call));
         }
     }
-    /// Records a note of a background program's task.
+    /// Records a note from a task of a background program.
     #[cold]
     pub(super) fn note_beside(&mut self, p: Program, part: usize, note: Note) {
         let now = self.now;
         let Some(b) = self.beside(p) else { return };
         let shift = b.shift;
         match note {
-            // Its clock is not measured; it only shows that the program is laid out.
+            // The program's clock is not measured. Its start shows that the program has prepared
+            // its files.
             Note::Mark(_, Mark::ClockStart) if !b.ready => {
                 b.held = Some(now);
                 self.holding = true;
@@ -162,7 +167,8 @@ impl World {
             note @ Note::Metric { .. } => b.measures.note(part, &note),
         }
     }
-    /// A program is laid out or over: starts the next one, the measured one last.
+    /// Called when a background program has prepared its files or is over. Starts the next program;
+    /// the measured program is the last.
     fn is_ready(&mut self, p: Program) {
         let Some(b) = self.beside(p) else { return };
         if std::mem::replace(&mut b.ready, true) {
@@ -176,7 +182,7 @@ impl World {
         self.begin.push_back(next);
         self.news = true;
     }
-    /// Releases all programs.
+    /// Lets all held programs continue.
     pub(super) fn release(&mut self) {
         if !std::mem::take(&mut self.holding) {
             return;
@@ -193,7 +199,7 @@ impl World {
             }
         }
     }
-    /// The measured program's clock starts or stops.
+    /// Handles the start or the stop of the measured program's clock.
     pub(super) fn clock_beside(&mut self, at: Instant, starts: bool) {
         if self.beside.is_empty() {
             return;
@@ -209,7 +215,7 @@ impl World {
             self.release();
         }
     }
-    /// The first task of a background program has ended.
+    /// Handles the end of the first task of a background program.
     pub(super) fn ended_beside(&mut self, p: Program, well: bool) {
         let (now, going) = (self.now, self.stop.is_none());
         let Some(b) = self.beside(p) else { return };
@@ -223,7 +229,7 @@ impl World {
     }
 }
 
-/// Starts a round of a background program; the measured one is ignored.
+/// Starts a round of a background program. Does nothing for the measured program.
 pub(super) fn begin(world: &Shared, p: Program) {
     let (task, script) = {
         let w = &mut *world.borrow_mut();
@@ -240,14 +246,14 @@ pub(super) fn begin(world: &Shared, p: Program) {
     world.borrow_mut().push(task, script);
 }
 
-/// Adds the background programs to the record of the measured one, which defines the measured time.
-/// `whole` means that the measured program finished.
+/// Adds the results of the background programs to the record of the measured program. That record
+/// defines the measured time. `whole`: the measured program finished.
 pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
     let begun = r.clock_start_ns.unwrap_or_default();
     let end = begun + r.span_ns();
     let seconds = |ns: u64| ns as f64 / NSEC_PER_SEC as f64;
     if whole && !all.is_empty() && r.clock_start_ns.is_none() {
-        let text = "the workload starts no clock, so its background programs were never released";
+        let text = "the workload never started its clock, so the background programs did not run";
         r.warnings.push(text.to_owned());
     }
     for b in all {
@@ -260,7 +266,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
                 None => "before the clock started".to_owned(),
             };
             r.warnings.push(format!(
-                "{} ended {when}: the rest was measured without it (loop:{} restarts it)",
+                "{} ended {when}; the rest was measured without it (loop:{} restarts it)",
                 b.name,
                 b.plan.name(),
             ));
@@ -269,7 +275,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
             .iter_mut()
             .filter(|t| t.ended_ns < begun)
             .for_each(|t| {
-                // This task only laid out files.
+                // This task only prepared files.
                 (t.reads, t.read_bytes, t.writes, t.written_bytes) = (0, 0, 0, 0);
             });
         r.more_metrics
@@ -288,7 +294,7 @@ pub(super) fn told(all: Vec<Beside>, r: &mut Record, whole: bool) {
     }
 }
 
-/// Bytes per second and operations per second of a program while the clock ran.
+/// Returns the bytes and the operations per second of a program while the clock ran.
 fn rates(name: &str, own: &Record, span_s: f64) -> Vec<Metric> {
     if span_s <= 0.0 {
         return Vec::new();
@@ -316,8 +322,8 @@ fn rates(name: &str, own: &Record, span_s: f64) -> Vec<Metric> {
 }
 
 impl SimMachine {
-    /// Drops the cached pages of all files below a directory, as a real run does with its own
-    /// files.
+    /// Drops the cached pages of all files below a directory. A real run also drops the pages of
+    /// its own files.
     pub(super) async fn drop_own(&mut self, directory: String) -> Result<(), Errno> {
         let mut directories = vec![directory];
         while let Some(d) = directories.pop() {
@@ -333,7 +339,7 @@ impl SimMachine {
                     continue;
                 }
                 let fd = match self.open(&path, OpenFlags::RDONLY).await {
-                    // Another task of the program has just removed it.
+                    // Another task of the program has removed the file since it was listed.
                     Err(Errno::ENOENT) => continue,
                     fd => fd?,
                 };

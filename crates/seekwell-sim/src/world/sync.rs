@@ -1,4 +1,4 @@
-//! Locks, barriers and channels; waiting tasks are served in the order of their requests.
+//! Locks, barriers and channels. Waiting tasks are served in the order of their requests.
 
 use seekwell_core::Errno;
 use std::collections::VecDeque;
@@ -25,17 +25,18 @@ struct Channel {
     receivers: VecDeque<Task>,
 }
 
-/// The answer for a waiting task: a number for a receiver (`None` if the channel has ended).
+/// The result that a waiting task gets. A receiver gets a number, or `None` if the channel has
+/// ended.
 pub(super) type Answer = Result<Option<u64>, Errno>;
 
-/// All synchronisation objects of a run. A call that need not wait is answered at once. Otherwise
-/// the task is queued, and a later call of another task puts its answer into `wake`.
+/// All synchronisation objects of a run. A call that need not wait returns immediately. Otherwise
+/// the task is queued, and a later call of another task puts its result into `wake`.
 #[derive(Default)]
 pub(super) struct Syncs {
     locks: Vec<Lock>,
     barriers: Vec<Barrier>,
     channels: Vec<Channel>,
-    /// Answers for waiting tasks, in order.
+    /// Results for waiting tasks, in order.
     pub(super) wake: Vec<(Task, Answer)>,
 }
 
@@ -91,7 +92,7 @@ impl Syncs {
         self.wake.extend(b.here.drain(..).map(|t| (t, Ok(None))));
         Some(Ok(None))
     }
-    /// Number of tasks that a barrier still waits for.
+    /// Returns the number of tasks that a barrier still waits for.
     pub(super) fn missing(&self, barrier: u32) -> usize {
         let b = self.barriers.get(barrier as usize);
         b.map_or(0, |b| b.size - b.here.len())
@@ -152,8 +153,8 @@ impl Syncs {
                 .extend(c.receivers.drain(..).map(|t| (t, Ok(None))));
         }
     }
-    /// The run is stopped: all waiting tasks get an answer, in the order of the objects they wait
-    /// for.
+    /// Wakes all waiting tasks because the run is stopped, in the order of the objects that they
+    /// wait for.
     pub(super) fn cancel(&mut self) {
         let stop = |t| (t, Err(Errno::ECANCELED));
         for l in &mut self.locks {

@@ -15,8 +15,8 @@ pub(super) struct Tell<'a> {
 pub(super) const TELL_EACH: u64 = 256;
 
 impl Tell<'_> {
-    /// Reports the time since the workload's clock started if the duration is fixed, otherwise the
-    /// number of finished calls. Returns false if the run should stop.
+    /// Reports the progress. With a fixed duration, this is the time since the workload's clock
+    /// started. Otherwise it is the number of finished calls. Returns false if the run should stop.
     pub(super) fn told(&mut self, w: &World, calls: u64) -> bool {
         let Some(progress) = &mut self.progress else {
             return true;

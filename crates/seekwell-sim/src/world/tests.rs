@@ -30,7 +30,7 @@ where
     run_script("test", w, &mut drive, script).expect("it runs")
 }
 
-/// Four readers with separate streams, and one that thinks, sometimes under a lock.
+/// Runs four readers with separate streams. One more task thinks, sometimes while it holds a lock.
 async fn readers(mut m: SimMachine) -> Outcome {
     let (lock, done) = (m.lock(), m.channel(2));
     let names = ["a", "b", "c", "d"];
@@ -145,7 +145,7 @@ fn tasks_that_wait_for_each_other_are_an_error_that_names_them() {
         ),
         "{words}"
     );
-    // The drive still works.
+    // The drive still works after the failed run.
     let ran = run_script("after", &w, &mut drive, readers).expect("it runs");
     assert_eq!(ran.stopped, None);
 }
@@ -201,7 +201,7 @@ fn a_limit_and_the_end_of_the_first_task_stop_the_rest() {
     assert_eq!(ran.stopped, None);
 }
 
-/// Starts its clock after a second, then reads cached data forever.
+/// Starts the workload's clock after a second, then reads cached data forever.
 async fn endless(mut m: SimMachine) -> Outcome {
     m.sleep(Nanos::from_secs(1)).await.doing(|| "sleep")?;
     m.mark(Mark::ClockStart);
@@ -222,7 +222,7 @@ fn a_run_that_would_not_end_has_a_limit_on_the_clock_of_its_workload() {
     assert_eq!(ran.record.duration_ns, 3_601_000_000_000);
     assert_eq!(ran.record.span_ns(), 3_600_000_000_000);
     assert_eq!(ran.record.tasks[0].ended_ns, 3_601_000_000_000);
-    // A fixed duration has a proportional limit of at least 10 min.
+    // A workload with a fixed duration has a limit in proportion to the duration, at least 10 min.
     let spans = [(10, 600), (200, 600), (3600, 10_800)];
     for (span, limit) in spans.map(|(s, l)| (Nanos::from_secs(s), Nanos::from_secs(l))) {
         assert_eq!(bound::usual(Some(span)), limit);
@@ -237,7 +237,7 @@ fn laying_out_has_a_limit_of_its_own_and_what_was_measured_counts() {
     });
     assert!(ran.limited);
     assert_eq!(ran.record.duration_ns, 3_600_000_000_000);
-    // The clock had stopped, so the run is complete; only its clean-up was cut.
+    // The clock had stopped, so the measurement is complete. Only the clean-up was cut off.
     let mut setup = world(FAST, "noop");
     setup.apply("limit=5").expect("good");
     let ran = run(&setup, async |mut m: SimMachine| {
@@ -260,7 +260,7 @@ fn too_much_work_ends_a_run_too() {
     );
     bound.clock(Some(Instant::START + Nanos::from_secs(2)));
     assert_eq!(bound.at, Instant::START + Nanos::from_secs(3602));
-    // Neither a user's limit nor a fixed duration has a limit in work.
+    // There is no limit in work if the user sets a limit or if the duration is fixed.
     for free in [
         bound::Bound::new(Some(Nanos::from_secs(1)), None),
         bound::Bound::new(None, Some(Nanos::from_secs(1))),
@@ -308,7 +308,7 @@ fn a_drive_keeps_its_state_and_its_clock_from_run_to_run() {
         assert_eq!(ran.record.read.ios, 1);
         took.push(ran.record.duration_ns);
     }
-    // The second run finds the blocks in the drive's own cache.
+    // The second run finds the blocks in the cache of the drive.
     assert!(took[1] * 5 < took[0], "{took:?}");
     assert_eq!(drive.age().0, took[0] + took[1]);
     drive.rest(Nanos::from_secs(10));
@@ -391,8 +391,8 @@ fn files_are_made_read_listed_and_removed() {
     assert!(ran.record.processes.iter().any(|p| p.name == "journal"));
 }
 
-/// Readers of cached files of several sizes; one file takes two calls, and one is empty. `at_once`
-/// selects the machine's read of a whole file instead of single calls.
+/// Reads cached files of several sizes. One file takes two calls, and one is empty. With `at_once`,
+/// the tasks use the call that reads a whole file.
 fn cached_readers(tasks: u32, at_once: bool) -> Ran {
     const CHUNK: u32 = 64 << 10;
     let w = world(FAST, "noop");
@@ -470,7 +470,7 @@ fn progress_is_told_in_time_or_calls_and_a_refusal_keeps_what_was_measured() {
     let (cut, _) = run("random-read:size=64m,seconds=8s", 4 * second);
     assert!(cut.stopped.is_some_and(|w| w.starts_with("stopped after")));
     assert!(cut.record.read.ios > 0 && cut.record.read.ios < whole.record.read.ios);
-    // The script's own operations are recorded, too, although it was not asked to end.
+    // The operations of the script are recorded, although the run was stopped early.
     assert!(
         cut.record
             .operation("read")

@@ -1,7 +1,7 @@
-//! A file that a program reads from start to end. Its calls follow from each other. So the world
-//! makes them one after the other, at the times at which the script would have made them, and wakes
-//! the script at the end. If all calls are short, they form a single piece of CPU time for the
-//! kernel, with the read at its original position.
+//! A file that a program reads from start to end. Each call follows from the result of the previous
+//! call. The world therefore makes all calls itself, at the times at which the script would have
+//! made them, and wakes the script at the end. If all calls are short, they become one piece of CPU
+//! time for the kernel. The read is still recorded at its exact time.
 
 use super::exec::World;
 use super::paths::{absolute, check};
@@ -11,7 +11,7 @@ use seekwell_core::{Errno, Instant, Nanos, OpenFlags};
 use seekwell_stack::{AtOnce, Call, Fd, Parts};
 use seekwell_workload::{Note, Tally};
 
-/// The call that failed.
+/// The step of a file read that is active or has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The open call.
@@ -22,10 +22,10 @@ pub(super) enum Step {
     Close,
 }
 
-/// A file that is being read, or was read.
+/// A file that a task reads or has read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
-    /// The active call, or the one that failed.
+    /// The active step, or the step that failed.
     pub(super) step: Step,
     pub(super) done: Option<Result<(), Errno>>,
     /// Counts of the reading task.
@@ -34,13 +34,13 @@ pub(super) struct Whole {
     fd: Fd,
     /// Start of the active call.
     since: Instant,
-    /// All calls form a single piece with these parts.
+    /// Whether all calls were one piece of CPU time with these parts.
     at_once: bool,
     parts: Parts,
 }
 
 impl Whole {
-    /// A read in calls of `chunk` bytes.
+    /// Creates the state for a file read in calls of `chunk` bytes.
     pub(super) fn new(chunk: u32, tally: Tally) -> Self {
         Whole {
             step: Step::Open,
@@ -55,8 +55,8 @@ impl Whole {
     }
 }
 
-/// Start and end of a read inside a piece of CPU time. The piece started at `since` and ends now;
-/// the task had to wait when `left` of it remained.
+/// Returns start and end of a read inside a piece of CPU time. The piece started at `since` and
+/// ends at `now`. The task had to wait for its core when `left` of the piece remained.
 fn read_within(p: &Parts, since: Instant, now: Instant, left: Nanos) -> (Instant, Instant) {
     let less = |a: Nanos, b: Nanos| Nanos(a.0.saturating_sub(b.0));
     let waited = less(now.since(since), p.all);
@@ -69,7 +69,7 @@ fn read_within(p: &Parts, since: Instant, now: Instant, left: Nanos) -> (Instant
 }
 
 impl World {
-    /// A task starts to read a file.
+    /// Starts to read a file for a task.
     pub(super) fn read_whole(
         &mut self,
         t: Task,
@@ -79,7 +79,7 @@ impl World {
     ) -> Result<(), Errno> {
         check(name)?;
         self.going()?;
-        // It is created in place, because it is too large to be moved for each file.
+        // The value is created in place, because moving it for each file would take too long.
         *self.whole(t) = Some(Whole::new(chunk, tally));
         let mut done = None;
         self.if_short(t, |w, tid| {
@@ -105,7 +105,7 @@ impl World {
         }
         Ok(())
     }
-    /// A file's calls formed a single piece, which is over.
+    /// Handles the end of a piece of CPU time that contained all calls for a file.
     fn read_at_once(&mut self, t: Task, p: Parts, now: Instant) {
         let (program, clock) = (self.program(t), self.measures.clock());
         let left = self.kernel.left_at_cut(self.tid(t));
@@ -116,8 +116,8 @@ impl World {
         let (start, end) = read_within(&p, whole.since, now, left);
         self.was_read(t, program, start, end, p.bytes);
     }
-    /// A call of a task has returned. Returns true if it belongs to a file read and the next call
-    /// is active.
+    /// Handles the return of a call. Returns true if the call belongs to a file read and the next
+    /// call of this read is active.
     #[inline]
     pub(super) fn reads_on(&mut self, t: Task) -> bool {
         if self.whole(t).is_none() {
@@ -149,7 +149,7 @@ impl World {
             Step::Read(off) => {
                 whole.tally.read(clock, n);
                 if n == 0 {
-                    // A file is closed even if the run is stopped.
+                    // The file is closed even if the run is stopped.
                     whole.step = Step::Close;
                     let fd = whole.fd;
                     self.close(t, fd);
@@ -177,7 +177,7 @@ impl World {
         self.read(t, fd, off, len);
         true
     }
-    /// A call returned data: counts it as an operation.
+    /// Counts a read that returned data as an operation.
     #[inline]
     fn was_read(&mut self, t: Task, program: Program, start: Instant, end: Instant, bytes: u64) {
         let note = Note::Op {
@@ -192,7 +192,7 @@ impl World {
             p => self.note_beside(p, part, note),
         }
     }
-    /// The outcome of a finished file read, with the task's counts; it can be taken once.
+    /// Takes the outcome of a finished file read, with the task's counts.
     pub(super) fn whole_done(
         &mut self,
         t: Task,

@@ -1,5 +1,5 @@
-//! Asynchronous I/O. Direct operations run in the background; buffered ones block in the
-//! submission.
+//! Asynchronous I/O. Direct operations run in the background. Buffered operations block the task in
+//! the submission.
 
 use super::direct;
 use crate::executor::Actor;
@@ -7,7 +7,7 @@ use crate::fs::BDEV;
 use crate::machine::{Aio, K, Notify, Q, Ret, lock, wait};
 use seekwell_core::{Errno, Op};
 
-/// A new context.
+/// Makes a context and returns its number.
 pub(crate) fn new(k: &K, depth: u32) -> Ret {
     if depth == 0 {
         return Err(Errno::EINVAL);
@@ -29,7 +29,7 @@ pub(crate) struct Operation {
     pub(crate) tag: u64,
 }
 
-/// io_submit of one operation.
+/// Submits one operation (io_submit).
 pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
     let f = {
         let mut w = k.w();
@@ -88,7 +88,7 @@ pub(crate) async fn submit(k: &K, a: Actor, aio: u32, o: Operation) -> Ret {
     Ok(0)
 }
 
-/// io_getevents of one event.
+/// Waits for one completion (io_getevents).
 pub(crate) async fn reap(k: &K, a: Actor, aio: u32) -> Ret {
     {
         let w = k.w();
@@ -102,7 +102,7 @@ pub(crate) async fn reap(k: &K, a: Actor, aio: u32) -> Ret {
             w.aios[aio as usize].done.is_empty().then_some(Q::Aio(aio))
         })
         .await;
-        // Another reaper may have taken the completion.
+        // Another task may have taken the completion.
         if let Some(done) = k.w().aios[aio as usize].done.pop_front() {
             break done;
         }

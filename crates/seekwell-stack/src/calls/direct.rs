@@ -17,12 +17,12 @@ const ALIGN: u64 = 512;
 pub(crate) struct Started {
     pub(crate) group: u32,
     pub(crate) len: u64,
-    /// The transfer extends the file. The length is set when the data are on the disk.
+    /// The transfer extends the file. The length is set when the data have reached the disk.
     pub(crate) grows: bool,
 }
 
-/// Prepares and submits a transfer; the caller waits for the group. Writes hold the inode's lock
-/// until then.
+/// Prepares and submits a transfer. The caller waits for the group. A write holds the inode's lock
+/// until the group has ended.
 pub(crate) async fn start(
     k: &K,
     a: Actor,
@@ -53,7 +53,7 @@ pub(crate) async fn start(
         return Err(Errno::EFBIG);
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-    // Write back the cached part first. A write also drops it from the cache.
+    // Write back the cached part of the range first. A direct write also drops it from the cache.
     let (cached, dirty, under_way) = {
         let w = k.w();
         let tree = &w.fs.inodes[ino as usize].tree;
@@ -99,8 +99,8 @@ fn invalidate(k: &K, ino: u32, first: u32, last: u32) {
 }
 
 async fn blocks_for(k: &K, a: Actor, ino: u32, first: u32, last: u32) -> Result<(), Errno> {
-    // Linux marks the blocks as written when the data are on the disk; the journal does not know
-    // when that is.
+    // Linux marks the blocks as written after the data have reached the disk. The journal does not
+    // wait for this.
     let unwritten = {
         let w = k.w();
         let u = &w.fs.inodes[ino as usize].unwritten;
@@ -161,7 +161,7 @@ async fn submit(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> u32 {
                 .min(w.cfg.constants.direct_bio_pages * 8);
             let sector = u64::from(phys) * 8 + at % 8;
             at += n;
-            // Holes read as zeros.
+            // A hole reads as zeros, so it needs no bio.
             let there = phys != u32::MAX;
             if there {
                 let flags = if op == Op::Write {
@@ -205,12 +205,12 @@ pub(crate) async fn grown(k: &K, a: Actor, ino: u32, end: u64) {
         w.inode_in_txn(ino, true);
     }
     inode_changed(k, a, ino).await;
-    // The inode was on the orphan list during the write.
+    // During the write, the inode was on the orphan list.
     modify(k, a, SUPERBLOCK).await;
     k.w().handle_stop();
 }
 
-/// A direct read or write, including the wait.
+/// Does a direct read or write and waits for it.
 pub(crate) async fn transfer(k: &K, a: Actor, ino: u32, op: Op, off: u64, len: u64) -> Ret {
     let locks = op == Op::Write && ino != BDEV;
     if locks {

@@ -1,4 +1,5 @@
-//! The kernel's interface for an executor of programs: calls in, results out, in virtual time.
+//! The interface of the modelled kernel for an executor of programs. Calls go in and results come
+//! out, in virtual time.
 
 use super::aio::Operation;
 use super::short::{AtOnce, Parts};
@@ -21,17 +22,17 @@ use std::task::{Context, Poll, Waker};
 
 type Program = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A modelled kernel over a disk.
+/// A modelled kernel that uses a disk.
 ///
-/// The caller controls time. Time never goes back, and the caller advances the kernel through all
-/// events before `now` before it makes a call at `now`.
+/// The caller controls time, and time never goes back. Before a call at `now`, the caller must
+/// advance the kernel through all events before `now`.
 pub struct Kernel {
     k: K,
     programs: Vec<Option<Program>>,
 }
 
 impl Kernel {
-    /// Boots at [`Instant::START`].
+    /// Boots a kernel at [`Instant::START`].
     pub fn new(config: Config, disk: Box<dyn BioSink>) -> Self {
         let old = config.constants.dirtier_writes != 0;
         let journal_prio = IoPrio::be(config.constants.journal_prio as u8);
@@ -69,7 +70,7 @@ impl Kernel {
         drop(w);
         self.programs[a as usize] = Some(Box::pin(life));
     }
-    /// Makes a task, which may make calls immediately.
+    /// Makes a task. The task may make calls immediately.
     pub fn task_new(&mut self, now: Instant, config: TaskConfig) -> TaskId {
         let a = self.programs.len() as Actor;
         {
@@ -81,8 +82,8 @@ impl Kernel {
         self.programs.push(Some(Box::pin(serve(self.k.clone(), a))));
         TaskId(a)
     }
-    /// Ends a task, and its io context if no other task shares it. The task must have no unfinished
-    /// call.
+    /// Ends a task. Also ends its io context, unless another task shares it. The task must have no
+    /// unfinished call.
     pub fn task_exit(&mut self, now: Instant, tid: TaskId) {
         let mut w = self.k.w();
         w.rt.now = now.max(w.rt.now);
@@ -97,7 +98,7 @@ impl Kernel {
         drop(w);
         self.programs[tid.0 as usize] = None;
     }
-    /// ioprio_set.
+    /// Sets the I/O priority of a task (ioprio_set).
     pub fn set_ioprio(&mut self, now: Instant, tid: TaskId, ioprio: IoPrio) {
         self.control(now, Control::Prio(tid, ioprio));
         if let Some(t) = self.k.w().tasks.get_mut(tid.0 as usize) {
@@ -111,7 +112,7 @@ impl Kernel {
             t.config.cgroup = cgroup;
         }
     }
-    /// Passes a control operation to the block layer (a cgroup's weight, for instance).
+    /// Passes a control operation to the block layer, for example the weight of a cgroup.
     pub fn control(&mut self, now: Instant, what: Control) {
         let mut w = self.k.w();
         w.rt.now = now.max(w.rt.now);
@@ -119,16 +120,17 @@ impl Kernel {
         w.sink.control(now, what);
         w.sink_changed();
     }
-    /// Starts the next call of a task. Its result comes from [`Kernel::advance`], never from here.
+    /// Starts the next call of a task. The result of the call comes from [`Kernel::advance`], even
+    /// if the call ends immediately.
     ///
     /// # Panics
-    /// The task does not exist or has an unfinished call.
+    /// Panics if the task does not exist or has an unfinished call.
     pub fn call(&mut self, now: Instant, tid: TaskId, call: Call) {
         {
             let mut w = self.k.w();
             let t = w.begins(now, tid);
             t.idle = false;
-            // The operations of a batch have one submission time.
+            // All operations of a batch have the same submission time.
             if !matches!(call, Call::AioSubmit { .. }) {
                 t.held = Nanos::ZERO;
             }
@@ -140,22 +142,22 @@ impl Kernel {
         }
         self.run_ready();
     }
-    /// Makes the next call of a task, [`Call::Open`], if it is a short call. Returns false if it
-    /// did nothing.
+    /// Makes the next call of a task, [`Call::Open`], if it is a short call. Returns false if the
+    /// call is not short; then nothing has happened.
     ///
     /// # Panics
-    /// The task does not exist or has an unfinished call.
+    /// Panics if the task does not exist or has an unfinished call.
     pub fn open_short(&mut self, now: Instant, tid: TaskId, path: &str, flags: OpenFlags) -> bool {
         self.k
             .w()
             .if_short(now, tid, |w| w.short_open(tid.0, path, flags))
     }
-    /// Opens a file that the program will read to its end in calls of `chunk`. If the read is short
-    /// and complete in one call, it also reads and closes the file, and sets `parts`. Returns
-    /// `None` if it did nothing.
+    /// Opens a file that the program will read to its end in calls of `chunk` bytes. If the calls
+    /// are short and one call reads all of it, also reads and closes the file, and sets `parts`.
+    /// Returns `None` if the open is not a short call; then nothing has happened.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`].
+    /// Panics under the same conditions as [`Kernel::open_short`].
     pub fn whole_short(
         &mut self,
         now: Instant,
@@ -171,15 +173,15 @@ impl Kernel {
         });
         done
     }
-    /// The rest of a task's most recent piece of CPU time when its core was taken away. The whole
-    /// piece if the task only had to wait for its start.
+    /// Returns how much of a task's most recent piece of CPU time was left when the task lost its
+    /// core. Returns the whole piece if the task only had to wait for a core.
     pub fn left_at_cut(&self, tid: TaskId) -> Nanos {
         self.k.w().rt.left_at_cut(tid.0)
     }
     /// Makes the next call of a task, [`Call::Read`], if it is a short call.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`].
+    /// Panics under the same conditions as [`Kernel::open_short`].
     #[inline]
     pub fn read_short(&mut self, now: Instant, tid: TaskId, fd: Fd, off: u64, len: u64) -> bool {
         let read = |w: &mut World| w.short_read(tid.0, fd.0, off, len);
@@ -188,23 +190,23 @@ impl Kernel {
     /// Makes the next call of a task, [`Call::Close`], if it is a short call.
     ///
     /// # Panics
-    /// As [`Kernel::open_short`].
+    /// Panics under the same conditions as [`Kernel::open_short`].
     #[inline]
     pub fn close_short(&mut self, now: Instant, tid: TaskId, fd: Fd) -> bool {
         self.k
             .w()
             .if_short(now, tid, |w| w.short_close(tid.0, fd.0))
     }
-    /// Begins a batch: the task's following [`Call::AioSubmit`]s count as submitted at this time.
+    /// Begins a batch. The following [`Call::AioSubmit`]s of the task count as submitted now.
     pub fn batch(&mut self, tid: TaskId) {
         self.k.w().tasks[tid.0 as usize].held = Nanos::ZERO;
     }
-    /// Number of completions that [`Call::AioReap`] can return without waiting.
+    /// Returns the number of completions that [`Call::AioReap`] can return without waiting.
     pub fn aio_ready(&self, aio: AioId) -> usize {
         let w = self.k.w();
         w.aios.get(aio.0 as usize).map_or(0, |a| a.done.len())
     }
-    /// Time of the next internal event.
+    /// Returns the time of the next internal event.
     pub fn next_event(&self) -> Option<Instant> {
         let mut w = self.k.w();
         if !w.ended.is_empty() || !w.rt.ready.is_empty() || w.rt.offers() {
@@ -215,8 +217,9 @@ impl Kernel {
             (a, b) => a.or(b),
         }
     }
-    /// Runs to `to`, or to the first earlier instant at which calls end. Appends these calls in the
-    /// order of their ends. The caller must answer them with new calls before it advances further.
+    /// Advances time to `to`, or to the first earlier instant at which calls end. Appends these
+    /// calls to `out` in the order of their ends. The caller must make the next calls of these
+    /// tasks before it advances further.
     pub fn advance(&mut self, to: Instant, out: &mut Vec<(TaskId, Ret)>) {
         loop {
             self.run_ready();
@@ -253,15 +256,15 @@ impl Kernel {
             }
         }
     }
-    /// Further results of a task's last call.
+    /// Returns the further results of a task's last call.
     pub fn outcome(&self, tid: TaskId) -> Outcome {
         std::mem::take(&mut self.k.w().tasks[tid.0 as usize].out)
     }
-    /// The present time.
+    /// Returns the present time.
     pub fn now(&self) -> Instant {
         self.k.w().now()
     }
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> Stats {
         self.k.w().stats
     }
@@ -269,16 +272,16 @@ impl Kernel {
     pub fn take_marks(&mut self) -> Vec<(Instant, Mark)> {
         std::mem::take(&mut self.k.w().marks)
     }
-    /// Takes the samples of the state recorded since the last call of this function; at most one
-    /// per second.
+    /// Takes the samples of the state that were recorded since the last call of this function.
+    /// There is at most one sample per second.
     pub fn take_series(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.k.w().series)
     }
-    /// Space for new data, bytes.
+    /// Returns the space for new data, bytes.
     pub fn available_bytes(&self) -> u64 {
         self.k.w().fs.available() * 4096
     }
-    /// Number of bios in the block layer.
+    /// Returns the number of bios in the block layer.
     pub fn in_flight(&self) -> u32 {
         self.k.w().bios.in_flight
     }
@@ -301,14 +304,14 @@ impl Kernel {
                 a
             };
             if let Some(p) = &mut self.programs[a as usize] {
-                // Kernel threads and the servers of programs never return.
+                // Kernel threads and the actors that serve programs never return.
                 let _ = p.as_mut().poll(&mut cx);
             }
         }
     }
 }
 
-/// The main loop of a task: takes calls and answers them.
+/// Runs the main loop of a task, which takes calls and returns their results.
 async fn serve(k: K, a: Actor) {
     loop {
         let waits = called(&k, a).await;
@@ -326,8 +329,8 @@ async fn serve(k: K, a: Actor) {
     }
 }
 
-/// Waits for a call. Returns whether the call only waits. The call stays in place, because passing
-/// it between futures would copy it each time.
+/// Waits for a call of the task. Returns whether the call only waits. The call stays in its place
+/// in memory, because passing it between futures would copy it each time.
 async fn called(k: &K, a: Actor) -> bool {
     std::future::poll_fn(|_| match &k.w().tasks[a as usize].call {
         Some(c) => Poll::Ready(matches!(c, Call::Sleep(_) | Call::Compute(_))),

@@ -18,7 +18,7 @@ impl World {
     }
 }
 
-/// mmap(2).
+/// Maps a file (mmap(2)).
 pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
     let mut w = k.w();
     let f = w.file(fd)?;
@@ -29,7 +29,7 @@ pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
         return Err(Errno::ENODEV);
     }
     w.fs.inodes[f.ino as usize].opens += 1;
-    // A mapping has its own open file, which takes over the read-ahead advice of the descriptor.
+    // A mapping has its own open file, which inherits the read-ahead advice of the descriptor.
     let own = w.file_new(f.ino, f.flags);
     w.files[own as usize].ra.advice = f.ra.advice;
     let m = Map {
@@ -43,7 +43,7 @@ pub(crate) fn map(k: &K, fd: u32, off: u64, len: u64) -> Ret {
     Ok(w.maps.len() as u64 - 1)
 }
 
-/// munmap(2).
+/// Ends a mapping (munmap(2)).
 pub(crate) async fn unmap(k: &K, a: Actor, map: u32) -> Ret {
     let m = k.w().map(map)?;
     k.w().maps[map as usize].ino = NIL;
@@ -103,8 +103,8 @@ impl World {
     }
 }
 
-/// Touches every page of a range of a mapping. ENOSPC if a store needs space that is not there (a
-/// program would get SIGBUS); EINVAL if the range exceeds the file.
+/// Touches every page of a range of a mapping. Returns ENOSPC if a store needs a block and the disk
+/// is full (a real program would get SIGBUS). Returns EINVAL if the range exceeds the file.
 pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access: Access) -> Ret {
     let m = k.w().map(map)?;
     if len == 0 {
@@ -162,7 +162,7 @@ pub(crate) async fn touch(k: &K, a: Actor, map: u32, off: u64, len: u64, access:
     Ok(len)
 }
 
-/// Handles a fault on a missing page: reads the pages around it, unless accesses are random.
+/// Handles a fault on a missing page. Reads the pages around it, unless the accesses are random.
 async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
     let window = {
         let mut w = k.w();
@@ -196,7 +196,7 @@ async fn miss(k: &K, a: Actor, m: Map, idx: u32) {
     bring(k, a, m.ino, window).await;
 }
 
-/// Handles a fault on a present page: counts a hit, and continues read-ahead if the page is a mark.
+/// Handles a fault on a present page. Counts a hit, and continues read-ahead if the page is a mark.
 async fn follow(k: &K, a: Actor, m: Map, idx: u32) {
     let window = {
         let mut w = k.w();
@@ -215,7 +215,7 @@ async fn follow(k: &K, a: Actor, m: Map, idx: u32) {
     }
 }
 
-/// msync(2) with MS_SYNC.
+/// Writes a range of a mapping back and waits (msync(2) with MS_SYNC).
 pub(crate) async fn msync(k: &K, a: Actor, map: u32, off: u64, len: u64) -> Ret {
     let m = k.w().map(map)?;
     if len == 0 {

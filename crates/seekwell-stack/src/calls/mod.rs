@@ -1,4 +1,4 @@
-//! System calls, each from entry to return, and the kernel that executes them.
+//! The system calls, each from entry to return, and the interface of the kernel that executes them.
 
 mod aio;
 mod direct;

@@ -1,4 +1,4 @@
-//! Calls on names: opening, making, removing, renaming, listing.
+//! System calls that take names: opening, making, removing, renaming and listing files.
 
 use super::truncate;
 use crate::config::Fs;
@@ -9,16 +9,16 @@ use crate::machine::{File, K, Ret, World, lock};
 use crate::writeback::{Fresh, Pass, allocate_in, inode_changed, read_inode, write_inode};
 use seekwell_core::{Errno, OpenFlags, Stat};
 
-/// The superblock, which has the head of the orphan list.
+/// The block of the superblock, which contains the head of the orphan list.
 pub(crate) const SUPERBLOCK: u32 = 0;
 
 impl World {
-    /// The block of a directory that contains a name.
+    /// Returns the block of a directory that contains a name, counted from the directory's start.
     fn entry_block(&self, dir: u32, name: &str) -> u32 {
         let d = self.fs.inodes[dir as usize].dir.as_ref();
         d.and_then(|d| d.entries.get(name)).map_or(0, |e| e.block)
     }
-    /// The disk block that contains block `n` of a directory.
+    /// Returns the disk block that contains block `n` of a directory.
     fn dir_block(&self, dir: u32, n: u32) -> Option<u32> {
         self.fs.inodes[dir as usize].map(n).map(|m| m.0)
     }
@@ -58,7 +58,7 @@ async fn lookup(k: &K, a: Actor, path: &str) -> Result<Walk, Errno> {
     k.w().fs.walk(path)
 }
 
-/// open(2). Returns the descriptor.
+/// Opens a file (open(2)). Returns the descriptor.
 pub(crate) async fn open(k: &K, a: Actor, path: &str, flags: OpenFlags) -> Ret {
     let walk = lookup(k, a, path).await?;
     let ino = match walk.ino {
@@ -87,7 +87,7 @@ pub(crate) async fn open(k: &K, a: Actor, path: &str, flags: OpenFlags) -> Ret {
     Ok(u64::from(fd))
 }
 
-/// close(2).
+/// Closes a descriptor (close(2)).
 pub(crate) async fn close(k: &K, a: Actor, fd: u32) -> Ret {
     let f: File = k.w().file(fd)?;
     let flush = {
@@ -124,7 +124,7 @@ async fn make_locked(k: &K, a: Actor, dir: u32, path: &str, kind: Kind) -> Resul
     let is_dir = kind == Kind::Directory;
     {
         let mut w = k.w();
-        // Another task may have made it, or removed the directory.
+        // Another task may have made the file, or removed the directory.
         let d = &w.fs.inodes[dir as usize];
         let entries = &d.dir.as_ref().ok_or(Errno::ENOENT)?.entries;
         if let Some(e) = entries.get(name) {
@@ -152,7 +152,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     let block = enter_room(k, a, dir, name).await?;
     let (ino, group) = {
         let mut w = k.w();
-        // Other tasks may have taken the last blocks during the wait for the handle.
+        // While this task waited for the handle, other tasks may have taken the last blocks.
         if is_dir && w.fs.available() == 0 {
             return Err(Errno::ENOSPC);
         }
@@ -175,7 +175,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
         (ino, group)
     };
     if is_dir {
-        // The first block of the directory.
+        // Allocate the first block of the directory.
         allocate_in(k, a, ino, 0, 1, Fresh::Ordered).await;
         let b = k.w().dir_block(ino, 0);
         if let Some(b) = b {
@@ -189,7 +189,7 @@ async fn make_in(k: &K, a: Actor, dir: u32, name: &str, kind: Kind) -> Result<u3
     Ok(ino)
 }
 
-/// The directory block for a new name. The directory grows if all blocks are full.
+/// Returns the directory block for a new name. Extends the directory if all its blocks are full.
 async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno> {
     let (block, grow) = {
         let w = k.w();
@@ -213,7 +213,7 @@ async fn enter_room(k: &K, a: Actor, dir: u32, name: &str) -> Result<u32, Errno>
     Ok(block)
 }
 
-/// Records the change of a directory's block and inode.
+/// Adds a changed directory block and the directory's inode to the running transaction.
 async fn entry_changed(k: &K, a: Actor, dir: u32, block: u32) {
     let (b, flags) = {
         let w = k.w();
@@ -226,7 +226,7 @@ async fn entry_changed(k: &K, a: Actor, dir: u32, block: u32) {
     inode_changed(k, a, dir).await;
 }
 
-/// Records the change of a group's inode bitmap and descriptor.
+/// Adds a group's inode bitmap and descriptor to the running transaction.
 pub(crate) async fn inode_bitmap_changed(k: &K, a: Actor, group: u32) {
     let (bitmap, descriptor, read, flags) = {
         let mut w = k.w();
@@ -244,7 +244,7 @@ pub(crate) async fn inode_bitmap_changed(k: &K, a: Actor, group: u32) {
     modify(k, a, descriptor).await;
 }
 
-/// mkdir(2).
+/// Makes a directory (mkdir(2)).
 pub(crate) async fn mkdir(k: &K, a: Actor, path: &str) -> Ret {
     let walk = lookup(k, a, path).await?;
     if walk.ino.is_some() {
@@ -253,7 +253,7 @@ pub(crate) async fn mkdir(k: &K, a: Actor, path: &str) -> Ret {
     make(k, a, walk.dir, path, Kind::Directory).await.map(|_| 0)
 }
 
-/// unlink(2) or rmdir(2).
+/// Removes a file or an empty directory (unlink(2), rmdir(2)).
 pub(crate) async fn unlink(k: &K, a: Actor, path: &str, is_dir: bool) -> Ret {
     let walk = lookup(k, a, path).await?;
     let ino = walk.ino.ok_or(Errno::ENOENT)?;
@@ -270,7 +270,7 @@ pub(crate) async fn unlink(k: &K, a: Actor, path: &str, is_dir: bool) -> Ret {
     Ok(0)
 }
 
-/// Removes a name, and the inode if nothing refers to it any more.
+/// Removes a name. Also removes the inode if nothing refers to it.
 async fn unlink_locked(
     k: &K,
     a: Actor,
@@ -298,7 +298,7 @@ async fn unlink_locked(
     Ok(gone)
 }
 
-/// Inside a handle: removes a name and a link. Returns the inode if that was its last link.
+/// Removes a name and a link within an open handle. Returns the inode if this was its last link.
 async fn remove_in(k: &K, a: Actor, dir: u32, name: &str) -> Option<u32> {
     let (e, last) = {
         let mut w = k.w();
@@ -327,7 +327,7 @@ async fn remove_in(k: &K, a: Actor, dir: u32, name: &str) -> Option<u32> {
     (last && i.opens == 0).then_some(e.ino)
 }
 
-/// rename(2).
+/// Renames a file or directory (rename(2)).
 pub(crate) async fn rename(k: &K, a: Actor, from: &str, to: &str) -> Ret {
     let old = lookup(k, a, from).await?;
     let ino = old.ino.ok_or(Errno::ENOENT)?;
@@ -434,7 +434,7 @@ async fn rename_in(
     Ok(gone)
 }
 
-/// readdir: reads all blocks of a directory.
+/// Reads all blocks of a directory (readdir).
 pub(crate) async fn readdir(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
     let blocks = {
@@ -468,13 +468,13 @@ pub(crate) async fn readdir(k: &K, a: Actor, path: &str) -> Ret {
     Ok(n)
 }
 
-/// stat(2). Returns the length.
+/// Looks up a file (stat(2)). Returns its length.
 pub(crate) async fn stat(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
     Ok(facts(k, a, ino))
 }
 
-/// fstat(2). Returns the length.
+/// Returns the length of an open file (fstat(2)).
 pub(crate) fn fstat(k: &K, a: Actor, fd: u32) -> Ret {
     let ino = k.w().file(fd)?.ino;
     Ok(facts(k, a, ino))
@@ -494,7 +494,7 @@ fn facts(k: &K, a: Actor, ino: u32) -> u64 {
     stat.len
 }
 
-/// fsync of a directory: a commit, if the directory changed.
+/// Writes a directory to the medium (fsync). This is a commit if the directory has changed.
 pub(crate) async fn fsync_dir(k: &K, a: Actor, path: &str) -> Ret {
     let ino = lookup(k, a, path).await?.ino.ok_or(Errno::ENOENT)?;
     super::sync::fsync(k, a, ino, false).await.map(|()| 0)

@@ -1,5 +1,5 @@
-//! Flush and discard of the block device. Its reads and writes go through its cache, like those of
-//! files, or directly.
+//! Flush and discard of the block device. Reads and writes of the device are in other modules: they
+//! use the page cache, as those of files do, or bypass it.
 
 use crate::executor::Actor;
 use crate::machine::{K, Ret, Target, Want, after_submit, wait_group};
@@ -29,7 +29,7 @@ pub(crate) async fn flush(k: &K, a: Actor) -> Result<(), Errno> {
     wait_group(k, a, group).await
 }
 
-/// Discards a range and waits.
+/// Discards a range of the device and waits for it.
 pub(crate) async fn discard(k: &K, a: Actor, off: u64, len: u64) -> Ret {
     let end = k.w().sink.capacity().0 * 512;
     let aligned = off.is_multiple_of(512) && len.is_multiple_of(512);

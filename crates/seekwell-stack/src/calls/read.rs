@@ -30,8 +30,8 @@ enum Look {
 }
 
 impl World {
-    /// The number of bytes of a read of `len` from `off`. `None` if not all of it is in memory, or
-    /// if it would start read-ahead.
+    /// Returns the number of bytes that a read of `len` bytes from `off` gets. Returns `None` if a
+    /// page is not in memory, or if the read would start read-ahead.
     pub(crate) fn read_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
         let file = self.files.get(fd as usize)?;
         let ino = file.ino;
@@ -53,8 +53,8 @@ impl World {
         Some(len)
     }
 
-    /// Records the end of a read, with which the next read is compared. Misses within a read do not
-    /// change it.
+    /// Records the end of a read. The next read is compared with this position. Misses within one
+    /// read do not change the position.
     fn read_ends(&mut self, fd: u32, off: u64, len: u64) {
         let behind = self.cfg.constants.readahead_prev_behind != 0;
         if let Some(file) = self.files.get_mut(fd as usize) {
@@ -72,7 +72,7 @@ impl World {
         let i = &self.fs.inodes[file.ino as usize];
         let req = last - idx + 1;
         let bounded = |w: u32, req: u32| Most {
-            // Since 4.10 a large request is read in one piece.
+            // Since 4.10, a large request is read in one piece.
             pages: match w > 0 && req > w {
                 true => w.max(req.min(c.readahead_request_pages as u32)),
                 false => w,
@@ -110,7 +110,7 @@ impl World {
                 let page = &mut self.cache.pages[p as usize];
                 if page.is(flag::MARK) {
                     page.flags &= !flag::MARK;
-                    // Read-ahead is skipped if it would wait for a congested queue.
+                    // Read-ahead is skipped if it would have to wait for a congested queue.
                     if !self.sink.congested(false) {
                         let max = bounded(window, req);
                         let cache = Pages(&self.cache, &i.tree);
@@ -138,7 +138,8 @@ impl World {
         }
     }
 
-    /// A mapped access touched a marked page.
+    /// Handles a mapped access to a page that carries the read-ahead mark. Returns the window to
+    /// read.
     pub(crate) fn mapped_mark(&mut self, m: Map, idx: u32) -> Option<Window> {
         let c = &self.cfg.constants;
         let max = Most {
@@ -152,8 +153,8 @@ impl World {
         ra.step(&Pages(&self.cache, &i.tree), idx, 1, max, true)
     }
 
-    /// Prepares the next bio of a window: pages from `from` on, below `end`. Returns the index
-    /// after the processed pages, and whether a bio was submitted.
+    /// Prepares the next bio of a window, for pages from `from` on and below `end`. Returns the
+    /// index after the last processed page, and whether a bio was submitted.
     fn bring_step(
         &mut self,
         a: Actor,
@@ -245,7 +246,7 @@ impl World {
     }
 }
 
-/// Reads a window into memory. Does not wait for it.
+/// Submits the reads of a window. Does not wait for them.
 pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     let end = {
         let world = k.w();
@@ -273,7 +274,7 @@ pub(crate) async fn bring(k: &K, a: Actor, ino: u32, w: Window) {
     k.w().plug(a, false);
 }
 
-/// read(2) of a range through an open file, which may be the device's.
+/// Reads a range (read(2)) through an open file, which may be the block device.
 pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     let (ino, len) = {
         let w = k.w();
@@ -327,7 +328,7 @@ pub(crate) async fn read(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     Ok(len)
 }
 
-/// Waits until a page's read in this bio has ended.
+/// Waits until the read of a page in bio `bio` has ended.
 pub(crate) async fn wait_page(k: &K, a: Actor, ino: u32, idx: u32, bio: u32) {
     wait(k, a, |w| {
         let p = w.page(ino, idx)?;

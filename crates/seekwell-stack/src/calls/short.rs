@@ -1,39 +1,41 @@
-//! Short calls, which need neither disk nor wait. Their effect is immediate, and only their CPU
-//! time remains to be paid. The task's own actor serves all other calls.
+//! Short calls: system calls that need neither the disk nor a wait. Their effects happen
+//! immediately, and the task only has to spend their CPU time. The task's own actor serves all
+//! other calls.
 //!
-//! Most calls of most programs are short. Bypassing the actor saves allocations and wake-ups of
-//! futures.
+//! Most calls of most programs are short. A short call avoids the allocations and wake-ups of the
+//! actor's future.
 
 use crate::executor::Actor;
 use crate::fs::Kind;
 use crate::machine::{Call, NIL, Ret, Task, World};
 use seekwell_core::{Errno, Instant, Nanos, OpenFlags, TaskId};
 
-/// How much of the reading of a whole file was done immediately.
+/// The part of reading a whole file that was done immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtOnce {
-    /// Only [`Call::Open`]: the file is open, or does not exist.
+    /// Only [`Call::Open`] was done. The file is open, or it does not exist.
     Opened,
-    /// open(2), read(2), read(2) at the end, and close(2), as one piece of CPU time with these
-    /// [`Parts`].
+    /// open(2), read(2), read(2) at the end of the file, and close(2) were done, as one piece of
+    /// CPU time with these [`Parts`].
     Whole,
 }
 
-/// CPU time of the parts of this piece, on the cores of this machine.
+/// CPU times of the calls in this piece, on the cores of this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// Bytes in the file.
+    /// Length of the file, bytes.
     pub bytes: u64,
-    /// Time of open(2), including what the task owed before.
+    /// CPU time of open(2), including CPU time that the task owed before.
     pub open: Nanos,
-    /// Time of the first read(2).
+    /// CPU time of the first read(2).
     pub read: Nanos,
-    /// Time of everything.
+    /// CPU time of the whole piece.
     pub all: Nanos,
 }
 
 impl World {
-    /// Executes a call if it is short. Returns true if it was, and only has to pay its CPU time.
+    /// Executes a call if it is short. Returns true if it was short; then the task only has to
+    /// spend its CPU time.
     pub(crate) fn short(&mut self, a: Actor, call: &Call) -> bool {
         let call_ns = self.cfg.constants.call_ns;
         match *call {
@@ -67,9 +69,9 @@ impl World {
         };
         self.pay_short(a, ret, self.cfg.constants.call_ns, true)
     }
-    /// Opens a file that the program will read to its end in calls of `chunk`. If the file is in
-    /// memory and one call reads all of it, also reads and closes it. Returns `None` if it did
-    /// nothing.
+    /// Opens a file that the program will read to its end in calls of `chunk` bytes. If the file is
+    /// in memory and one call reads all of it, also reads and closes the file. Returns `None` if
+    /// the open is not a short call; then nothing has happened.
     pub(crate) fn short_whole(
         &mut self,
         a: Actor,
@@ -97,8 +99,8 @@ impl World {
         self.pay_short(a, Ok(bytes), 4 * call_ns, true);
         Some(AtOnce::Whole)
     }
-    /// Reads and closes a file that was just opened, if one call reads all of it and no other work
-    /// is needed.
+    /// Reads and closes a file that was just opened, if one call of `chunk` bytes reads all of it
+    /// and neither the read nor the close needs more work. Returns the number of bytes.
     fn whole_fast(&mut self, a: Actor, fd: u32, chunk: u64) -> Option<u64> {
         let i = &self.fs.inodes[self.files[fd as usize].ino as usize];
         if i.len == 0 || i.len > chunk || i.flush_on_close {
@@ -109,7 +111,7 @@ impl World {
         debug_assert!(closed.is_some(), "a file with a name and nothing to flush");
         Some(bytes)
     }
-    /// Makes the next call of a task with `call`, if it is a short one.
+    /// Makes the next call of a task by calling `call`, which returns whether the call is short.
     #[inline]
     pub(crate) fn if_short(
         &mut self,
@@ -125,7 +127,7 @@ impl World {
         }
         short
     }
-    /// Checks that a task can start its next call.
+    /// Panics if a task cannot start its next call.
     pub(crate) fn begins(&mut self, now: Instant, tid: TaskId) -> &mut Task {
         self.rt.now = now.max(self.rt.now);
         let t = &mut self.tasks[tid.0 as usize];
@@ -133,8 +135,8 @@ impl World {
         assert!(t.idle, "task {} has a call under way", tid.0);
         t
     }
-    /// `late`: the call ends after other calls that end at the same instant. This applies to calls
-    /// that may also be served by an actor.
+    /// Ends a short call after `ns` of CPU time. `late`: the call ends after other calls that end
+    /// at the same instant. This applies to calls that an actor may also serve.
     fn pay_short(&mut self, a: Actor, ret: Ret, ns: u64, late: bool) -> bool {
         let ns = ns + std::mem::take(&mut self.rt.debt[a as usize]);
         let t = &mut self.tasks[a as usize];
@@ -146,7 +148,7 @@ impl World {
         }
         true
     }
-    /// An actor has received the CPU time that it requested.
+    /// Handles the end of the CPU time that an actor requested.
     pub(crate) fn cpu_had(&mut self, a: Actor) {
         let t = &self.tasks[a as usize];
         match t.short {
@@ -155,13 +157,14 @@ impl World {
             None => self.rt.wake(a, crate::executor::Sleep::Cpu),
         }
     }
-    /// Ends a task's short call. Returns false if it has none.
+    /// Ends the short call of a task. Returns false if the task has no short call.
     #[inline]
     pub(crate) fn short_ended(&mut self, a: Actor) -> bool {
         let Some(t) = self.tasks.get_mut(a as usize) else {
             return false;
         };
-        // Read the fields separately: `take` would copy them as one piece, which stalls.
+        // The fields are read separately, because `take` would copy them as one piece, which
+        // stalls.
         let Some(ret) = t.short else {
             return false;
         };
@@ -172,9 +175,9 @@ impl World {
         true
     }
 
-    /// open(2) of a file that exists and is not changed, or of a file that does not exist.
-    // Inlined: otherwise its result passes through memory, and the wait for it takes a third of
-    // `short_whole`'s time.
+    /// Opens a file (open(2)) that exists and needs no change, or fails if the file does not exist.
+    // Inlined: otherwise the result passes through memory, and the wait for it takes a third of the
+    // time of `short_whole`.
     #[inline(always)]
     fn open_fast(&mut self, a: Actor, path: &str, flags: OpenFlags) -> Option<Ret> {
         if self.fs.epoch != 0 {
@@ -196,7 +199,7 @@ impl World {
         self.spend(a, cost);
         Some(ret)
     }
-    /// close(2) of a file that still has a name and needs no writes.
+    /// Closes a file (close(2)) that still has a name and needs no writes.
     fn close_fast(&mut self, fd: u32) -> Option<Ret> {
         let f = *self.files.get(fd as usize).filter(|f| f.ino != NIL)?;
         let i = &mut self.fs.inodes[f.ino as usize];

@@ -1,4 +1,4 @@
-//! fsync, fdatasync, sync_file_range, sync.
+//! fsync, fdatasync, sync_file_range, syncfs and sync.
 
 use super::raw;
 use crate::config::Fs;
@@ -12,7 +12,8 @@ use crate::writeback::{
 };
 use seekwell_core::{Era, Errno, SyncRange};
 
-/// Writes a file and waits. With `data_only`, changed times alone cause no commit (fdatasync).
+/// Writes a file to the medium and waits (fsync). With `data_only`, changed file times alone cause
+/// no commit (fdatasync).
 pub(crate) async fn fsync(k: &K, a: Actor, ino: u32, data_only: bool) -> Result<(), Errno> {
     let locks = k.w().cfg.constants.fsync_locks != 0;
     if locks {
@@ -25,7 +26,8 @@ pub(crate) async fn fsync(k: &K, a: Actor, ino: u32, data_only: bool) -> Result<
     r
 }
 
-/// Writes pages `from..=to` of a file and waits, without the lock. `times`: changed times count.
+/// Writes pages `from..=to` of a file and waits, without holding the inode's lock. `times`: changed
+/// file times cause a commit.
 pub(crate) async fn sync_range_file(
     k: &K,
     a: Actor,
@@ -36,7 +38,7 @@ pub(crate) async fn sync_range_file(
 ) -> Result<(), Errno> {
     k.w().stats.fsyncs += 1;
     let ext3 = k.w().fs.kind == Fs::Ext3;
-    // ext3 submits the data here, and the commit waits for them.
+    // ext3 submits the data here, and the commit waits for the data.
     write_inode(k, a, ino, from, to, Pass::Sync, u64::MAX).await;
     if !ext3 {
         wait_written(k, a, ino, from, to).await;
@@ -47,7 +49,7 @@ pub(crate) async fn sync_range_file(
         let i = &w.fs.inodes[ino as usize];
         let own = if times { i.sync_tid } else { i.data_tid };
         // Counted on 6.18: fsync of a directory commits the running transaction even if the
-        // directory did not change. SQLite with a persistent journal does this in every
+        // directory did not change. SQLite with a persistent journal calls fsync this way in every
         // transaction.
         let held = w.journal.running.as_ref();
         let held = held.filter(|t| !t.blocks.is_empty() && i.dir.is_some() && !ext3);
@@ -66,9 +68,9 @@ pub(crate) async fn sync_range_file(
     if ext3 {
         wait_written(k, a, ino, from, to).await;
     }
-    // No other flush covers these data (fsync of ext3 sends none). A directory has no data. Counted
-    // on 6.18: fsync of a directory whose change is committed sends nothing to the disk (SQLite
-    // does this in every transaction).
+    // A flush is sent here if no other flush covers these data. fsync of ext3 sends none, and a
+    // directory has no data. Counted on 6.18: fsync of a directory whose change is already
+    // committed sends nothing to the disk. SQLite calls fsync this way in every transaction.
     if flushes && !flushed_by_commit && !ext3 && !dir {
         k.w().mark(crate::stats::Mark::Flush);
         raw::flush(k, a).await?;
@@ -77,7 +79,7 @@ pub(crate) async fn sync_range_file(
     if failed { Err(Errno::EIO) } else { Ok(()) }
 }
 
-/// fsync of the device: writes its dirty pages and flushes the drive's cache.
+/// Writes the dirty pages of the device and flushes the drive's cache (fsync of the device).
 pub(crate) async fn fsync_device(k: &K, a: Actor) -> Result<(), Errno> {
     write_inode(k, a, BDEV, 0, u32::MAX, Pass::Sync, u64::MAX).await;
     wait_written(k, a, BDEV, 0, u32::MAX).await;
@@ -86,7 +88,7 @@ pub(crate) async fn fsync_device(k: &K, a: Actor) -> Result<(), Errno> {
     if failed { Err(Errno::EIO) } else { Ok(()) }
 }
 
-/// sync_file_range.
+/// Does the writes and waits that `how` selects (sync_file_range).
 pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, how: SyncRange) {
     let from = (off / 4096) as u32;
     let to = if len == 0 {
@@ -98,7 +100,7 @@ pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, ho
         wait_written(k, a, ino, from, to).await;
     }
     if how.contains(SyncRange::WRITE) {
-        // Without waiting first, the pass skips pages under writeback.
+        // Without a wait before it, the pass skips pages under writeback.
         let pass = if how.contains(SyncRange::WAIT_BEFORE | SyncRange::WAIT_AFTER) {
             Pass::Sync
         } else {
@@ -111,7 +113,7 @@ pub(crate) async fn sync_range(k: &K, a: Actor, ino: u32, off: u64, len: u64, ho
     }
 }
 
-/// Writes the device's dirty pages, in the caller's context.
+/// Writes the dirty pages of the device, in the context of the calling task.
 async fn write_device(k: &K, a: Actor, wait: bool) {
     let pass = if wait { Pass::Sync } else { Pass::Async };
     write_inode(k, a, BDEV, 0, u32::MAX, pass, u64::MAX).await;
@@ -120,9 +122,10 @@ async fn write_device(k: &K, a: Actor, wait: bool) {
     }
 }
 
-/// syncfs(2). It differs from sync(2) in the first pass, which waits for nothing: the pass ends
-/// with the start of a commit and with metadata at home locations. Data of that pass that end later
-/// belong to the next transaction. Counted on 6.18: a syncfs of many files takes two commits.
+/// Syncs the file system (syncfs(2)). It differs from sync(2) in the first pass, which waits for
+/// nothing. That pass starts a commit and starts the writes of metadata to their home locations.
+/// Data of that pass that reach the disk later belong to the next transaction. Counted on 6.18: a
+/// syncfs of many files takes two commits.
 pub(crate) async fn syncfs(k: &K, a: Actor) -> Result<(), Errno> {
     if k.w().cfg.era >= Era::K4_0 {
         have_all_written(k, a, false).await;
@@ -135,13 +138,13 @@ pub(crate) async fn syncfs(k: &K, a: Actor) -> Result<(), Errno> {
     sync_all(k, a).await
 }
 
-/// sync(2).
+/// Syncs all data (sync(2)).
 pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     let era = k.w().cfg.era;
-    // First pass: asynchronous.
+    // The first pass does not wait.
     have_all_written(k, a, false).await;
     if era < Era::K4_0 {
-        // Before 4.0, this pass waited and started a commit.
+        // Before 4.0, the first pass waited and started a commit.
         wait_all(k, a).await;
         let tid = k.w().journal.running_tid();
         if let Some(tid) = tid {
@@ -150,7 +153,7 @@ pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
         write_device(k, a, false).await;
     }
     have_all_written(k, a, true).await;
-    // Wait also for data that other tasks submitted earlier.
+    // Wait also for data that other tasks submitted before this call.
     wait_all(k, a).await;
     wait_all_converted(k, a).await;
     let running = k.w().journal.running_tid();
@@ -168,7 +171,7 @@ pub(crate) async fn sync_all(k: &K, a: Actor) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits for all pages that are under writeback now.
+/// Waits for all pages that are under writeback at the start.
 async fn wait_all(k: &K, a: Actor) {
     let busy: Vec<u32> = {
         let w = k.w();

@@ -1,4 +1,5 @@
-//! Removal: truncation, eviction of unlinked files, preallocation, advice, dropped caches.
+//! Calls that remove data or pages: truncation, removal of unlinked files, posix_fadvise and
+//! drop_caches. Also preallocation.
 
 use super::names::{SUPERBLOCK, inode_bitmap_changed};
 use super::read::bring;
@@ -14,7 +15,7 @@ use crate::writeback::{
 };
 use seekwell_core::{Advice, Errno};
 
-/// Drops all pages from `from` on, including dirty ones; waits for pages under I/O.
+/// Drops all pages from `from` on, including dirty ones. Waits for pages under I/O.
 async fn drop_pages(k: &K, a: Actor, ino: u32, from: u32) {
     loop {
         let busy = {
@@ -63,7 +64,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
             let i = &mut w.fs.inodes[ino as usize];
             let is_dir = i.kind == Kind::Directory;
             w.fs.alloc.drop_window(i);
-            // A few runs at a time, because the size of a handle is limited.
+            // Free only a few runs per handle, because the size of a handle is limited.
             let cut = i.ext.len().saturating_sub(64);
             let at = i.ext.get(cut).map_or(0, |e| e.log).max(from);
             i.map_cut(at, |s, n| runs.push((s, n)));
@@ -89,7 +90,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
             blocks_changed(k, a, s, n).await;
         }
         inode_changed(k, a, ino).await;
-        // The inode is on the orphan list until the end.
+        // The inode stays on the orphan list until all blocks are free.
         modify(k, a, SUPERBLOCK).await;
         k.w().handle_stop();
         if !more {
@@ -98,7 +99,7 @@ async fn free_blocks(k: &K, a: Actor, ino: u32, from: u32) {
     }
 }
 
-/// Sets the length; the caller holds the lock.
+/// Sets the length of a file. The caller holds the inode's lock.
 pub(crate) async fn to(k: &K, a: Actor, ino: u32, len: u64) -> Ret {
     let old = {
         let w = k.w();
@@ -148,7 +149,7 @@ pub(crate) async fn to(k: &K, a: Actor, ino: u32, len: u64) -> Ret {
     Ok(0)
 }
 
-/// ftruncate(2).
+/// Sets the length of an open file (ftruncate(2)).
 pub(crate) async fn truncate(k: &K, a: Actor, fd: u32, len: u64) -> Ret {
     let ino = k.w().file(fd)?.ino;
     lock(k, a, ino).await;
@@ -157,7 +158,7 @@ pub(crate) async fn truncate(k: &K, a: Actor, fd: u32, len: u64) -> Ret {
     r
 }
 
-/// Removes the pages, the blocks and the inode after the last reference to an unlinked inode.
+/// Removes the pages, the blocks and the inode of an unlinked file after the last reference ended.
 pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     lock(k, a, ino).await;
     drop_pages(k, a, ino, 0).await;
@@ -191,7 +192,7 @@ pub(crate) async fn evict(k: &K, a: Actor, ino: u32) {
     w.maybe_release(ino);
 }
 
-/// fallocate(2): allocates unwritten blocks for a range; ext3 does not support it.
+/// Allocates unwritten blocks for a range (fallocate(2)). ext3 does not support this call.
 pub(crate) async fn fallocate(k: &K, a: Actor, fd: u32, off: u64, len: u64) -> Ret {
     let ino = k.w().file(fd)?.ino;
     if len == 0 || k.w().fs.inodes[ino as usize].kind != Kind::File {
@@ -242,7 +243,7 @@ async fn fallocate_locked(k: &K, a: Actor, ino: u32, from: u32, to: u32) -> Ret 
     Ok(0)
 }
 
-/// posix_fadvise(2).
+/// Follows a hint about the accesses to a file (posix_fadvise(2)).
 pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice: Advice) -> Ret {
     let ino = k.w().file(fd)?.ino;
     if k.w().fs.inodes[ino as usize].kind == Kind::Directory {
@@ -295,7 +296,7 @@ pub(crate) async fn fadvise(k: &K, a: Actor, fd: u32, off: u64, len: u64, advice
     Ok(0)
 }
 
-/// drop_caches: drops clean pages, names and inodes.
+/// Drops clean pages, and forgets names and inodes (drop_caches).
 pub(crate) fn drop_caches(k: &K) -> Ret {
     let mut w = k.w();
     w.fs.epoch += 1;

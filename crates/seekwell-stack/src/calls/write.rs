@@ -1,4 +1,5 @@
-//! Writes through the page cache: dirty pages, reserved or allocated blocks, times of the inode.
+//! Writes through the page cache. They dirty pages, reserve or allocate blocks, and change the
+//! times of the inode.
 
 use super::sync;
 use crate::config::Fs;
@@ -11,19 +12,19 @@ use crate::writeback;
 use crate::writeback::{Fresh, allocate_in, inode_changed};
 use seekwell_core::{Errno, OpenFlags};
 
-/// What a page needs before a write can change it.
+/// The event or resource that a page needs before a write can change the page.
 enum Need {
-    /// Nothing: the page is dirty.
+    /// Nothing is needed. The page is dirty.
     Done,
-    /// Its old contents.
+    /// The old contents of the page must be read.
     Read,
-    /// The end of its writeback (stable pages).
+    /// The writeback of the page must end (stable pages).
     Stable(u32),
-    /// The end of its read.
+    /// The read of the page must end.
     Reading(u32),
-    /// A block, immediately (ext3).
+    /// The page needs a block immediately (ext3).
     Block,
-    /// Free space, of which there is none.
+    /// The page needs a free block, and the disk has none.
     Full,
 }
 
@@ -31,8 +32,8 @@ impl World {
     fn stable(&self) -> bool {
         self.cfg.constants.stable_pages != 0 && !self.cfg.ablations.no_stable_pages
     }
-    /// Dirties one page. A missing page is made as part of a folio of `order`. `whole`: the write
-    /// covers all old data of the page.
+    /// Dirties one page. A missing page is created as part of a folio of `order`. `whole`: the
+    /// write covers all old data of the page. Returns what the page still needs.
     fn write_page(&mut self, a: Actor, ino: u32, idx: u32, whole: bool, order: u8) -> Need {
         let i = &self.fs.inodes[ino as usize];
         let found = self.cache.lookup(&i.tree, idx);
@@ -66,7 +67,7 @@ impl World {
         let p = match found {
             Some(p) => p,
             None => {
-                // The cost of a large folio is shared by its pages.
+                // The pages of a large folio divide its cost.
                 let cost = self.cfg.constants.page_new_ns >> order;
                 self.spend(a, cost);
                 self.new_page(ino, idx, order)
@@ -83,7 +84,7 @@ impl World {
         self.dirtied_by(a);
         Need::Done
     }
-    /// Whether the inode's times must change: the tick has advanced since their last change.
+    /// Returns whether the inode's times must change, because the clock tick has advanced.
     pub(crate) fn times_due(&self, ino: u32) -> bool {
         self.tick() != self.fs.inodes[ino as usize].mtime_tick
     }
@@ -95,7 +96,7 @@ impl World {
         let i = &mut self.fs.inodes[ino as usize];
         (i.mtime, i.mtime_tick) = (now, tick);
     }
-    /// A write that needs only memory. Returns the number of bytes written.
+    /// Does a write that needs only memory. Returns the number of bytes written.
     pub(crate) fn write_fast(&mut self, a: Actor, fd: u32, off: u64, len: u64) -> Option<u64> {
         let f = *self.files.get(fd as usize)?;
         let special = OpenFlags::DIRECT | OpenFlags::SYNC | OpenFlags::DSYNC | OpenFlags::APPEND;
@@ -118,7 +119,7 @@ impl World {
             let whole = covers(off, len, idx, i.len);
             let order = folios.order(idx);
             if !matches!(self.write_page(a, f.ino, idx, whole, order), Need::Done) {
-                // Pages dirtied so far remain dirty; the slow path does the rest.
+                // The pages dirtied so far remain dirty. The slow path does the rest.
                 return None;
             }
         }
@@ -130,15 +131,15 @@ impl World {
     }
 }
 
-/// Whether a write of `len` bytes from `off` makes it unnecessary to read page `idx`, in a file of
-/// `size` bytes.
+/// Returns whether page `idx` need not be read before a write of `len` bytes from `off`, in a file
+/// of `size` bytes.
 fn covers(off: u64, len: u64, idx: u32, size: u64) -> bool {
     let start = u64::from(idx) * 4096;
     let end = (start + 4096).min(size.max(start));
     off <= start && off + len >= end
 }
 
-/// write(2) to a range. `end`: write at the end of the file.
+/// Writes to a range (write(2)). `end`: write at the end of the file instead.
 pub(crate) async fn write(k: &K, a: Actor, fd: u32, off: u64, len: u64, end: bool) -> Ret {
     let f = k.w().file(fd)?;
     let ino = f.ino;
@@ -178,7 +179,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
         touch_times(k, a, ino).await;
     }
     let (first, last) = ((off / 4096) as u32, ((off + len - 1) / 4096) as u32);
-    // Writes through the device's own cache use single pages.
+    // A write through the page cache of the device uses single pages.
     let filled = if device { 1 } else { len };
     let mut folios = Fill::of_write(&k.w().cfg.constants, off, filled);
     let mut idx = first;
@@ -191,7 +192,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
             if matches!(need, Need::Done) {
                 let cost = w.cfg.constants.copy_page_ns;
                 w.spend(a, cost);
-                // The length grows with each copied page.
+                // The length of the file grows with each copied page.
                 let i = &mut w.fs.inodes[ino as usize];
                 i.len = i.len.max((off + len).min((u64::from(idx) + 1) * 4096));
             }
@@ -222,7 +223,8 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
                 }
             }
             Need::Full => {
-                // Delayed pages of other tasks may need fewer blocks than were reserved for them.
+                // Delayed pages of other tasks may need fewer blocks than they reserved. This write
+                // does not wait for those blocks.
                 return short(first, idx, off, len);
             }
         }
@@ -232,7 +234,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
     }
     let ext3 = k.w().fs.kind == Fs::Ext3;
     if ext3 {
-        // All data dirtied during a transaction belong to it.
+        // All data dirtied during a transaction belong to that transaction.
         handle_start(k, a).await;
         {
             let mut w = k.w();
@@ -243,7 +245,7 @@ async fn write_locked(k: &K, a: Actor, ino: u32, off: u64, len: u64) -> Ret {
     Ok(len)
 }
 
-/// The number of bytes written before the disk was full; ENOSPC if none were.
+/// Returns the number of bytes written before the disk was full, or ENOSPC if there were none.
 fn short(first: u32, idx: u32, off: u64, len: u64) -> Ret {
     let done = (u64::from(idx) * 4096).saturating_sub(off).min(len);
     if idx == first || done == 0 {
@@ -253,7 +255,8 @@ fn short(first: u32, idx: u32, off: u64, len: u64) -> Ret {
     }
 }
 
-/// ext3: allocates the block of a page at write() time.
+/// Allocates the block of a page at the time of write(), for ext3. Returns false if the disk is
+/// full.
 async fn block_now(k: &K, a: Actor, ino: u32, idx: u32, _last: u32) -> bool {
     handle_start(k, a).await;
     let n = allocate_in(k, a, ino, idx, 1, Fresh::Ordered).await;
@@ -273,7 +276,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
     super::read::bring(k, a, ino, w).await;
     let bio = {
         let mut w = k.w();
-        // There is nothing to read after the end of the file.
+        // After the end of the file there is nothing to read.
         let p = match w.page(ino, idx) {
             Some(p) => p,
             None => {
@@ -293,7 +296,7 @@ async fn read_one(k: &K, a: Actor, ino: u32, idx: u32) -> Result<(), Errno> {
     }
 }
 
-/// Changes the inode's times in a handle, if the tick has advanced.
+/// Changes the inode's times in a handle, if the clock tick has advanced.
 pub(crate) async fn touch_times(k: &K, a: Actor, ino: u32) {
     if ino == BDEV || !k.w().times_due(ino) {
         return;
@@ -308,7 +311,7 @@ pub(crate) async fn touch_times(k: &K, a: Actor, ino: u32) {
     k.w().handle_stop();
 }
 
-/// Writes to the device through its own cache.
+/// Writes to the device through its page cache.
 pub(crate) async fn write_device(k: &K, a: Actor, off: u64, len: u64) -> Ret {
     write(k, a, DEVICE_FD, off, len, false).await
 }

@@ -1,13 +1,16 @@
-//! CPU scheduling: which actor runs on which core, and for how long.
+//! CPU scheduling: the choice of the actor that runs on each core, and the time for which it runs.
 //!
-//! Cores are shared fairly, like in CFS. If more actors want a core than there are, the actor with
-//! the least virtual runtime is next. A waking actor is at most a credit behind the others. So a
-//! program of many short calls gets as much time as one of few long calls. An actor keeps its core
-//! across calls until its slice ends, or until an actor wakes up on that core that is behind it by
-//! more than the wake-up granularity. That actor preempts it at once.
+//! Cores are shared fairly, as in CFS. If more actors want a core than there are cores, the actor
+//! with the least virtual runtime is next. The virtual runtime of a waking actor is raised, so that
+//! it is at most `sleeper_credit_ns` behind the others. A program with many short calls therefore
+//! gets as much CPU time as a program with few long calls.
 //!
-//! Left out: a run queue per core (all cores share one), the clock tick (a slice ends exactly),
-//! nice levels, and the interactivity estimator of kernels before 2.6.23.
+//! An actor keeps its core across calls until its slice ends. It loses the core earlier if an actor
+//! wakes up there whose virtual runtime is lower by more than the wake-up granularity. The waking
+//! actor then preempts it immediately.
+//!
+//! Not modelled: one run queue per core (all cores use the same queue), the clock tick (a slice
+//! ends exactly), nice levels, and the interactivity estimator of kernels before 2.6.23.
 
 use super::rt::{Actor, Rt};
 use super::turns::key;
@@ -19,15 +22,15 @@ pub(super) struct CoreState {
     pub(super) runs: Option<Actor>,
     pub(super) since: Instant,
     pub(super) until: Instant,
-    /// CPU time of its actor since it got the core, ns, without the running piece.
+    /// CPU time of the core's actor since the actor got the core, ns. Excludes the running piece.
     pub(super) turn_ns: u64,
-    /// An actor woke up that must run before its actor.
+    /// An actor woke up that must run before the core's actor.
     pub(super) yields: bool,
 }
 
 impl Rt {
-    /// Actor `a` requests `ns` of CPU time. [`Rt::core_event`] returns it when it has received
-    /// them.
+    /// Requests `ns` of CPU time for actor `a`. [`Rt::core_event`] returns the actor when it has
+    /// received this time.
     pub(crate) fn want_cpu(&mut self, a: Actor, ns: u64) {
         let ns = self.lasts(ns);
         self.cpu_used += ns;
@@ -49,7 +52,7 @@ impl Rt {
         let first = self.runq.is_empty();
         self.queue(a);
         if first {
-            // Actors that ran without limit get a slice from now on, counted from their start.
+            // Actors that ran without a limit get a slice, counted from their start.
             for i in 0..self.cores.len() {
                 let (c, slice) = (self.cores[i], Nanos(self.slice_ns));
                 if c.until > c.since + slice {
@@ -59,7 +62,7 @@ impl Rt {
         }
         self.preempt(a);
     }
-    /// The time that a core of this machine needs for a cost of `ns`.
+    /// Returns the time in ns that a core of this machine needs for a cost of `ns`.
     #[inline]
     pub(crate) fn lasts(&self, ns: u64) -> u64 {
         match self.cpu_permille {
@@ -67,13 +70,13 @@ impl Rt {
             speed => (ns.saturating_mul(1000) / speed).max(1),
         }
     }
-    /// The rest of an actor's most recent piece when its core was taken away. The whole piece if
-    /// the actor only had to wait for its start.
+    /// Returns how much of an actor's most recent piece was left when the actor lost its core.
+    /// Returns the whole piece if the actor only had to wait for a core.
     pub(crate) fn left_at_cut(&self, a: Actor) -> Nanos {
         Nanos(self.cut[a as usize])
     }
-    /// An actor that requests more time at the instant when its last piece ends keeps its core,
-    /// unless its slice is over or it must yield.
+    /// Lets an actor keep its core if it requests more time at the instant when its last piece
+    /// ends. Returns false if its slice is over or if it must yield.
     #[inline]
     fn goes_on(&mut self, a: Actor) -> bool {
         let core = self.core_of[a as usize];
@@ -86,8 +89,8 @@ impl Rt {
         self.set_core(core, self.now, self.now + Nanos(run));
         true
     }
-    /// A queued actor has woken up or used up its slice. It preempts the actor on its last core, if
-    /// that actor is far enough ahead.
+    /// Lets a queued actor, which has woken up or used up its slice, preempt the actor on its last
+    /// core. This happens only if that actor is far enough ahead.
     #[inline]
     fn preempt(&mut self, a: Actor) {
         let core = self.core_of[a as usize];
@@ -123,7 +126,7 @@ impl Rt {
         }
         Some(core)
     }
-    /// The CPU from which an actor submits, below the machine's number of cores.
+    /// Returns the CPU from which an actor submits. It is below the number of cores.
     #[inline]
     pub(crate) fn cpu_of(&self, a: Actor) -> u16 {
         self.core_of[a as usize] % self.first_cores
@@ -147,8 +150,8 @@ impl Rt {
         self.least = self.least.max(self.had[a as usize]);
         self.set_core(core, self.now, self.now + Nanos(run));
     }
-    /// A core has reached the end of its work. Returns the actor if it has received all requested
-    /// time.
+    /// Handles a core that has reached the end of its work. Returns the actor if it has received
+    /// all the time that it requested.
     pub(crate) fn core_event(&mut self, core: u16) -> Option<Actor> {
         let c = &mut self.cores[core as usize];
         let a = c.runs?;
@@ -170,7 +173,7 @@ impl Rt {
         }
         done.then_some(a)
     }
-    /// The core of an ended piece becomes idle.
+    /// Makes a core idle after its piece has ended.
     fn idle(&mut self, core: u16) {
         self.cores[core as usize].runs = None;
         self.idle_at[core as usize] = self.idle_cores.len() as u32;
@@ -183,19 +186,19 @@ impl Rt {
             None => self.idle(core),
         }
     }
-    /// Whether cores must be reassigned at this instant.
+    /// Returns whether cores must be reassigned at this instant.
     #[inline]
     pub(crate) fn offers(&self) -> bool {
         !self.offered.is_empty()
     }
-    /// Reassigns the offered cores, after all actors that continue at this instant have requested
-    /// time.
+    /// Reassigns the offered cores. Called when all actors that continue at this instant have
+    /// requested their time.
     pub(crate) fn settle(&mut self) {
         while let Some(core) = self.offered.pop() {
             self.next(core);
         }
     }
-    /// Number of busy cores.
+    /// Returns the number of busy cores.
     pub(crate) fn busy_cores(&self) -> usize {
         self.cores.len() - self.idle_cores.len()
     }

@@ -1,5 +1,5 @@
-//! The executor inside the kernel model: actors as futures, timers, cores. It does not depend on
-//! what the actors do; their shared state contains an [`Rt`].
+//! The executor inside the kernel model: actors as futures, timers and cores. The executor does not
+//! depend on the work of the actors. The state that the actors share contains an [`Rt`].
 
 mod cores;
 mod rt;

@@ -1,10 +1,10 @@
 //! The runtime inside the kernel model: actors (programs and kernel threads) as futures, wait
-//! queues, timers, cores.
+//! queues, timers and cores.
 //!
-//! A system call that sleeps in several places is clearest as sequential code, so each actor is one
-//! future, made once. It waits for a wait queue of the world or for a timer. A wait allocates no
-//! memory: queues are index-linked lists of actor numbers, and an actor is on at most one queue.
-//! Wake-ups are served in order, at the instant at which they happen.
+//! A system call that sleeps in several places is clearest as sequential code. Each actor is
+//! therefore one future, which is made once. An actor waits in a wait queue or for a timer. A wait
+//! allocates no memory, because a queue is a list of actor numbers linked by index. An actor is in
+//! at most one queue. Wake-ups are served in order, at the instant at which they happen.
 
 use super::cores::CoreState;
 use super::turns::{Ends, NEVER, Turns, key};
@@ -21,11 +21,11 @@ pub(crate) type Actor = u32;
 
 /// The actors' shared state, which contains a runtime.
 pub(crate) trait Runs {
-    /// The runtime.
+    /// Returns the runtime.
     fn rt(&mut self) -> &mut Rt;
 }
 
-/// The world `W`, shared by all actors of a kernel. It is borrowed only between waits.
+/// The state `W` that all actors of a kernel share. It is borrowed only between waits.
 pub(crate) struct Shared<W>(Rc<RefCell<W>>);
 
 impl<W> Clone for Shared<W> {
@@ -56,38 +56,40 @@ fn watched<W: Runs>(mut w: RefMut<'_, W>) -> RefMut<'_, W> {
 /// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// An actor's sleep ends, or would have ended; with the number of the timer.
+    /// The sleep of an actor ends, unless the actor was woken earlier. The number identifies the
+    /// timer.
     Wake(Actor, u64),
     /// A core reaches the end of its work.
     Core(u16),
 }
 
-/// Why an actor sleeps; only the matching event wakes it.
+/// The reason why an actor sleeps. Only an event of the same kind wakes the actor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sleep {
     #[default]
     Awake,
-    /// On a wait queue.
+    /// It waits in a wait queue.
     Queued,
-    /// For a time.
+    /// It sleeps for a given time.
     Timed,
-    /// A kernel thread without work, perhaps until a time. It can be woken earlier.
+    /// A kernel thread without work. It sleeps until a given time, if any, and can be woken
+    /// earlier.
     Idle,
-    /// For a free request in the block layer.
+    /// It waits for a free request in the block layer.
     Starved,
-    /// For CPU time.
+    /// It waits for CPU time.
     Cpu,
 }
 
-/// State of an actor's wait. One timer per actor is enough for any number of interrupted sleeps: it
-/// stays armed, and when it fires, it is re-armed for the present sleep. So a thread that is woken
-/// thousands of times per second, each time with a timeout of five seconds, leaves no timers
-/// behind.
+/// State of an actor's wait. An actor has at most one armed timer, even if many of its sleeps end
+/// early. The timer stays armed. When it fires, it is armed again for the end of the present sleep.
+/// So a thread that is woken thousands of times per second, with a timeout of five seconds each
+/// time, leaves no timers behind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     sleep: Sleep,
     woken: bool,
-    /// End of this sleep, and its number among the timers of that instant; number 0: no end.
+    /// End of this sleep, and its number among the timers of that instant. Number 0: no end.
     due: (Instant, u64),
     /// The earliest armed timer of the actor.
     armed: Instant,
@@ -107,7 +109,7 @@ impl Default for Wait {
 /// State of waits, timers and cores.
 pub(crate) struct Rt {
     pub(crate) now: Instant,
-    /// Ends of sleeps, by time and number.
+    /// Ends of sleeps, ordered by time and number.
     pub(super) timers: BinaryHeap<Reverse<(u128, Actor)>>,
     pub(super) seq: u64,
     /// Actors to be polled, in order.
@@ -116,38 +118,39 @@ pub(crate) struct Rt {
     pub(super) links: Links,
     pub(super) cores: Vec<CoreState>,
     pub(super) ends: Ends,
-    /// Number of the machine's cores. More are added if CPU time is unlimited.
+    /// Number of cores of the machine. More are added if CPU time is unlimited.
     pub(super) first_cores: u16,
     pub(super) idle_cores: Vec<u16>,
-    /// Cores whose actor has received its time while others wait. An actor that continues at the
-    /// same instant keeps its place.
+    /// Cores whose actor has received its time while other actors wait. An actor that continues at
+    /// the same instant keeps its core.
     pub(super) offered: Vec<u16>,
-    /// Actors that want a core, by virtual runtime, then by order of request.
+    /// Actors that want a core, ordered by virtual runtime, then by order of request.
     pub(super) runq: Turns,
     pub(super) cpu_left: Vec<u64>,
-    /// The rest of an actor's piece when its core was taken away. The whole piece if it had to wait
-    /// for a core.
+    /// For each actor, how much of its piece was left when it lost its core. This is the whole
+    /// piece if the actor had to wait for a core.
     pub(super) cut: Vec<u64>,
-    /// Virtual runtime of each actor, ns: its CPU time plus what it forfeited by sleeping.
+    /// Virtual runtime of each actor, ns: its CPU time, plus the credit that it lost by sleeping.
     pub(super) had: Vec<u64>,
-    /// Virtual runtime of the actor that was most recently given a core; never falls.
+    /// Virtual runtime of the actor that most recently got a core. It never decreases.
     pub(super) least: u64,
-    /// Greatest distance of a waking actor behind the others, ns.
+    /// Largest difference by which a waking actor's virtual runtime may be below the others', ns.
     pub(super) credit_ns: u64,
-    /// A waking actor preempts an actor that is further ahead than this, ns.
+    /// A waking actor preempts a running actor that is ahead of it by more than this time, ns.
     pub(super) wakeup_ns: u64,
-    /// The last core of each actor. The actor returns to it if it is idle, and submits from it.
+    /// The last core of each actor. The actor returns to this core if the core is idle, and submits
+    /// bios from it.
     pub(super) core_of: Vec<u16>,
-    /// Index of an idle core in `idle_cores`.
+    /// For each core, its index in `idle_cores` if it is idle.
     pub(super) idle_at: Vec<u32>,
-    /// CPU time in ns that an actor owes for its work since its last payment.
+    /// CPU time that each actor owes for its work since its last payment, ns.
     pub(crate) debt: Vec<u64>,
     pub(super) slice_ns: u64,
-    /// Speed of a core, in thousandths of the reference core of the costs.
+    /// Speed of a core, in thousandths of the reference core that the CPU costs refer to.
     pub(super) cpu_permille: u64,
-    /// CPU time is unlimited: another core is always available.
+    /// CPU time is unlimited, so another core is always available.
     pub(super) unlimited: bool,
-    /// CPU time used by all actors.
+    /// CPU time used by all actors, ns.
     pub(crate) cpu_used: u64,
     #[cfg(test)]
     pub(super) looks: std::cell::Cell<(Instant, u32)>,
@@ -271,7 +274,8 @@ impl Rt {
             self.wake(a, Sleep::Queued);
         }
     }
-    /// A timer with this number fires for an actor. Its sleep is over, or a later sleep has begun.
+    /// Handles a timer with number `seq`. The actor's sleep ends, or it already ended and the timer
+    /// is armed for a later sleep.
     pub(crate) fn timer_wake(&mut self, a: Actor, seq: u64) {
         let now = self.now;
         let w = &mut self.waits[a as usize];
@@ -292,7 +296,7 @@ impl Rt {
         }
     }
 
-    /// Fails a test that loops endlessly at one instant.
+    /// Makes a test fail that loops forever at one instant.
     #[cfg(test)]
     fn watch(&self) {
         let (at, n) = self.looks.get();
@@ -306,7 +310,7 @@ impl Rt {
     }
 }
 
-/// Waits for the previously arranged wake-up.
+/// Waits for the wake-up that was arranged before.
 pub(crate) async fn parked<W: Runs>(k: &Shared<W>, a: Actor) {
     poll_fn(|_| {
         let mut w = k.w();
@@ -326,7 +330,7 @@ pub(crate) async fn sleep_until<W: Runs>(k: &Shared<W>, a: Actor, at: Instant) {
     parked(k, a).await;
 }
 
-/// A kernel thread sleeps until `at`, if given, or until it is woken.
+/// Lets a kernel thread sleep until it is woken, or until `at` if that is given.
 pub(crate) async fn idle<W: Runs>(k: &Shared<W>, a: Actor, at: Option<Instant>) {
     match at {
         Some(at) => k.w().rt().sleep_until(at, a, Sleep::Idle),
@@ -335,7 +339,7 @@ pub(crate) async fn idle<W: Runs>(k: &Shared<W>, a: Actor, at: Option<Instant>) 
     parked(k, a).await;
 }
 
-/// Pays the CPU time that an actor owes, on a core.
+/// Spends, on a core, the CPU time that an actor owes.
 pub(crate) async fn pay<W: Runs>(k: &Shared<W>, a: Actor) {
     {
         let mut w = k.w();

@@ -1,23 +1,23 @@
-//! Two priority queues that every call uses: the next actor for a core, and the next core that
-//! becomes free.
+//! Two priority queues that every call uses. The first gives the next actor for a core. The second
+//! gives the core that becomes free next.
 //!
-//! Both compare one 128-bit number: nanoseconds in the high bits, a unique count in the low bits.
-//! Such a comparison needs no branch.
+//! Both queues compare one 128-bit number, with nanoseconds in the high bits and a unique count in
+//! the low bits. Such a comparison needs no branch.
 
 use super::rt::Actor;
 
-/// A time or duration with its rank among equal ones.
+/// Combines a time or duration with its rank among equal ones.
 #[inline]
 pub(crate) fn key(ns: u64, seq: u64) -> u128 {
     u128::from(ns) << 64 | u128::from(seq)
 }
 
-/// Later than every key.
+/// A key that is later than every other key.
 pub(crate) const NEVER: u128 = u128::MAX;
 
-/// Actors that want a core, least key first: a heap with four children per node, half as deep as a
-/// binary heap. Siblings are adjacent, and unused places hold [`NEVER`], so the least of four is
-/// found without a branch.
+/// Actors that want a core, least key first. The queue is a heap with four children per node, so it
+/// is half as deep as a binary heap. The children of a node are adjacent, and unused positions hold
+/// [`NEVER`]. The least of four children is therefore found without a branch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
     /// The root is at index 3; the children of `i` start at `4 * (i - 2)`.
@@ -46,7 +46,7 @@ impl Turns {
         self.len += 1;
         self.rise(at, key, a);
     }
-    /// Moves an entry up from a free place to where it belongs.
+    /// Moves an entry up from a free position to its final position.
     #[inline]
     fn rise(&mut self, mut at: usize, key: u128, a: Actor) {
         while at > ROOT {
@@ -92,18 +92,18 @@ impl Turns {
     }
 }
 
-/// The time at which each core's work ends: a tournament tree in which the earlier end wins. A
-/// change repeats the matches from its core to the top.
+/// The time at which each core's work ends. This is a tournament tree in which the earlier end
+/// wins. A change repeats the comparisons on the path from its core to the root.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// Keys of the cores; the length is a power of two.
     keys: Vec<u128>,
-    /// Winners, with the top at 1. The places of the cores come after all matches.
+    /// Winners of the comparisons, with the root at index 1. The cores come after all comparisons.
     won: Vec<u32>,
 }
 
 impl Ends {
-    /// A tree for this number of cores, all without work.
+    /// Makes a tree for this number of cores. No core has work.
     pub(crate) fn new(cores: usize) -> Self {
         let n = cores.max(1).next_power_of_two();
         let mut e = Ends {
@@ -115,13 +115,13 @@ impl Ends {
         }
         e
     }
-    /// The earliest end, and its core.
+    /// Returns the earliest end and its core.
     #[inline]
     pub(crate) fn first(&self) -> (u128, u16) {
         let core = self.won[1];
         (self.keys[core as usize], core as u16)
     }
-    /// Sets a core's end; [`NEVER`]: none.
+    /// Sets the end of a core's work. [`NEVER`]: the core has no work.
     #[inline]
     pub(crate) fn set(&mut self, core: u16, end: u128) {
         let n = self.keys.len();
@@ -133,13 +133,13 @@ impl Ends {
             let won = if second { b } else { a };
             let before = std::mem::replace(&mut self.won[i], won);
             if before != u32::from(core) && won != u32::from(core) {
-                // The winner is another core: nothing changes above.
+                // The winner is another core, so nothing changes above this node.
                 break;
             }
             i /= 2;
         }
     }
-    /// Makes room for this number of cores.
+    /// Extends the tree to this number of cores.
     pub(crate) fn grow(&mut self, cores: usize) {
         if cores <= self.keys.len() {
             return;
@@ -158,7 +158,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Entries come out in the same order as from an ordered map.
+        /// Checks that entries come out in the same order as from an ordered map.
         #[test]
         fn turns_are_taken_in_order(ops in proptest::collection::vec((0u8..3, 0u64..20), 0..400)) {
             let (mut turns, mut model) = (Turns::default(), BTreeMap::new());
@@ -176,7 +176,7 @@ mod tests {
             }
             prop_assert!(model.is_empty());
         }
-        /// The first end is the least of all, while cores are added.
+        /// Checks that the first end is the least of all ends, while cores are added.
         #[test]
         fn the_first_end_is_the_least(
             cores in 1usize..9,

@@ -1,5 +1,5 @@
-//! Allocation of blocks and inodes: block groups, pools for small files, runs for large ones,
-//! reservation windows of ext3.
+//! Allocation of blocks and inodes: block groups, pools for small files, contiguous runs for large
+//! files, and the reservation windows of ext3.
 
 mod exact;
 mod orlov;
@@ -12,27 +12,27 @@ use crate::fs::{GROUP, Inode, Kind};
 use rand::Rng;
 use seekwell_core::rng::{Pcg64Mcg, stream};
 
-/// Blocks reserved for one inode (preallocation of ext4, window of ext3). They count as used in the
-/// bitmap, and are freed when the last writer closes the file.
+/// Blocks reserved for one inode: a preallocation in ext4, a reservation window in ext3. The blocks
+/// count as used in the bitmap. They become free when the last writer closes the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) next: u32,
     pub(crate) left: u32,
-    /// Length of the last window (ext3 doubles it).
+    /// Length of the inode's previous window, blocks. ext3 doubles it for the next window.
     size: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Group {
-    /// Made on first use of the group.
+    /// Bitmap of the blocks, made when the group is first used.
     bits: Option<Bits>,
     inodes: Option<Bits>,
     free: u32,
     free_inodes: u32,
     dirs: u32,
-    /// Number of metadata blocks at its start.
+    /// Number of metadata blocks at the start of the group.
     start: u32,
-    /// The bitmaps are on the disk, and must be read when they are not in memory.
+    /// The bitmaps of the group are on the disk, so they must be read if they are not in memory.
     on_disk: bool,
     inodes_on_disk: bool,
 }
@@ -41,20 +41,22 @@ pub(crate) struct Alloc {
     groups: Vec<Group>,
     pub(crate) blocks: u32,
     flex: u32,
-    /// Inodes per group, and blocks of their table.
+    /// Number of inodes per group, and number of blocks of a group's inode table.
     inodes: u32,
     inode_blocks: u32,
     per_block: u32,
     free: u64,
     free_inodes: u64,
     dirs: u64,
-    /// Random seed of directory placement, which mke2fs chooses. `None`: the first place with room.
+    /// Random seed that mke2fs chooses for the placement of directories. `None`: directories go to
+    /// the first group with space.
     hash_seed: Option<u64>,
-    /// Blocks reserved in windows and pools.
+    /// Number of blocks reserved in windows and pools.
     aside: u64,
-    /// Freed blocks that cannot be reused before the commit that frees them.
+    /// Number of freed blocks that cannot be reused before the commit of the transaction that freed
+    /// them.
     pending: u64,
-    /// Pools of small files, per CPU.
+    /// Pools for small files, one per CPU.
     pools: Vec<Window>,
     pool_blocks: u32,
     /// Closed files get exactly the blocks they need.
@@ -63,7 +65,7 @@ pub(crate) struct Alloc {
     small: u32,
     max: u32,
     window: (u32, u32),
-    /// Runs of the journal's blocks.
+    /// Contiguous runs of blocks that hold the journal.
     pub(crate) journal: Vec<(u32, u32)>,
     aged: u32,
     rng: Pcg64Mcg,
@@ -103,18 +105,19 @@ impl Alloc {
         };
         for g in 0..n {
             let len = a.group_len(g);
-            // A small disk has fewer inodes: metadata take at most half of a group.
+            // A small disk has fewer inodes, because metadata take at most half of a group.
             let start = a.metadata_end(g).min(len);
             let group = &mut a.groups[g as usize];
             group.start = start;
             group.free = len - start;
             group.free_inodes = inodes;
-            // A fresh ext4 marks unused groups in their descriptors (uninit_bg).
+            // A new ext4 marks unused groups in their descriptors (uninit_bg), so nothing is on the
+            // disk.
             group.on_disk = !ext4;
             group.inodes_on_disk = !ext4;
             a.free += u64::from(len - start);
         }
-        // Reserved inodes; inode 2 is the root.
+        // Inodes that ext4 reserves. Inode 2 is the root directory.
         a.take_inode(0);
         a.take_inode(0);
         a.groups[0].dirs = 1;
@@ -126,10 +129,10 @@ impl Alloc {
     fn place_journal(&mut self, want: u32) {
         let mut g = self.groups.len() as u32 / 2;
         if g + 1 < self.groups.len() as u32 && self.flex > 1 {
-            // After the metadata of its flex group.
+            // The journal comes after the metadata of its flex group.
             g = (g / self.flex * self.flex + 1).min(self.groups.len() as u32 - 1);
         }
-        // Skip the metadata of the groups that the journal covers.
+        // Skip the metadata of the groups that the journal extends over.
         let mut left = want;
         while left > 0 && g < self.groups.len() as u32 {
             let start = self.first_data(g);
@@ -155,8 +158,8 @@ impl Alloc {
     fn flex_members(&self, g: u32) -> u32 {
         self.flex.min(self.groups.len() as u32 - self.flex_first(g))
     }
-    /// First block of a flex group's metadata, which come after superblock and descriptors in group
-    /// 0.
+    /// Returns the first block of a flex group's metadata. In group 0, the superblock and the group
+    /// descriptors come before it.
     fn flex_base(&self, g: u32) -> u32 {
         let f = self.flex_first(g);
         let head = if f == 0 {
@@ -190,21 +193,21 @@ impl Alloc {
         let end = self.flex_base(g) + self.flex_members(g) * (2 + self.inode_blocks);
         (end.saturating_sub(g * GROUP)).min(if g == f { GROUP / 2 } else { 0 })
     }
-    /// First data block of a group.
+    /// Returns the first data block of a group.
     pub(crate) fn first_data(&self, g: u32) -> u32 {
         g * GROUP + self.groups[g as usize].start
     }
-    /// Number of free blocks, including those reserved or freed by uncommitted transactions, which
-    /// are released when needed.
+    /// Returns the number of free blocks. It includes blocks that are reserved, and blocks that an
+    /// uncommitted transaction freed. Both can be released when they are needed.
     pub(crate) fn available(&self) -> u64 {
         self.free + self.aside + self.pending
     }
-    /// Whether a group's bitmaps must be read if they are not in memory. From the next call on,
-    /// they must.
+    /// Returns whether a group's bitmaps must be read if they are not in memory. Later calls for
+    /// this group return true.
     pub(crate) fn bitmaps_on_disk(&mut self, g: u32) -> bool {
         std::mem::replace(&mut self.groups[g as usize].on_disk, true)
     }
-    /// Number of blocks at the start of a group's inode table that have inodes in use.
+    /// Returns the number of blocks at the start of a group's inode table that contain used inodes.
     pub(crate) fn inode_blocks_used(&self, g: u32) -> u32 {
         match &self.groups[g as usize].inodes {
             None => 0,
@@ -212,13 +215,13 @@ impl Alloc {
             Some(b) => b.end_of_used().div_ceil(self.per_block),
         }
     }
-    /// Whether a group's inode bitmap must be read if it is not in memory. From the next call on,
-    /// it must.
+    /// Returns whether a group's inode bitmap must be read if it is not in memory. Later calls for
+    /// this group return true.
     pub(crate) fn inodes_on_disk(&mut self, g: u32) -> bool {
         std::mem::replace(&mut self.groups[g as usize].inodes_on_disk, true)
     }
-    /// Whether the inode's table block must be read if it is not in memory, because it has other
-    /// inodes in use.
+    /// Returns whether the inode's table block must be read if it is not in memory. It must be if
+    /// the block contains other used inodes.
     pub(crate) fn inode_on_disk(&self, g: u32, slot: u32) -> bool {
         if self.flex == 1 {
             return true;
@@ -230,7 +233,7 @@ impl Alloc {
         (first..first + self.per_block).any(|s| s != slot && bits.get(s))
     }
 
-    /// The bitmap of a group.
+    /// Returns the bitmap of a group.
     fn bits(&mut self, g: u32) -> &mut Bits {
         let len = self.group_len(g);
         let group = &mut self.groups[g as usize];
@@ -259,9 +262,10 @@ impl Alloc {
             at += k;
         }
     }
-    /// A free run near `goal`, at most `want` long: at the goal if it is free, otherwise the first
-    /// run that is long enough in its group and those after it, otherwise the longest of the first
-    /// group with free blocks.
+    /// Takes a free run near `goal`, at most `want` blocks long. If the goal is free and the run
+    /// there is long enough, returns this run. Otherwise returns the first long enough run in the
+    /// goal's group or a later group. Otherwise returns the longest run of the first group with
+    /// free blocks.
     pub(crate) fn run(&mut self, goal: u32, want: u32) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
         let goal = if goal < self.blocks { goal } else { 0 };
@@ -303,11 +307,11 @@ impl Alloc {
         }
         None
     }
-    /// Frees blocks that cannot be reused before [`Alloc::free_now`].
+    /// Frees `n` blocks. They cannot be reused before [`Alloc::free_now`].
     pub(crate) fn free_later(&mut self, n: u32) {
         self.pending += u64::from(n);
     }
-    /// Makes freed blocks available.
+    /// Makes blocks available that were freed earlier.
     pub(crate) fn free_now(&mut self, start: u32, n: u32) {
         self.pending -= u64::from(n);
         self.mark(start, n, false);
@@ -318,9 +322,9 @@ impl Alloc {
             self.mark(w.next, w.left, false);
         }
     }
-    /// Frees an inode's window.
+    /// Frees the window of an inode.
     pub(crate) fn drop_window(&mut self, i: &mut Inode) {
-        // Most closed files were only read, and have no window.
+        // Most closed files were only read, so they have no window.
         if i.window != Window::default() {
             self.give_back(i.window);
             i.window = Window::default();
@@ -333,8 +337,8 @@ impl Alloc {
             self.give_back(w);
         }
     }
-    /// The block to try first for a file's page: after the block of the page before it, otherwise
-    /// in the place of its directory's files.
+    /// Returns the block to try first for a page of a file. It is the block after that of the
+    /// previous page. If there is none, it is the location for the files of the directory.
     fn goal(&self, i: &Inode, log: u32, colour: u32) -> u32 {
         let before = i.ext[..i.ext.partition_point(|e| e.log <= log)].last();
         if let Some(e) = before {
@@ -357,8 +361,8 @@ impl Alloc {
         self.aside -= u64::from(n);
         (s, n)
     }
-    /// Allocates blocks for `want` pages of a file from `log` on. Returns start and number; `None`:
-    /// the disk is full.
+    /// Allocates blocks for `want` pages of a file from page `log` on. Returns the first block and
+    /// the number of blocks, or `None` if the disk is full.
     pub(crate) fn for_file(
         &mut self,
         i: &mut Inode,
@@ -371,7 +375,7 @@ impl Alloc {
         }
         let behind = i.ext.last().map(|e| (e.log + e.len, e.phys + e.len));
         if i.window.left > 0 {
-            // A window serves only pages that continue the file.
+            // A window is used only for pages that continue the file.
             if behind.is_none_or(|b| b == (log, i.window.next)) {
                 let mut w = i.window;
                 let r = self.take_from(&mut w, want);
@@ -432,14 +436,15 @@ impl Alloc {
         self.pools[k] = w;
         Some(r)
     }
-    /// On an aged file system runs are at random places, with a given mean length.
+    /// Takes a run at a random place, as on an aged file system, with the configured mean length.
     fn scattered(&mut self, want: u32) -> Option<(u32, u32)> {
         let len = self.rng.random_range(1..=2 * self.aged).min(want);
         let goal = self.rng.random_range(0..self.blocks);
         self.run(goal, len)
     }
 
-    /// Takes an inode in a group, or the next group with room. Returns group and slot.
+    /// Takes an inode in a group, or in the next group with a free inode. Returns the group and the
+    /// slot.
     pub(crate) fn inode(&mut self, near: u32, dir: bool) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
         let g = (0..n)
@@ -470,7 +475,7 @@ impl Alloc {
             self.dirs -= u64::from(dir);
         }
     }
-    /// Recounts the free blocks from the bitmaps, for checks.
+    /// Recounts the free blocks from the bitmaps, to check the counters.
     #[cfg(test)]
     pub(crate) fn recount(&self) -> (u64, u64) {
         let mut free = 0;
@@ -485,8 +490,8 @@ impl Alloc {
     }
 }
 
-/// Size of the journal that mke2fs makes on a file system of this number of blocks (e2fsprogs
-/// 1.43.2 and later).
+/// Returns the size of the journal that mke2fs makes for a file system of this number of blocks
+/// (e2fsprogs 1.43.2 and later).
 fn journal_blocks(blocks: u32) -> u32 {
     const STEPS: [(u32, u32); 8] = [
         (2048, 64),
@@ -502,8 +507,8 @@ fn journal_blocks(blocks: u32) -> u32 {
     step.map_or(262_144, |s| s.1)
 }
 
-/// Number of pages that mballoc requests when a file of this size is extended: the size rounded up
-/// to a power of two, from 4 to 2048 pages.
+/// Returns the number of pages that mballoc requests when a file of this size is extended. It is
+/// the size rounded up to a power of two, from 4 to 2048 pages.
 fn normalised(pages: u32) -> u32 {
     pages.clamp(4, 2048).next_power_of_two()
 }

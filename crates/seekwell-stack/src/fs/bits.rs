@@ -1,18 +1,18 @@
-//! A bitmap of used blocks, with search for free runs.
+//! A bitmap of used blocks, in which free runs can be searched.
 
 #[derive(Clone, Debug)]
 pub(crate) struct Bits {
     word: Box<[u64]>,
     len: u32,
     free: u32,
-    /// Number of free runs.
+    /// Number of free runs in the bitmap.
     runs: u32,
-    /// No free run has this length, as far as is known.
+    /// It is known that no free run has this length or more.
     none_of: u32,
 }
 
 impl Bits {
-    /// A bitmap with all bits free.
+    /// Creates a bitmap in which all bits are free.
     pub(crate) fn new(len: u32) -> Self {
         Bits {
             word: vec![0; len.div_ceil(64) as usize].into(),
@@ -25,14 +25,14 @@ impl Bits {
     pub(crate) fn get(&self, i: u32) -> bool {
         self.word[(i / 64) as usize] >> (i % 64) & 1 != 0
     }
-    /// Sets or clears a range. Returns the number of changed bits.
+    /// Sets or clears the bits of a range. Returns the number of changed bits.
     pub(crate) fn set(&mut self, start: u32, n: u32, on: bool) -> u32 {
         let mut changed = 0;
         let end = (start + n).min(self.len);
         if start >= end {
             return 0;
         }
-        // Only runs that begin in the range or just after it can change.
+        // Only runs that begin in the range or directly after it can change.
         self.runs -= self.begin_in(start, end);
         let mut i = start;
         while i < end {
@@ -53,7 +53,7 @@ impl Bits {
         }
         changed
     }
-    /// Number of free runs that begin in `start..=end`.
+    /// Returns the number of free runs that begin in `start..=end`.
     fn begin_in(&self, start: u32, end: u32) -> u32 {
         let end = end.min(self.len - 1);
         let (first, last) = (start / 64, end / 64);
@@ -75,7 +75,7 @@ impl Bits {
         };
         (first..=last).map(begin).sum()
     }
-    /// Forgets the results of failed searches.
+    /// Forgets the result of earlier failed searches.
     #[cfg(test)]
     pub(crate) fn forget(&mut self) {
         self.none_of = u32::MAX;
@@ -92,33 +92,33 @@ impl Bits {
         }
         self.len
     }
-    /// The index after the last used bit.
+    /// Returns the index after the last used bit.
     pub(crate) fn end_of_used(&self) -> u32 {
         let last = self.word.iter().rposition(|w| *w != 0);
         last.map_or(0, |i| i as u32 * 64 + 64 - self.word[i].leading_zeros())
     }
-    /// The first free bit from `from` on, or the length of the bitmap.
+    /// Returns the first free bit from `from` on, or the length of the bitmap if there is none.
     pub(crate) fn next_free(&self, from: u32) -> u32 {
         self.find(from, false)
     }
-    /// The first free run from `from` on: start and end.
+    /// Returns the start and the end of the first free run from `from` on.
     pub(crate) fn free_from(&self, from: u32) -> Option<(u32, u32)> {
         let start = self.find(from, false);
         (start < self.len).then(|| (start, self.find(start, true)))
     }
-    /// Whether free runs have at least this mean length.
+    /// Returns whether the mean length of the free runs is at least `want`.
     pub(crate) fn long_on_the_mean(&self, want: u32) -> bool {
         self.runs > 0 && self.free / self.runs >= want
     }
-    /// Whether it is known that no free run has this length.
+    /// Returns whether it is known that no free run has length `want`.
     pub(crate) fn lacks(&self, want: u32) -> bool {
         want >= self.none_of
     }
-    /// Records that no free run has this length. This holds until a bit is freed.
+    /// Records that no free run has length `want`. This is valid until a bit is freed.
     pub(crate) fn none_of(&mut self, want: u32) {
         self.none_of = self.none_of.min(want);
     }
-    /// The first free run of at least `want` from `from` on, otherwise the longest one.
+    /// Returns the first free run of at least `want` bits from `from` on, or else the longest run.
     pub(crate) fn free_run(&self, from: u32, want: u32) -> Option<(u32, u32)> {
         let mut best: Option<(u32, u32)> = None;
         let mut i = from;
@@ -145,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Ranges and searches agree with a vector of flags.
+        /// Checks that changes and searches of ranges agree with a vector of flags.
         #[test]
         fn agrees_with_flags(
             ops in proptest::collection::vec((0u32..300, 1u32..90, any::<bool>()), 1..40),
@@ -157,7 +157,7 @@ mod tests {
                 let expect = m[s as usize..e as usize].iter().filter(|x| **x != on).count();
                 prop_assert_eq!(b.set(s, n, on) as usize, expect);
                 m[s as usize..e as usize].fill(on);
-                // Like the allocator, record failed searches.
+                // Record failed searches, as the allocator does.
                 if let Some((_, longest)) = b.free_run(0, want).filter(|r| r.1 < want) {
                     b.none_of(longest + 1);
                 }

@@ -1,4 +1,4 @@
-//! Inodes, their extents, directories.
+//! Inodes, their extents, and directories.
 
 use crate::fs::Window;
 use crate::fs::names::Names;
@@ -6,7 +6,7 @@ use crate::fs::unwritten::Unwritten;
 use crate::memory::{Owner, Tree};
 use seekwell_core::{Instant, List};
 
-/// The inode of the block device. Its pages are blocks of the disk, including metadata.
+/// The inode of the block device. Its pages are the blocks of the disk, including metadata.
 pub(crate) const BDEV: u32 = 0;
 /// The root directory.
 pub(crate) const ROOT: u32 = 1;
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     File,
 }
 
-/// The flusher's list that an inode is on.
+/// The list of the flusher that contains an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WbList {
     None,
@@ -28,7 +28,7 @@ pub(crate) enum WbList {
     More,
 }
 
-/// A run of blocks.
+/// A contiguous run of blocks of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
     pub(crate) log: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Dir {
     pub(crate) parent: u32,
     /// Number of used bytes in each block.
     fill: Vec<u16>,
-    /// A block that may have room.
+    /// A block that may have space for a new name.
     hint: u32,
 }
 
@@ -69,7 +69,8 @@ impl Dir {
     pub(crate) fn blocks(&self) -> u32 {
         self.fill.len() as u32
     }
-    /// The block for a new name; equal to [`Dir::blocks`] if another block is needed.
+    /// Returns the block for a new name, counted from the directory's start. The result equals
+    /// [`Dir::blocks`] if the directory needs another block.
     pub(crate) fn block_for(&self, name: &str) -> u32 {
         let fits = |b: &u32| self.fill[*b as usize] + Self::size(name) <= 4096;
         let last = self.blocks() - 1;
@@ -93,53 +94,53 @@ impl Dir {
     }
 }
 
-/// An inode. The fields used by opening, reading and closing a cached file come first, on one cache
-/// line.
+/// An inode. The first fields are those that are used to open, read and close a cached file. They
+/// are on one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Inode {
     pub(crate) len: u64,
     pub(crate) dir: Option<Box<Dir>>,
     pub(crate) kind: Kind,
-    /// The file was truncated to length 0: its new data are written when it is closed.
+    /// The file was truncated to length 0, so its new data are written when it is closed.
     pub(crate) flush_on_close: bool,
     pub(crate) locked: bool,
-    /// A write of its data failed, which the next fsync reports.
+    /// A write of the file's data failed. The next fsync reports this.
     pub(crate) failed: bool,
-    /// It is unlinked and its blocks are freed.
+    /// The file is unlinked and its blocks are freed.
     pub(crate) emptied: bool,
     pub(crate) on: WbList,
     pub(crate) links: u32,
     pub(crate) opens: u32,
-    /// Number of these that can write.
+    /// Number of open files that can write.
     pub(crate) writers: u32,
     /// Number of delayed pages.
     pub(crate) delayed: u32,
     pub(crate) window: Window,
     pub(crate) tree: Tree,
     pub(crate) ext: Vec<Extent>,
-    /// Pages that have blocks but no data on the disk.
+    /// Pages that have blocks, but whose data are not on the disk.
     pub(crate) unwritten: Unwritten,
-    /// Number of writes whose pages wait for conversion.
+    /// Number of completed writes whose pages wait for conversion.
     pub(crate) converting: u32,
-    /// Blocks of the extent tree below the inode.
+    /// Blocks of the extent tree, without the part inside the inode.
     pub(crate) index: Vec<u32>,
     pub(crate) blocks: u32,
     pub(crate) group: u32,
     pub(crate) slot: u32,
     pub(crate) dirtied_at: Instant,
     pub(crate) wb_next: u32,
-    /// The last transactions that changed the inode, and that changed what is needed to find its
-    /// data.
+    /// The last transaction that changed the inode, and the last transaction that changed something
+    /// needed to find the inode's data.
     pub(crate) sync_tid: u64,
     pub(crate) data_tid: u64,
-    /// Transaction that has the inode in its list of ordered data.
+    /// The transaction that has the inode in its list of ordered data.
     pub(crate) ordered_tid: u64,
     pub(crate) lock_wait: List,
     pub(crate) mtime: Instant,
     pub(crate) mtime_tick: u64,
     pub(crate) epoch: u32,
-    /// Number of operations that need the inode to stay.
+    /// Number of operations that need the inode to stay in memory.
     pub(crate) pins: u32,
 }
 
@@ -186,7 +187,7 @@ impl Inode {
             pins: 0,
         }
     }
-    /// The block of a page, and the length of the contiguous run from it on.
+    /// Returns the block of a page, and the length of the contiguous run from this block on.
     pub(crate) fn map(&self, log: u32) -> Option<(u32, u32)> {
         if self.kind == Kind::Device {
             return Some((log, u32::MAX - log));
@@ -196,14 +197,14 @@ impl Inode {
         let d = log - e.log;
         (d < e.len).then(|| (e.phys + d, e.len - d))
     }
-    /// The block of a page for a read: pages without data on the disk have none.
+    /// Returns the block of a page for a read. Pages without data on the disk have no such block.
     pub(crate) fn map_read(&self, log: u32) -> Option<(u32, u32)> {
         if !self.unwritten.is_empty() && self.unwritten.holds(log) {
             return None;
         }
         self.map(log)
     }
-    /// Records the blocks of pages; merges neighbours.
+    /// Records the blocks of pages, and merges adjacent runs.
     pub(crate) fn map_insert(&mut self, log: u32, phys: u32, len: u32) {
         self.blocks += len;
         let i = self.ext.partition_point(|e| e.log <= log);
@@ -237,7 +238,8 @@ impl Inode {
             }
         }
     }
-    /// Number of extent tree blocks needed: four extents fit into the inode, 340 into a block.
+    /// Returns the number of extent tree blocks that the inode needs. Four extents fit into the
+    /// inode, and 340 into a block.
     pub(crate) fn index_needed(&self) -> usize {
         if self.ext.len() <= 4 {
             0
@@ -245,11 +247,11 @@ impl Inode {
             self.ext.len().div_ceil(340)
         }
     }
-    /// Whether blocks are reserved for the inode.
+    /// Returns whether blocks are reserved for the inode.
     pub(crate) fn window_left(&self) -> bool {
         self.window.left > 0
     }
-    /// Number of pages up to its length.
+    /// Returns the number of pages of the file, from its length.
     pub(crate) fn pages_len(&self) -> u32 {
         self.len.div_ceil(4096).min(u64::from(u32::MAX)) as u32
     }
@@ -284,7 +286,8 @@ mod tests {
             let b = d.block_for(&name);
             d.add(&name, 5, b);
         }
-        // 12 characters take 20 bytes per entry: 203 entries in the first block, 204 in the others.
+        // A name of 12 characters takes 20 bytes. The first block has 203 entries, and the others
+        // have 204.
         assert_eq!(d.blocks(), 5);
         let e = d.remove("file00000000").expect("there");
         assert_eq!((e.block, d.block_for("file00000000")), (0, 0));

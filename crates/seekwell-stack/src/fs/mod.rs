@@ -1,8 +1,9 @@
-//! The file system on the disk: inodes, directories, placement of blocks and inodes.
+//! The file system on the disk: inodes, directories, and the placement of blocks and inodes.
 //!
-//! It models what locality and the journal of ext4 and ext3 need: block groups, flex_bg, the
-//! journal in the middle of the disk, pools and windows of the allocators. Left out: contents,
-//! htree splits, quota, inline data, splits of extents that are converted in part.
+//! The model contains the parts of ext4 and ext3 that determine locality and journal traffic: block
+//! groups, flex_bg, the journal in the middle of the disk, and the pools and windows of the
+//! allocators. Not modelled: contents, htree splits, quota, inline data, and the splitting of
+//! partly converted extents.
 
 mod alloc;
 mod bits;
@@ -13,7 +14,7 @@ mod unwritten;
 
 pub(crate) use alloc::{Alloc, Window};
 
-/// Group of a block.
+/// Returns the group of a block.
 pub(crate) fn group_of(block: u32) -> u32 {
     Alloc::group_of(block)
 }
@@ -33,16 +34,16 @@ pub(crate) struct FileSystem {
     pub(crate) inodes: Vec<Inode>,
     free_inodes: Vec<u32>,
     pub(crate) alloc: Alloc,
-    /// Blocks reserved for delayed pages.
+    /// Number of blocks reserved for delayed pages.
     pub(crate) reserved: u64,
-    /// Incremented when caches are dropped: names and inodes must then be read again.
+    /// Incremented when caches are dropped. Names and inodes must then be read again.
     pub(crate) epoch: u32,
     pub(crate) kind: Fs,
     paths: Paths,
 }
 
 impl FileSystem {
-    /// A fresh file system on a disk of `capacity` sectors.
+    /// Makes a new file system on a disk of `capacity` sectors.
     pub(crate) fn make(cfg: &Config, capacity: u64) -> Self {
         let alloc = Alloc::new(
             cfg,
@@ -59,7 +60,7 @@ impl FileSystem {
         };
         fs.inodes.push(Inode::new(Kind::Device, 0, 0));
         fs.inodes[BDEV as usize].len = capacity * 512;
-        // Inode 2 of group 0, after the reserved ones.
+        // The root directory is inode 2 of group 0, after the reserved inodes.
         let mut root = Inode::new(Kind::Directory, 0, 1);
         let block = fs.alloc.run(fs.alloc.first_data(0), 1).map(|r| r.0);
         root.dir = Some(Box::new(Dir::new(ROOT)));
@@ -84,7 +85,7 @@ impl FileSystem {
             }
         }
     }
-    /// Frees an inode's number; nothing may refer to it.
+    /// Frees the number of an inode that nothing refers to.
     pub(crate) fn release_inode(&mut self, ino: u32) {
         let i = &mut self.inodes[ino as usize];
         debug_assert!(i.tree.pages == 0 && i.on == WbList::None && i.lock_wait == List::new());
@@ -93,23 +94,24 @@ impl FileSystem {
         i.ext = Vec::new();
         self.free_inodes.push(ino);
     }
-    /// The block of the inode table that contains an inode.
+    /// Returns the block of the inode table that contains an inode.
     pub(crate) fn inode_block(&self, ino: u32) -> u32 {
         let i = &self.inodes[ino as usize];
         self.alloc.inode_block(i.group, i.slot)
     }
-    /// Number of blocks for new data.
+    /// Returns the number of blocks that are free for new data.
     pub(crate) fn available(&self) -> u64 {
         self.alloc.available().saturating_sub(self.reserved)
     }
-    /// The inode of a path, and the directory of the last component. Models no I/O.
+    /// Looks up a path. Returns its inode and the directory of its last component. Models no I/O.
     pub(crate) fn walk(&mut self, path: &str) -> Result<Walk, Errno> {
-        // No task has number 0.
+        // Task number 0 is not used.
         self.walk_on(0, path)
     }
-    /// The same for an actor, which usually stays in the same directory.
+    /// Looks up a path for a task. A task usually stays in the same directory, which makes this
+    /// fast.
     pub(crate) fn walk_on(&mut self, who: u32, path: &str) -> Result<Walk, Errno> {
-        // The usual path is a directory and a name in it.
+        // Most paths consist of a known directory and a name in it.
         let usual = |name: &str| {
             let dots = name.starts_with('.');
             !name.is_empty() && !dots && name.len() <= 255
@@ -129,7 +131,7 @@ impl FileSystem {
         self.paths.learn(before, walk.dir, walk.steps - 1);
         Ok(walk)
     }
-    /// Looks up a name in a directory that was found in `steps` steps.
+    /// Looks up a name in a directory. `steps` names were looked up to find that directory.
     #[inline]
     fn name_in(&self, dir: u32, steps: u32, name: &str) -> Result<Walk, Errno> {
         let d = self.inodes[dir as usize].dir.as_ref();
@@ -141,7 +143,7 @@ impl FileSystem {
         let steps = steps + 1;
         Ok(Walk { dir, ino, steps })
     }
-    /// A directory was renamed or removed.
+    /// Handles the renaming or the removal of a directory.
     pub(crate) fn directory_gone(&mut self) {
         self.paths.forget();
     }
@@ -168,11 +170,11 @@ pub(crate) struct Walk {
     pub(crate) dir: u32,
     /// Inode of the last component, if it exists.
     pub(crate) ino: Option<u32>,
-    /// Number of looked-up names.
+    /// Number of names that were looked up.
     pub(crate) steps: u32,
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 pub(crate) fn last_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |p| p.1)

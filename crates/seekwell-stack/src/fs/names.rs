@@ -1,23 +1,24 @@
-//! The names of a directory, in a hash table, because names are looked up far more often than
-//! listed.
+//! The names of a directory. They are in a hash table, because names are looked up far more often
+//! than they are listed.
 //!
-//! A slot holds a hash and an index into the list of names. List and texts are in the order in
-//! which the names were made. Programs often go through files repeatedly in the same order. So each
-//! name remembers which name of its kind was looked up after it. Until it knows one, a neighbour in
-//! the list is the guess. Only if the guess fails is a name looked up by hash. The order has no
-//! other effect: listings are sorted.
+//! A slot of the table holds a hash and an index into the list of names. The list and the texts are
+//! in the order in which the names were made. Programs often open the files of a directory
+//! repeatedly in the same order. To avoid hashing, each name therefore stores which name of its
+//! kind was looked up after it. This is the prediction for the next look-up. Before a successor is
+//! known, the prediction is a neighbour in the list. If the prediction fails, the name is looked up
+//! by hash. The predictions change only the speed: results and listings do not depend on them.
 
 use super::inode::Entry;
 use seekwell_core::soon;
 use std::cell::Cell;
 
-/// No index.
+/// Marks an index that refers to nothing.
 const FREE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     hash: u32,
-    /// Index in the list; [`FREE`]: the slot has no name.
+    /// Index in the list. [`FREE`]: the slot is empty.
     place: u32,
 }
 
@@ -26,39 +27,39 @@ const EMPTY: Slot = Slot {
     place: FREE,
 };
 
-/// Tag of a free slot.
+/// Tag of an empty slot.
 const NO_TAG: u8 = 0;
 
-/// Tag of a slot with this hash, from bits that do not determine the slot.
+/// Returns the tag for this hash. It uses bits of the hash that do not determine the slot.
 fn tag(hash: u32) -> u8 {
     (hash >> 24) as u8 | 1
 }
 
 #[derive(Clone, Debug)]
 struct Named {
-    /// Start of its text; [`FREE`]: the name was removed.
+    /// Start of the name's text. [`FREE`]: the name was removed.
     at: u32,
     entry: Entry,
-    /// Index of the name of its kind that was looked up after it; [`FREE`]: none yet.
+    /// Index of the name of the same kind that was looked up after this name. [`FREE`]: not known.
     behind: Cell<u32>,
 }
 
-/// Number of kinds of names, a power of two. The first letter determines the kind.
+/// Number of kinds of names, a power of two. The first letter of a name determines its kind.
 const KINDS: usize = 4;
-/// Largest distance in the list of names that are assumed to be in sequence.
+/// Largest distance in the list between two names that count as neighbours in a sequence.
 const NEAR: u32 = 4;
 
-/// What is known about the look-ups of a kind of names. All of it is a guess.
+/// Predictions for the next look-ups of one kind of names.
 #[derive(Clone, Copy, Debug)]
 struct Trail {
-    /// Index of the last found name; [`FREE`]: the sequence has ended.
+    /// Index of the name that was last found. [`FREE`]: the sequence has ended.
     last: u32,
-    /// The guess for the next name, and an alternative. With an alternative, another program in the
-    /// same directory disturbs a sequence only once.
+    /// The predicted next name, and an alternative. Because of the alternative, a second program in
+    /// the same directory disturbs a sequence only once.
     next: [u32; 2],
-    /// Start of the sequence: the next program probably starts at the same name.
+    /// First name of the sequence. The next program probably starts with the same name.
     first: u32,
-    /// Distance in the list to the next name, for names that do not remember a successor.
+    /// Distance in the list to the next name, for names whose successor is not known.
     step: u32,
 }
 
@@ -77,19 +78,20 @@ impl Default for Trail {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     trails: [Cell<Trail>; KINDS],
-    /// Their number is a power of two, or zero; at most three quarters are used.
+    /// The number of slots is a power of two, or zero. At most three quarters of the slots are
+    /// used.
     slots: Vec<Slot>,
-    /// One byte per slot, so that a failed search touches few cache lines.
+    /// One tag of one byte per slot, so that a failed search touches few cache lines.
     tags: Vec<u8>,
     list: Vec<Named>,
-    /// Texts, each after its length (two bytes).
+    /// Texts of the names, each after its length (two bytes).
     text: Vec<u8>,
     /// Bytes of removed names in `text`.
     waste: usize,
     len: usize,
 }
 
-/// A hash of eight bytes at a time, equal on all machines.
+/// Returns a hash that is computed from eight bytes at a time, and is equal on all machines.
 #[inline]
 pub(crate) fn hash(text: &[u8]) -> u64 {
     const K: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -109,17 +111,17 @@ pub(crate) fn hash(text: &[u8]) -> u64 {
 }
 
 impl Names {
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The entry of a name.
+    /// Returns the entry of a name.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<Entry> {
         let i = self.find(hash(name.as_bytes()) as u32, name)?;
         Some(self.list[self.slots[i].place as usize].entry)
     }
-    /// The entry of a name, and the inode of the name of its kind that is probably next.
+    /// Returns the entry of a name, and the inode of the name that will probably be looked up next.
     #[inline]
     pub(crate) fn get_in_turn(&self, name: &str) -> Option<(Entry, Option<u32>)> {
         let first = name.as_bytes().first().copied().unwrap_or_default();
@@ -161,7 +163,7 @@ impl Names {
         let entry = self.list[place as usize].entry;
         Some((entry, next.map(|n| n.entry.ino)))
     }
-    /// The guess for the name that is looked up after the one at `place`.
+    /// Returns the predicted index of the name that is looked up after the name at index `place`.
     #[inline]
     fn behind(&self, place: u32, step: u32) -> u32 {
         match self.list[place as usize].behind.get() {
@@ -169,8 +171,9 @@ impl Names {
             known => known,
         }
     }
-    /// Updates the guesses after a look-up by hash. The name was found at `place`, or not found, as
-    /// happens at the end of a sequence.
+    /// Updates the predictions after a name was looked up by hash, because the prediction failed.
+    /// `place` is the index of the name in the list, or `None` if the directory has no such name. A
+    /// program that opens numbered files until one is missing causes such a failed look-up.
     fn strays(&self, trail: &mut Trail, place: Option<u32>) {
         let last = std::mem::replace(&mut trail.last, FREE);
         let Some(place) = place else {
@@ -182,7 +185,7 @@ impl Names {
         let step = place.wrapping_sub(last);
         match self.list.get(last as usize) {
             None => trail.first = place,
-            // The same name again: programs often stat a file and then open it.
+            // The same name was looked up again. Programs often stat a file before they open it.
             Some(_) if step == 0 => return,
             Some(last) => {
                 last.behind.set(place);
@@ -191,12 +194,12 @@ impl Names {
                 }
             }
         }
-        // The sequence continues after a file that was replaced.
+        // If the predicted file was replaced, the sequence continues after it.
         trail.next[1] = match self.list.get(trail.next[0] as usize) {
             Some(n) if n.at == FREE => self.behind(trail.next[0], trail.step),
             _ => trail.next[0],
         };
-        // A new sequence probably ends with a failed search, so prefetch the tags.
+        // A new sequence probably ends with a failed look-up, so prefetch the tags.
         let tags = self.tags.chunks(64).take(8);
         tags.for_each(|line| soon(&line[0]));
     }
@@ -260,7 +263,8 @@ impl Names {
         let Named { at, entry, .. } = self.list[place];
         self.len -= 1;
         if place + 1 == self.list.len() {
-            // The newest name, such as a temporary file's before its rename, is removed completely.
+            // The newest name is removed completely, for example a temporary name before its
+            // rename.
             self.list.pop();
             self.text.truncate(at as usize);
         } else {
@@ -275,7 +279,8 @@ impl Names {
             if s.place == FREE {
                 break;
             }
-            // An entry may move if the hole is not before its home slot in the probe sequence.
+            // An entry may move if the hole is not before the entry's home slot in the probe
+            // sequence.
             let home = s.hash as usize & mask;
             if (i.wrapping_sub(home) & mask) >= (i.wrapping_sub(hole) & mask) {
                 (self.slots[hole], self.tags[hole]) = (s, tag(s.hash));
@@ -288,7 +293,7 @@ impl Names {
         }
         Some(entry)
     }
-    /// Rebuilds the table with this number of slots, without the remains of removed names.
+    /// Rebuilds the table with this number of slots. Drops the remains of removed names.
     fn rebuild(&mut self, slots: usize) {
         let mut text = Vec::with_capacity(self.text.len() - self.waste);
         let mut list = Vec::with_capacity(self.len);
@@ -315,7 +320,7 @@ impl Names {
         // The indices have changed.
         self.trails = Default::default();
     }
-    /// All of them, sorted by name.
+    /// Returns all names with their entries, sorted by name.
     pub(crate) fn sorted(&self) -> Vec<(&str, Entry)> {
         let named = |place: u32| {
             let n = &self.list[place as usize];
@@ -341,13 +346,13 @@ mod tests {
     }
 
     proptest! {
-        /// Any mix of operations agrees with an ordered map.
+        /// Checks that any sequence of operations agrees with an ordered map.
         #[test]
         fn agrees_with_a_map(ops in proptest::collection::vec((0u8..4, 0u32..120, 0u32..9), 0..600)) {
             let mut names = Names::default();
             let mut model: BTreeMap<String, (u32, u32)> = BTreeMap::new();
             for (op, n, block) in ops {
-                // Names of various lengths, some of them prefixes of others.
+                // Names have various lengths, and some are prefixes of others.
                 let name = format!("{}{}", "ab".repeat(n as usize % 7), n / 3);
                 match op {
                     0 | 1 => {
@@ -373,7 +378,7 @@ mod tests {
 
     proptest! {
         /// Two programs look up names in sequence in the same directory, while files are replaced
-        /// and removed. Results must not depend on the guesses.
+        /// and removed. The results must not depend on the predictions.
         #[test]
         fn asked_for_in_turn_agrees_with_a_map(
             ops in proptest::collection::vec((0u8..12, 0u32..60), 1..400),
@@ -413,22 +418,22 @@ mod tests {
         for n in (0..100).rev() {
             names.insert(&format!("picture-{n}"), Entry { ino: n, block: 0 });
         }
-        // One file is replaced, which moves it out of order.
+        // One file is replaced, so that its position in the list changes.
         names.remove("picture-50");
         let (ino, block) = (500, 0);
         names.insert("picture-50", Entry { ino, block });
         let next = |n: u32| names.get_in_turn(&format!("picture-{n}")).and_then(|f| f.1);
         let guessed = (0..99).filter(|n| next(*n) == Some(n + 1)).count();
         assert!(guessed >= 95, "{guessed} of 99");
-        // Each is looked at before it is opened.
+        // The program looks at each file before it opens the file.
         next(1);
         let guessed = (2..40).filter(|n| next(*n) == Some(n + 1) && next(*n) == Some(n + 1));
         assert!(guessed.count() >= 36);
     }
 
-    /// An arbitrary order, such as that of random names, is known at the second pass. It is used
-    /// from the first name on, after a replaced file, and during failed look-ups of another
-    /// program.
+    /// Names are looked up in an arbitrary order, for example that of random names. From the second
+    /// pass on, this order is predicted: from the first name on, after a file was replaced, and
+    /// while another program has failed look-ups.
     #[test]
     fn an_order_is_learnt_at_once() {
         let mut names = Names::default();
@@ -453,7 +458,8 @@ mod tests {
         names.insert("comment-20", Entry { ino, block });
         assert!(read(&names) >= last - 3);
         assert_eq!(read(&names), last - 1);
-        // Names of another kind, which differs by the first letter, and of the same kind.
+        // The first name is of another kind, because its first letter differs. The second is of the
+        // same kind.
         for other in ["picture-7", "cover-7"] {
             assert!(names.get_in_turn(other).is_none());
             assert_eq!(read(&names), last - 1);

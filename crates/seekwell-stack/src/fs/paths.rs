@@ -1,7 +1,8 @@
-//! Recently used directories by path, because programs open many files in the same place.
+//! A table of recently used directories by path, because programs open many files in the same
+//! directory.
 //!
-//! A table of fixed size with one entry per hash; a newer path replaces an older one. Entries are
-//! valid until a directory is renamed or removed, which invalidates all of them.
+//! The table has a fixed size and one entry per hash value. A newer path replaces an older path
+//! with the same hash value. If a directory is renamed or removed, all entries become invalid.
 
 use super::names::hash;
 
@@ -22,7 +23,7 @@ pub(crate) struct Paths {
     places: Vec<Place>,
     /// For each actor, the entry of its last directory.
     last: Vec<u16>,
-    /// Entries of another age are invalid.
+    /// Present age of the table. Entries with another age are invalid.
     age: u64,
 }
 
@@ -38,8 +39,8 @@ impl Paths {
     fn place(path: &str) -> usize {
         hash(path.as_bytes()) as usize & (PLACES - 1)
     }
-    /// The directory of exactly this path, and the number of names looked up for it. `who` is the
-    /// actor.
+    /// Returns the directory of exactly this path, and the number of names that were looked up to
+    /// find it. `who` is the actor.
     #[inline]
     pub(crate) fn get(&mut self, who: u32, path: &str) -> Option<(u32, u32)> {
         let at = Self::place(path);
@@ -51,8 +52,8 @@ impl Paths {
         self.last[who as usize] = at as u16;
         Some(found)
     }
-    /// The same for the last directory of `who`, if this path leads into it. Also returns the rest
-    /// of the path.
+    /// Returns the last directory of actor `who`, if this path leads into that directory. Also
+    /// returns the number of names looked up to find it, and the rest of the path.
     #[inline]
     pub(crate) fn again<'a>(&self, who: u32, path: &'a str) -> Option<(u32, u32, &'a str)> {
         let at = self.last.get(who as usize)?;
@@ -70,7 +71,7 @@ impl Paths {
         p.path.push_str(path);
         (p.dir, p.steps, p.age) = (dir, steps, self.age);
     }
-    /// A directory was renamed or removed: invalidates all entries.
+    /// Invalidates all entries, because a directory was renamed or removed.
     pub(crate) fn forget(&mut self) {
         self.age += 1;
     }

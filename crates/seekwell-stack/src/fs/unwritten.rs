@@ -1,10 +1,10 @@
-//! Unwritten pages of a file: they have blocks but no data on the disk, and read as zeros. When
-//! data are on the disk, the inode must be changed.
+//! The unwritten pages of a file: these pages have blocks, but their data are not on the disk. They
+//! read as zeros. When their data have reached the disk, the inode must be changed.
 //!
-//! fallocate makes such ranges; since 5.6 (dioread_nolock) writeback does too. Left out: splits of
-//! the extent tree when a range is converted in part.
+//! fallocate makes such ranges. Since 5.6 (dioread_nolock), writeback also makes them. Not
+//! modelled: a range that is converted in part splits an extent of the tree.
 
-/// Ranges `start..end`, ascending, disjoint and not adjacent.
+/// Ranges `start..end`. They are in ascending order, disjoint and not adjacent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unwritten(Vec<(u32, u32)>);
 
@@ -13,7 +13,7 @@ impl Unwritten {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-    /// Index of the first range that ends after `at`.
+    /// Returns the index of the first range that ends after `at`.
     fn behind(&self, at: u32) -> usize {
         self.0.partition_point(|r| r.1 <= at)
     }

@@ -1,4 +1,4 @@
-//! The commit of a transaction, and the checkpoint of a full journal.
+//! The commit of a transaction, and the checkpoint that frees space in a full journal.
 
 use crate::executor::{Actor, idle};
 use crate::fs::BDEV;
@@ -9,16 +9,16 @@ use crate::memory::flag;
 use crate::stats::Mark;
 use seekwell_core::{Flags, Nanos, Op, PAGE_SECTORS};
 
-/// The operations on file data that a commit needs. jbd2 has callbacks for them,
+/// The operations on file data that a commit needs. The callbacks of jbd2 for them are
 /// `j_submit_inode_data_buffers` and `j_finish_inode_data_buffers`.
 pub(crate) trait InodeData {
-    /// Submits the data of an inode that have blocks (in ext3 all data).
+    /// Submits the dirty pages of an inode that have blocks. With `ext3`, submits all dirty pages.
     async fn submit(&self, k: &K, a: Actor, ino: u32, ext3: bool);
-    /// Waits for the data of an inode that are under writeback.
+    /// Waits for the pages of an inode that are under writeback.
     async fn finish(&self, k: &K, a: Actor, ino: u32);
 }
 
-/// The journal thread.
+/// Runs the journal thread.
 pub(crate) async fn thread(k: K, data: impl InodeData) {
     let a = JOURNAL;
     loop {
@@ -70,7 +70,7 @@ async fn commit(k: &K, a: Actor, data: &impl InodeData) {
             data.submit(k, a, *ino, ext3).await;
         }
     }
-    // jbd waits for the data before it logs anything.
+    // jbd waits for the data before it writes any block into the journal.
     if ext3 && ordered {
         wait_data(k, a, &inodes, data).await;
     }
@@ -83,7 +83,7 @@ async fn commit(k: &K, a: Actor, data: &impl InodeData) {
     let failed = wait_group(k, a, group).await.is_err();
     // 4. Write the commit record.
     let failed = record(k, a).await || failed;
-    // 5. Release the data; the blocks will be written home later.
+    // 5. Release the inodes of the data. The metadata blocks will be written home later.
     let mut w = k.w();
     for ino in &inodes {
         w.unpin_inode(*ino);
@@ -99,8 +99,8 @@ fn committing(w: &mut World) -> &mut Txn {
         .expect("a commit is under way")
 }
 
-/// Waits in order of index, like filemap_fdatawait. If a writer keeps appending, the wait finds new
-/// pages under writeback for as long as writeback continues.
+/// Waits for the data of each inode in index order, like filemap_fdatawait. If a task keeps
+/// appending to the file, the wait continues as long as new pages are under writeback.
 async fn wait_data(k: &K, a: Actor, inodes: &[u32], data: &impl InodeData) {
     for ino in inodes {
         data.finish(k, a, *ino).await;
@@ -108,7 +108,7 @@ async fn wait_data(k: &K, a: Actor, inodes: &[u32], data: &impl InodeData) {
 }
 
 fn journal_flags(w: &World) -> Flags {
-    // jbd of 2.6 wrote unmarked; jbd2 marks every commit SYNC.
+    // jbd of 2.6 set no flags on these writes. jbd2 marks every commit SYNC.
     let mut f = w.sync_flags();
     f.set(Flags::META, w.cfg.constants.journal_marked != 0);
     if w.cfg.constants.journal_noidle == 0 {
@@ -171,7 +171,7 @@ impl World {
         let j = &self.journal;
         let mut old = Checkpoint {
             tid: t.tid,
-            // Exclude the space of earlier transactions.
+            // Exclude the journal space of earlier transactions.
             log_blocks: (j.head - j.tail - j.checkpoint_blocks) as u32,
             left: 0,
             blocks: Vec::new(),
@@ -207,8 +207,9 @@ impl World {
     }
 }
 
-/// Unblocks the logged blocks, for kernels that do not do this when each write ends. 3.4 waits for
-/// the data first, and then for one block after the other; jbd waits for the log.
+/// Lets tasks change the logged blocks again, in kernels that do not do this when each log write
+/// ends. 3.4 first waits for the data, then for one block after the other. jbd waits for all log
+/// writes.
 async fn lift_shadows(k: &K, a: Actor) {
     let n = committing(&mut k.w()).blocks.len();
     for i in 0..n {
@@ -227,7 +228,7 @@ async fn lift_shadows(k: &K, a: Actor) {
     }
 }
 
-/// Writes the commit record. Returns true if that failed.
+/// Writes the commit record. Returns true if the write failed.
 async fn record(k: &K, a: Actor) -> bool {
     let g = {
         let mut w = k.w();
@@ -249,8 +250,8 @@ async fn record(k: &K, a: Actor) -> bool {
     wait_group(k, a, g).await.is_err()
 }
 
-/// Writes the journal's superblock when a quarter of the journal has become free since the last
-/// such write.
+/// Writes the journal's superblock, if a quarter of the journal has become free since the last such
+/// write.
 async fn free_superblock(k: &K, a: Actor) {
     let g = {
         let mut w = k.w();
@@ -280,11 +281,12 @@ async fn free_superblock(k: &K, a: Actor) {
         g
     };
     after_submit(k, a).await;
-    // Ignore the result: a failing journal also fails the commits.
+    // The result is ignored, because a failing journal also makes the commits fail.
     let _ = wait_group(k, a, g).await;
 }
 
-/// Handles a full journal: the caller writes the oldest transaction's blocks home.
+/// Makes space in a full journal: the caller writes the blocks of the oldest transaction to their
+/// home locations.
 pub(super) async fn make_room(k: &K, a: Actor) {
     wait(k, a, |w| w.journal.checkpointing.then_some(Q::Checkpoint)).await;
     {
@@ -329,7 +331,8 @@ pub(super) async fn make_room(k: &K, a: Actor) {
         k.w().plug(a, false);
         let _ = wait_group(k, a, group).await;
     }
-    // Blocks that the running transaction has changed again are freed by its own commit.
+    // Blocks that the running transaction has changed again become free with the commit of the
+    // running transaction.
     let stuck = {
         let w = k.w();
         let same = w
@@ -351,7 +354,8 @@ pub(super) async fn make_room(k: &K, a: Actor) {
 }
 
 impl World {
-    /// Writes block `i` of a checkpoint home if it still belongs to it. Returns `None` at the end.
+    /// Writes block `i` of checkpoint `tid` home, if the block still belongs to this checkpoint.
+    /// Returns `None` after the last block.
     fn home_one(&mut self, a: Actor, tid: u64, i: usize, group: u32) -> Option<bool> {
         let c = self.journal.checkpoints.front().filter(|c| c.tid == tid)?;
         let id = *c.blocks.get(i)?;

@@ -1,5 +1,5 @@
-//! Handles, through which metadata changes join the running transaction, and waiting for its
-//! commit.
+//! Journal handles, with which metadata changes join the running transaction, and the wait for the
+//! commit of a transaction.
 
 use crate::executor::{Actor, Sleep};
 use crate::machine::{K, Q, Txn, World, wait};
@@ -27,8 +27,8 @@ impl World {
         });
         self.rt.wake(crate::machine::JOURNAL, Sleep::Idle);
     }
-    /// Makes the blocks available that uncommitted transactions have freed, because they are
-    /// needed.
+    /// Makes blocks available that uncommitted transactions have freed. Called when no other blocks
+    /// are free.
     pub(crate) fn release_freed(&mut self) {
         let (j, alloc) = (&mut self.journal, &mut self.fs.alloc);
         for (s, n) in j.freed.drain(..).chain(j.freed_committing.drain(..)) {
@@ -52,7 +52,7 @@ impl World {
             self.request_commit(tid);
         }
     }
-    /// The inode's data must be on the disk before the running transaction commits.
+    /// Records that the inode's data must be on the disk before the running transaction commits.
     pub(crate) fn order_data(&mut self, ino: u32) {
         let t = self.journal.running.as_mut().expect("under a handle");
         let i = &mut self.fs.inodes[ino as usize];
@@ -64,7 +64,8 @@ impl World {
     }
 }
 
-/// Opens a handle. Waits while the running transaction is locked or full, or the journal is full.
+/// Opens a handle. Waits while the running transaction is locked or full, or while the journal is
+/// full.
 pub(crate) async fn handle_start(k: &K, a: Actor) {
     loop {
         let full = {
@@ -103,8 +104,8 @@ pub(crate) async fn handle_start(k: &K, a: Actor) {
     }
 }
 
-/// Opens a handle that was reserved beforehand. It never waits, and joins even a locked
-/// transaction.
+/// Opens a handle that was reserved earlier. This function never waits, and the handle can join a
+/// locked transaction.
 pub(crate) fn handle_reserved(k: &K) {
     let mut w = k.w();
     match &mut w.journal.running {
@@ -119,12 +120,12 @@ pub(crate) async fn wait_commit(k: &K, a: Actor, tid: u64) {
     wait(k, a, |w| (w.journal.committed < tid).then_some(Q::Commit)).await;
 }
 
-/// Waits until the oldest checkpoint is gone: either the home writes of other tasks end, or the
-/// transaction that has changed its blocks again commits.
+/// Waits until the oldest checkpoint is gone. This happens when other tasks have written its blocks
+/// home, or when the transaction that has changed its blocks again commits.
 pub(super) async fn wait_commit_or_home(k: &K, a: Actor, tid: u64, oldest: u64) {
     let blocked = |w: &World| {
         let c = w.journal.checkpoints.front().filter(|c| c.tid == oldest)?;
-        // If a block of the checkpoint is under writeback, wait for its end.
+        // If a block of the checkpoint is under writeback, wait for the end of that write.
         let under_way = c.blocks.iter().find_map(|id| {
             let m = w.journal.meta[*id as usize];
             let page = &w.cache.pages[m.page as usize];

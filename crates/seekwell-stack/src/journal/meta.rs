@@ -35,7 +35,7 @@ impl World {
         self.cache.pin(page);
         id
     }
-    /// The block was freed, so it need not be written.
+    /// Removes a freed block from the transaction, because it need not be written.
     pub(crate) fn meta_forget(&mut self, block: u32) {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let Some(p) = self.cache.lookup(tree, block) else {
@@ -50,8 +50,8 @@ impl World {
     }
 }
 
-/// Reads a metadata block into memory; `read` is false if the disk has no content for it. `near`:
-/// blocks that are read with it. `flags` mark the read.
+/// Reads a metadata block into memory. `read` is false if the disk has no content for the block.
+/// `near` gives the blocks that are read together with it. `flags` mark the read.
 pub(crate) async fn read_meta(
     k: &K,
     a: Actor,
@@ -126,8 +126,8 @@ async fn read_block(k: &K, a: Actor, block: u32, flags: Flags) {
     after_submit(k, a).await;
 }
 
-/// Changes a metadata block under a handle. Waits until the block is not being logged or written,
-/// then adds it to the running transaction.
+/// Changes a metadata block under a handle. First waits until the block is not being logged or
+/// written. Then adds the block to the running transaction.
 pub(crate) async fn modify(k: &K, a: Actor, block: u32) {
     wait(k, a, |w| {
         let tree = &w.fs.inodes[BDEV as usize].tree;

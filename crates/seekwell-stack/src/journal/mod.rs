@@ -1,10 +1,11 @@
-//! The journal (jbd, jbd2): transactions, commits, the tasks that they block and the blocks that
-//! they write.
+//! The journal (jbd and jbd2): transactions, their commits, the blocks that a commit writes, and
+//! the tasks that wait for a commit.
 //!
-//! A transaction collects metadata blocks. Its commit waits for open handles and writes the ordered
-//! data. Then it writes the blocks into the journal, and the commit record between cache flushes.
-//! Home locations are written later by the writeback of the block device, or here when the journal
-//! is full. The data of a transaction are recorded by inode, as in ordered mode.
+//! A transaction collects metadata blocks. Its commit waits for the open handles and writes the
+//! ordered data. Then the commit writes the metadata blocks into the journal. At last it writes the
+//! commit record between two cache flushes. The blocks are written to their home locations later,
+//! by the writeback of the block device. If the journal is full, a checkpoint in this module writes
+//! them. A transaction records its data as a list of inodes (ordered mode).
 
 mod commit;
 mod handle;

@@ -26,10 +26,10 @@ pub struct AioId(pub u32);
 /// The result of a call: a number (bytes, a descriptor, a count: see [`Call`]) or an error.
 pub type Ret = Result<u64, Errno>;
 
-/// A step of a program. Offsets and lengths are bytes; paths are absolute (`/dir/file`).
+/// A step of a program. Offsets and lengths are in bytes. Paths are absolute (`/dir/file`).
 ///
-/// The tag has the width of a machine word. With a narrower tag, the copies of the fields overlap
-/// and stall each other.
+/// The enum's tag has the width of a machine word. With a narrower tag, the CPU copies the fields
+/// with overlapping loads and stores, which wait for each other.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(u64)]
 pub enum Call {
@@ -70,17 +70,19 @@ pub enum Call {
         /// Length.
         len: u64,
     },
-    /// Writes data and metadata to the medium.
+    /// fsync: writes the data and the metadata of a file to the medium.
     Fsync {
         /// Descriptor.
         fd: Fd,
     },
-    /// Writes the data, and the metadata only if the data cannot be found without them.
+    /// fdatasync: writes the data, and writes the metadata only if they are needed to find the
+    /// data.
     Fdatasync {
         /// Descriptor.
         fd: Fd,
     },
-    /// sync_file_range: writes and waits as `how` says. Writes no metadata and sends no flush.
+    /// sync_file_range: does the writes and waits that `how` selects. Writes no metadata and sends
+    /// no flush.
     SyncRange {
         /// Descriptor.
         fd: Fd,
@@ -88,19 +90,19 @@ pub enum Call {
         off: u64,
         /// Length; 0 for everything after `off`.
         len: u64,
-        /// Steps to take.
+        /// The steps to take.
         how: SyncRange,
     },
-    /// sync of the whole file system.
+    /// Syncs the whole file system.
     Syncfs,
-    /// Sets the length.
+    /// Sets the length of a file.
     Truncate {
         /// Descriptor.
         fd: Fd,
         /// New length.
         len: u64,
     },
-    /// Allocates space; the file grows to `off + len`.
+    /// Allocates space for a file. The file grows to `off + len`.
     Fallocate {
         /// Descriptor.
         fd: Fd,
@@ -109,7 +111,7 @@ pub enum Call {
         /// Length.
         len: u64,
     },
-    /// Gives a hint about access to a file.
+    /// Gives the kernel a hint about the accesses to a file.
     Fadvise {
         /// Descriptor.
         fd: Fd,
@@ -120,7 +122,7 @@ pub enum Call {
         /// The hint.
         advice: Advice,
     },
-    /// Renames a file, which may replace another.
+    /// Renames a file. If the new name exists, its file is replaced.
     Rename {
         /// Old name.
         from: Box<str>,
@@ -147,24 +149,24 @@ pub enum Call {
         /// Path.
         path: Box<str>,
     },
-    /// Facts of a file. Returns its length; [`Outcome::stat`] has the rest.
+    /// Returns the length of a file. [`Outcome::stat`] has its other attributes.
     Stat {
         /// Path.
         path: Box<str>,
     },
-    /// Facts of an open file, as [`Call::Stat`].
+    /// Returns the attributes of an open file, like [`Call::Stat`].
     Fstat {
         /// Descriptor.
         fd: Fd,
     },
-    /// fsync of a directory.
+    /// Writes a directory to the medium (fsync).
     FsyncDir {
         /// Path.
         path: Box<str>,
     },
-    /// echo 3 > drop_caches: drops all clean pages.
+    /// Drops all clean pages (`echo 3 > drop_caches`).
     DropCaches,
-    /// A program allocates memory for itself, which reduces the page cache from now on.
+    /// Allocates memory for the program itself. This makes the page cache smaller from then on.
     Hold {
         /// Amount.
         bytes: u64,
@@ -183,8 +185,8 @@ pub enum Call {
         /// Mapping.
         map: MapId,
     },
-    /// Loads from or stores to a range of a mapping (offsets from its start), with page faults as
-    /// needed.
+    /// Loads from or stores to a range of a mapping. Offsets count from the start of the mapping.
+    /// Missing pages cause page faults.
     Touch {
         /// Mapping.
         map: MapId,
@@ -192,7 +194,7 @@ pub enum Call {
         off: u64,
         /// Length.
         len: u64,
-        /// Load or store.
+        /// Whether the program loads or stores.
         access: Access,
     },
     /// Writes a range of a mapping back and waits (MS_SYNC).
@@ -209,8 +211,8 @@ pub enum Call {
         /// Largest number of operations in progress.
         depth: u32,
     },
-    /// Submits an operation; EAGAIN if `depth` are in progress. A buffered operation blocks in this
-    /// call (as in io_submit), a direct one does not.
+    /// Submits an operation. Fails with EAGAIN if `depth` operations are in progress. As in
+    /// io_submit, a buffered operation blocks in this call, and a direct operation does not.
     AioSubmit {
         /// Context.
         aio: AioId,
@@ -222,11 +224,11 @@ pub enum Call {
         off: u64,
         /// Length.
         len: u64,
-        /// Returned with the completion.
+        /// Tag that is returned with the completion.
         tag: u64,
     },
-    /// Waits for the next completion. Returns its tag; [`Outcome::aio`] has its result. EINVAL if
-    /// no operation is in progress.
+    /// Waits for the next completion and returns its tag. [`Outcome::aio`] has its result. Fails
+    /// with EINVAL if no operation is in progress.
     AioReap {
         /// Context.
         aio: AioId,
@@ -237,7 +239,7 @@ pub enum Call {
         off: u64,
         /// Length.
         len: u64,
-        /// Without the cache.
+        /// Whether the read bypasses the page cache.
         direct: bool,
     },
     /// Writes the block device.
@@ -246,7 +248,7 @@ pub enum Call {
         off: u64,
         /// Length.
         len: u64,
-        /// Without the cache.
+        /// Whether the write bypasses the page cache.
         direct: bool,
     },
     /// Writes the dirty pages of the block device and flushes the drive's cache.
@@ -258,9 +260,9 @@ pub enum Call {
         /// Length.
         len: u64,
     },
-    /// Computes: occupies a core for this time.
+    /// Computes: occupies a core for the given time.
     Compute(Nanos),
-    /// Sleeps.
+    /// Sleeps for the given time.
     Sleep(Nanos),
 }
 
@@ -271,7 +273,7 @@ pub struct Outcome {
     pub names: Vec<Box<str>>,
     /// For each of `names`, whether it is a directory.
     pub dirs: Vec<bool>,
-    /// Facts of a file.
+    /// Attributes of a file.
     pub stat: Stat,
     /// Tag and result of the completed AIO operation.
     pub aio: Option<(u64, Ret)>,
@@ -280,15 +282,15 @@ pub struct Outcome {
 /// The initial state of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskConfig {
-    /// Name in reports.
+    /// Name of the task in reports.
     pub name: String,
-    /// As set by ioprio_set; [`IoPrio::NONE`] if never.
+    /// I/O priority, as set by ioprio_set. [`IoPrio::NONE`] if it was never set.
     pub ioprio: IoPrio,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// CPU policy.
+    /// CPU scheduling policy.
     pub policy: Policy,
-    /// The cgroup that is charged.
+    /// The cgroup that is charged for the task's I/O.
     pub cgroup: CgroupId,
     /// The task whose io context this task shares (CLONE_IO).
     pub share_io: Option<TaskId>,

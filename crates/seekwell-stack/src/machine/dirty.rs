@@ -1,23 +1,23 @@
-//! State of writeback: lists of dirty inodes in order, requested work, rates of the device and of
-//! its dirtiers.
+//! State of writeback: ordered lists of dirty inodes, work that was requested from the flusher, and
+//! the rates of the device and of the tasks that dirty pages.
 
 use super::world::World;
 use crate::fs::WbList;
 use seekwell_core::{Instant, Links, List};
 use std::collections::VecDeque;
 
-/// Work for the flusher: write everything that is dirty now.
+/// Work for the flusher: write everything that is dirty at the time of the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) number: u64,
-    /// Write as sync does, and wait for each inode.
+    /// Whether to write as sync does, and to wait for each inode.
     pub(crate) wait: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Flusher {
     pub(crate) links: Links,
-    /// In order of first dirtying.
+    /// Dirty inodes, in the order in which they first became dirty.
     pub(crate) dirty: List,
     pub(crate) io: List,
     pub(crate) more: List,
@@ -25,11 +25,12 @@ pub(crate) struct Flusher {
     pub(crate) next_work: u64,
     pub(crate) done: u64,
     pub(crate) work_wait: List,
-    /// A dirtier found the background threshold exceeded.
+    /// A task found the background threshold exceeded.
     pub(crate) kicked: bool,
-    /// A timid pass found a congested queue.
+    /// A pass that must not wait (`Pass::Timid`) found a congested queue.
     pub(crate) congested: bool,
-    /// A pdflush thread is working. Only one of the two works on a device at a time (2.6).
+    /// A pdflush thread is working. In 2.6, only one of the two threads works on a device at a
+    /// time.
     pub(crate) busy: bool,
 }
 
@@ -57,18 +58,18 @@ impl World {
     }
 }
 
-/// Rates of the device and of its dirtiers, pages per second.
+/// Rates at which the device writes and tasks dirty, pages per second.
 #[derive(Clone, Debug)]
 pub(crate) struct Bandwidth {
-    /// Pages written, and pages dirtied, since the start.
+    /// Pages written and pages dirtied since the start.
     pub(crate) written: u64,
     pub(crate) dirtied: u64,
     pub(crate) at: Instant,
     pub(crate) written_at: u64,
     pub(crate) dirtied_at: u64,
-    /// Average rate of the device.
+    /// Average write rate of the device.
     pub(crate) write: f64,
-    /// Rate of each dirtier at the setpoint.
+    /// Rate that each dirtying task is allowed when dirty memory is at the setpoint.
     pub(crate) limit: f64,
 }
 
@@ -84,7 +85,7 @@ impl Bandwidth {
             limit: first_pages as f64,
         }
     }
-    /// Estimated write rate of the device, pages per second.
+    /// Returns the estimated write rate of the device, pages per second.
     pub(crate) fn bandwidth(&self) -> u64 {
         self.write as u64
     }
@@ -93,10 +94,10 @@ impl Bandwidth {
 /// Throttling state of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
-    /// Pages dirtied since the last pause.
+    /// Pages that the task has dirtied since its last pause.
     pub(crate) dirtied: u32,
-    /// The task checks the limits after this number of pages.
+    /// Number of dirtied pages after which the task checks the limits.
     pub(crate) check_after: u32,
-    /// Scheduled end of the last pause. An earlier time than now is credit.
+    /// Scheduled end of the last pause. If this time is in the past, the task has credit.
     pub(crate) paused_until: Instant,
 }

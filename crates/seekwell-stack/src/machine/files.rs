@@ -7,7 +7,7 @@ use crate::memory::ReadAhead;
 use seekwell_core::{Errno, List, OpenFlags};
 use std::collections::VecDeque;
 
-/// An open file; `ino` is [`NIL`] for a closed one.
+/// An open file. `ino` is [`NIL`] if the file was closed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct File {
     pub(crate) ino: u32,
@@ -54,7 +54,7 @@ impl World {
         self.files[fd as usize].ino = NIL;
         self.free_files.push(fd);
     }
-    /// Decrements the open count of a file. Returns true if the file is not open any more.
+    /// Decrements the open count of a file. Returns true if no descriptor refers to the file.
     pub(crate) fn file_closed(&mut self, f: &File) -> bool {
         let i = &mut self.fs.inodes[f.ino as usize];
         i.opens -= 1;
@@ -86,24 +86,24 @@ impl World {
     }
 }
 
-/// Informs an AIO context when a group of bios ends.
+/// Tells an AIO context that a group of bios has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notify {
     pub(crate) aio: u32,
     pub(crate) tag: u64,
     pub(crate) len: u64,
-    /// Pinned until then.
+    /// Inode that stays in memory until the operation ends.
     pub(crate) ino: u32,
 }
 
 impl World {
-    /// Completes an operation whose bios have ended.
+    /// Completes an AIO operation whose bios have ended.
     pub(crate) fn aio_ended(&mut self, n: Notify, error: bool) {
         let ret = if error { Err(Errno::EIO) } else { Ok(n.len) };
         self.aio_done(n.aio, n.tag, ret);
         self.unpin_inode(n.ino);
     }
-    /// Completes an operation and informs its context.
+    /// Completes an AIO operation and wakes the tasks that wait for its context.
     pub(crate) fn aio_done(&mut self, aio: u32, tag: u64, ret: Ret) {
         let c = &mut self.aios[aio as usize];
         c.done.push_back((tag, ret));

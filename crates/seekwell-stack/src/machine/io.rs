@@ -1,4 +1,4 @@
-//! Bios in progress: which tasks wait for them, and what their completion changes.
+//! Bios in progress: the tasks that wait for them, and the effects of their completion.
 
 use super::K;
 use super::files::Notify;
@@ -14,7 +14,7 @@ pub(crate) const NIL: u32 = u32::MAX;
 /// The effect of a bio's completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// It only completes its group.
+    /// The completion has no effect except on its group.
     #[default]
     Plain,
     /// Pages of a file have been read.
@@ -33,7 +33,7 @@ pub(crate) struct BioSlot {
     used: bool,
 }
 
-/// Bios in progress, by number.
+/// Bios in progress, indexed by number.
 #[derive(Default, Debug)]
 pub(crate) struct Bios {
     all: Vec<BioSlot>,
@@ -45,8 +45,10 @@ pub(crate) struct Bios {
 const SLOT_BITS: u32 = 24;
 
 impl Bios {
-    /// Inlined: a target passed on through memory would be read in larger pieces than it was
-    /// written in, which stalls.
+    /// Takes a number for a new bio.
+    ///
+    /// This function is inlined, because a `target` that is passed through memory is read in larger
+    /// pieces than it was written in. Such a read stalls the CPU.
     #[inline(always)]
     fn alloc(&mut self, target: Target, group: u32) -> (u32, BioId) {
         let i = match self.free.pop() {
@@ -77,7 +79,7 @@ impl Bios {
     }
 }
 
-/// Bios that one actor waits for as a group.
+/// A group of bios that one actor waits for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group {
     pub(crate) pending: u32,
@@ -116,7 +118,7 @@ impl Groups {
     }
 }
 
-/// Properties of a new bio.
+/// The properties of a bio to be submitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want {
     pub(crate) op: Op,
@@ -125,12 +127,12 @@ pub(crate) struct Want {
     pub(crate) sectors: u32,
     pub(crate) target: Target,
     pub(crate) group: u32,
-    /// Sectors that are contiguous in memory.
+    /// Mean number of sectors that are contiguous in memory.
     pub(crate) segment: u16,
 }
 
 impl World {
-    /// Flags of a write that a task waits for.
+    /// Returns the flags of a write that a task waits for.
     pub(crate) fn sync_flags(&self) -> Flags {
         let c = &self.cfg.constants;
         let mut f = Flags::empty();
@@ -141,7 +143,7 @@ impl World {
         );
         f
     }
-    /// Flags of a write that no task waits for, by the actor that writes it.
+    /// Returns the flags of a write by actor `a` that no task waits for.
     pub(crate) fn background_flags(&self, a: Actor) -> Flags {
         let mut f = Flags::empty();
         let flusher = a < FIRST_USER_TASK;
@@ -151,7 +153,7 @@ impl World {
         );
         f
     }
-    /// Flags of reads of directories and inodes.
+    /// Returns the flags of reads of directories and inodes.
     pub(crate) fn meta_flags(&self) -> Flags {
         let c = &self.cfg.constants;
         let mut f = Flags::empty();
@@ -159,7 +161,7 @@ impl World {
         f.set(Flags::PRIO, c.prio_marked != 0);
         f
     }
-    /// Flags of reads of bitmaps.
+    /// Returns the flags of reads of bitmaps.
     pub(crate) fn bitmap_flags(&self) -> Flags {
         if self.cfg.constants.bitmaps_marked != 0 {
             self.meta_flags()
@@ -198,10 +200,10 @@ impl World {
         self.sink_changed();
         self.schedules(a);
     }
-    /// Charges the submitter for the scheduler's CPU time, and for the wait for the scheduler's
-    /// lock, for which it spins on its core. The kernel's own threads are not charged. (The
-    /// scheduler gets a request immediately; the time it took delays only the submission of the
-    /// next request.)
+    /// Charges the submitter for the CPU time of the scheduler. Also charges the time for which it
+    /// spins while it waits for the scheduler's lock. The kernel's own threads are not charged. The
+    /// scheduler gets a request without delay. Its CPU time delays only the submitter's next
+    /// request.
     pub(crate) fn schedules(&mut self, a: Actor) {
         let Some(work) = self.sink.take_work() else {
             return;
@@ -218,8 +220,8 @@ impl World {
         };
         self.spend(a, spins + ns(more));
     }
-    /// Takes a lock of the scheduler for `held_ns` as soon as it is free. Returns the wait. Both
-    /// are in CPU time of the reference core.
+    /// Takes a lock of the scheduler as soon as it is free, and holds it for `held_ns`. Returns the
+    /// waiting time. Both times are CPU time of the reference core, ns.
     fn locked(&mut self, a: Actor, lock: u16, held_ns: u64) -> u64 {
         let permille = u64::from(self.cfg.cpu_permille.max(1));
         let at = usize::from(lock);
@@ -235,7 +237,7 @@ impl World {
         if self.cfg.ablations.no_plugging {
             return;
         }
-        // Only the outermost plug counts.
+        // Only the outermost plug has an effect.
         let depth = &mut self.tasks[a as usize].plugs;
         *depth = if open { *depth + 1 } else { *depth - 1 };
         if *depth != u8::from(open) {
@@ -314,7 +316,8 @@ impl World {
     }
 }
 
-/// After a submission: sleeps while the block layer makes the submitter wait for a free request.
+/// Must be called after a submission. Sleeps as long as the block layer makes the submitter wait
+/// for a free request.
 pub(crate) async fn after_submit(k: &K, a: Actor) {
     let mut since = None;
     loop {
@@ -322,7 +325,8 @@ pub(crate) async fn after_submit(k: &K, a: Actor) {
             let mut w = k.w();
             let now = w.now();
             if !w.sink.waits(TaskId(a)) {
-                // Kernel threads are excluded: no particular time was intended for their writes.
+                // Kernel threads are excluded, because the time of their writes is not fixed by a
+                // program.
                 if let Some(since) = since.filter(|_| a >= FIRST_USER_TASK) {
                     w.tasks[a as usize].held += now.since(since);
                 }

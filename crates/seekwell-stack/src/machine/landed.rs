@@ -1,4 +1,4 @@
-//! Unwritten blocks whose data have reached the disk and that are not yet converted in the inode.
+//! Unwritten blocks whose data have reached the disk, and which the inode still marks as unwritten.
 
 use super::threads::CONVERTER;
 use super::world::World;
@@ -14,25 +14,25 @@ pub(crate) struct Written {
     pub(crate) n: u32,
 }
 
-/// Work for the conversion worker, and the tasks that wait for it.
+/// Work for the conversion thread, and the tasks that wait for it.
 #[derive(Default)]
 pub(crate) struct Conversions {
     pub(crate) queue: VecDeque<Written>,
-    /// Number of queued conversions and those in progress.
+    /// Number of conversions that are queued or in progress.
     pub(crate) pending: u32,
     pub(crate) wait: List,
 }
 
 impl World {
-    /// Data of pages of a file have reached the disk. Queues a conversion if some of their blocks
+    /// Handles data of a file that have reached the disk. Queues a conversion if some of the blocks
     /// were unwritten.
     pub(crate) fn data_landed(&mut self, ino: u32, idx: u32, n: u32) {
         let i = &self.fs.inodes[ino as usize];
         if i.unwritten.is_empty() || !i.unwritten.overlaps(idx, n) {
             return;
         }
-        // The inode's block is already in the running transaction, for example after an append with
-        // a sync. A handle would change nothing else, so convert immediately.
+        // Here the inode's block is already in the running transaction, for example after an append
+        // with a sync. A handle would change nothing else, so the conversion is done immediately.
         if i.index.is_empty() && self.in_running(self.fs.inode_block(ino)) {
             self.fs.inodes[ino as usize].unwritten.take(idx, n);
             return self.inode_in_txn(ino, true);

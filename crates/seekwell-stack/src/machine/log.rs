@@ -1,5 +1,5 @@
 //! State of the journal: transactions, checkpoints, metadata blocks with pending work, and the
-//! place of the journal's own blocks.
+//! location of the journal on the disk.
 
 use super::io::NIL;
 use super::world::World;
@@ -14,7 +14,7 @@ pub(crate) struct Txn {
     pub(crate) tid: u64,
     /// Metadata blocks, as indices of [`Meta`].
     pub(crate) blocks: Vec<u32>,
-    /// Inodes whose data must be written first.
+    /// Inodes whose data must be written before the commit.
     pub(crate) inodes: Vec<u32>,
     /// Number of open handles.
     pub(crate) updates: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Txn {
     pub(crate) started: Instant,
 }
 
-/// Journal space of a committed transaction that still has blocks not written home.
+/// Journal space of a committed transaction. Some of its blocks are not yet at their home location.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) tid: u64,
@@ -33,10 +33,11 @@ pub(crate) struct Checkpoint {
 }
 
 pub(crate) struct Journal {
-    /// Runs of the journal's blocks.
+    /// Contiguous runs of disk blocks that hold the journal.
     pub(crate) runs: Vec<(u32, u32)>,
     pub(crate) len: u32,
-    /// Number of blocks written since the start, and how many of these are free again.
+    /// Number of blocks written to the journal since the start, and the number of these that are
+    /// free again.
     pub(crate) head: u64,
     pub(crate) tail: u64,
     pub(crate) tail_on_disk: u64,
@@ -48,7 +49,7 @@ pub(crate) struct Journal {
     pub(crate) meta: Vec<Meta>,
     pub(crate) free_meta: Vec<u32>,
     pub(crate) checkpoints: VecDeque<Checkpoint>,
-    /// Log blocks of all checkpoints.
+    /// Number of journal blocks that all checkpoints occupy.
     pub(crate) checkpoint_blocks: u64,
     pub(crate) checkpointing: bool,
     pub(crate) commit_wait: List,
@@ -57,11 +58,11 @@ pub(crate) struct Journal {
     pub(crate) checkpoint_wait: List,
     /// The running commit has not written its commit record yet.
     pub(crate) before_record: bool,
-    /// Runs of blocks that the running and the committing transaction freed. They can be reused
-    /// when the commit is on the disk.
+    /// Runs of blocks that the running and the committing transaction freed. The blocks can be
+    /// reused when the commit is on the disk.
     pub(crate) freed: Vec<(u32, u32)>,
     pub(crate) freed_committing: Vec<(u32, u32)>,
-    /// Spare vectors, so that a transaction allocates no memory after warm-up.
+    /// Unused vectors. They are reused so that a transaction allocates no memory after the warm-up.
     pub(crate) spare: Vec<Vec<u32>>,
 }
 
@@ -97,11 +98,11 @@ impl Journal {
     pub(crate) fn free_blocks(&self) -> u64 {
         u64::from(self.len).saturating_sub(self.head - self.tail)
     }
-    /// Largest number of blocks in a transaction.
+    /// Returns the largest number of blocks in a transaction.
     pub(crate) fn max_txn(&self) -> usize {
         (self.len / 4) as usize
     }
-    /// The place of log block number `n`.
+    /// Returns the disk block that holds journal block number `n`.
     pub(crate) fn place(&self, n: u64) -> u32 {
         // The first block is the journal's superblock.
         let mut at = 1 + (n % u64::from(self.len - 1)) as u32;
@@ -116,11 +117,11 @@ impl Journal {
     pub(crate) fn superblock(&self) -> u32 {
         self.runs.first().map_or(0, |r| r.0)
     }
-    /// Number of the running transaction, if there is one.
+    /// Returns the number of the running transaction, if there is one.
     pub(crate) fn running_tid(&self) -> Option<u64> {
         self.running.as_ref().map(|t| t.tid)
     }
-    /// Whether the commit of `tid` will still send a cache flush.
+    /// Returns whether the commit of transaction `tid` will still send a cache flush.
     pub(crate) fn will_flush(&self, tid: u64) -> bool {
         match (&self.committing, &self.running) {
             (Some(c), _) if c.tid == tid => self.before_record,
@@ -128,13 +129,14 @@ impl Journal {
             _ => false,
         }
     }
-    /// Whether free space may not suffice for the running and committing transactions.
+    /// Returns whether free journal space may be too small for the running and the committing
+    /// transaction.
     pub(crate) fn short(&self) -> bool {
         let committing = self.committing.as_ref().map_or(0, |t| t.blocks.len());
         let need = self.max_txn() + committing + committing / 16 + 4;
         self.free_blocks() < (need as u64).min(u64::from(self.len) / 2)
     }
-    /// A block of a committed transaction has been written home.
+    /// Records that a block of a committed transaction was written to its home location.
     pub(crate) fn checkpointed(&mut self, tid: u64) {
         let i = self.checkpoints.partition_point(|c| c.tid < tid);
         if let Some(c) = self.checkpoints.get_mut(i)
@@ -142,8 +144,8 @@ impl Journal {
         {
             c.left -= 1;
             if c.left == 0 {
-                // An earlier checkpoint may keep this one in the queue for long, so recycle its
-                // vector now.
+                // An earlier checkpoint may keep this one in the queue for a long time, so its
+                // vector is reused immediately.
                 let mut blocks = std::mem::take(&mut c.blocks);
                 blocks.clear();
                 self.spare.push(blocks);
@@ -156,12 +158,12 @@ impl Journal {
             self.tail += u64::from(c.log_blocks);
             self.checkpoint_blocks -= u64::from(c.log_blocks);
             let c = self.checkpoints.pop_front();
-            // The vector was already recycled, unless there never were any blocks.
+            // The vector was already reused, unless the checkpoint had no blocks.
             let blocks = c.map(|c| c.blocks).filter(|b| b.capacity() > 0);
             self.spare.extend(blocks);
         }
     }
-    /// The newest transaction.
+    /// Returns the number of the newest transaction.
     pub(crate) fn last_tid(&self) -> u64 {
         self.next_tid
     }
@@ -174,12 +176,12 @@ pub(crate) struct Meta {
     pub(crate) block: u32,
     pub(crate) running: bool,
     pub(crate) committing: bool,
-    /// The block is being logged, and tasks that want to change it wait.
+    /// The block is being logged. Tasks that want to change it wait.
     pub(crate) shadow: bool,
-    /// Transaction whose journal space is freed by this block's home write; 0 for none.
+    /// Transaction whose journal space becomes free when this block is written home. 0: none.
     pub(crate) checkpoint: u64,
     pub(crate) wait: List,
-    /// The log write of the block.
+    /// The bio that writes this block to the journal.
     pub(crate) log_bio: u32,
     pub(crate) used: bool,
 }
@@ -197,7 +199,7 @@ impl World {
         self.cache.pages[m.page as usize].meta = NONE;
         self.cache.settle(m.page);
     }
-    /// A block of the device has been written home.
+    /// Handles a block of the device that was written to its home location.
     pub(crate) fn meta_home(&mut self, page: u32) {
         let id = self.cache.pages[page as usize].meta;
         if id == NONE || self.cache.pages[page as usize].is(flag::DIRTY) {
@@ -209,7 +211,7 @@ impl World {
         }
         self.meta_settle(id);
     }
-    /// Whether a block of the device is in memory. Marks it as used.
+    /// Returns whether a block of the device is in memory, and marks it as used.
     pub(crate) fn in_memory(&mut self, block: u32) -> bool {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let Some(p) = self.cache.lookup(tree, block) else {
@@ -221,7 +223,7 @@ impl World {
         }
         there
     }
-    /// Whether a block is part of the running transaction.
+    /// Returns whether a block is part of the running transaction.
     pub(crate) fn in_running(&self, block: u32) -> bool {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         let page = self.cache.lookup(tree, block);
@@ -231,7 +233,7 @@ impl World {
             .get(id as usize)
             .is_some_and(|m| m.running)
     }
-    /// Makes a page of the device without reading it.
+    /// Creates a page for a block of the device without reading it.
     pub(crate) fn meta_page(&mut self, block: u32) -> u32 {
         let tree = &self.fs.inodes[BDEV as usize].tree;
         match self.cache.lookup(tree, block) {
@@ -239,7 +241,7 @@ impl World {
             None => self.new_page(BDEV, block, 0),
         }
     }
-    /// A log write ended: 4.0 unblocks the block here.
+    /// Handles the end of a log write. Kernel 4.0 lets tasks change the block from here on.
     pub(crate) fn logged(&mut self, id: u32) {
         let own = self.cfg.constants.shadow_rule == 3;
         let m = &mut self.journal.meta[id as usize];
@@ -249,8 +251,8 @@ impl World {
             self.rt.wake_all(&mut m.wait);
         }
     }
-    /// The inode changed in the running transaction. `data`: its data cannot be found without the
-    /// change.
+    /// Records that the running transaction changed the inode. `data`: the change is needed to find
+    /// the inode's data.
     pub(crate) fn inode_in_txn(&mut self, ino: u32, data: bool) {
         let tid = self.journal.running_tid().expect("under a handle");
         let i = &mut self.fs.inodes[ino as usize];

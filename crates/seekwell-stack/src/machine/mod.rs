@@ -1,5 +1,5 @@
-//! The machine: all state of a modelled kernel, the effects of completed bios, and how actors wait
-//! for changes. Their actions are in the modules above.
+//! The modelled machine: all state of a kernel, the effects of completed bios, and the ways in
+//! which actors wait for changes. The modules above this one contain the actions of the actors.
 
 mod call;
 mod dirty;

@@ -6,7 +6,7 @@ use crate::memory::{NONE, flag};
 use seekwell_core::{Errno, Instant};
 
 impl World {
-    /// Makes a page of a folio of `order`, on no list. Evicts old clean pages if memory is full.
+    /// Creates a page of a folio of `order`, on no list. Evicts old clean pages if memory is full.
     pub(crate) fn new_page(&mut self, ino: u32, idx: u32, order: u8) -> u32 {
         let kept = self.cfg.constants.kept_pages as usize;
         while self.cache.count >= self.cache.limit && self.cache.lru.len() > kept {
@@ -19,8 +19,8 @@ impl World {
         let tree = &mut self.fs.inodes[ino as usize].tree;
         self.cache.insert(tree, ino, idx, order)
     }
-    /// A program's own memory is taken from the cache, which evicts clean pages as new ones arrive.
-    /// A sixteenth of the cache remains, and at least a few pages.
+    /// Takes a program's own memory from the page cache. The cache shrinks by evicting clean pages
+    /// when new pages are created. A sixteenth of the cache remains, and at least a few pages.
     pub(crate) fn hold(&mut self, bytes: u64) -> Ret {
         let left = self.cache.limit.saturating_sub(bytes.div_ceil(4096));
         if left < 64 || left < self.cfg.cache_pages() / 16 {
@@ -68,7 +68,7 @@ impl World {
         let tree = &mut self.fs.inodes[ino as usize].tree;
         self.cache.set_wb(tree, p, bio);
     }
-    /// A read of pages ended.
+    /// Handles the end of a read of pages.
     pub(crate) fn pages_read(&mut self, ino: u32, idx: u32, n: u32, error: bool) {
         for i in idx..idx + n {
             if let Some(p) = self.page(ino, i) {
@@ -82,7 +82,7 @@ impl World {
             }
         }
     }
-    /// A write of pages ended. A failed write loses the data, as in Linux.
+    /// Handles the end of a write of pages. A failed write loses the data, as in Linux.
     pub(crate) fn pages_written(&mut self, ino: u32, idx: u32, n: u32, error: bool) {
         for i in idx..idx + n {
             if let Some(p) = self.page(ino, i) {
@@ -100,7 +100,7 @@ impl World {
             self.data_landed(ino, idx, n);
         }
     }
-    /// A reference that kept an inode in memory ends.
+    /// Removes a reference that kept an inode in memory.
     pub(crate) fn unpin_inode(&mut self, ino: u32) {
         self.fs.inodes[ino as usize].pins -= 1;
         self.maybe_release(ino);

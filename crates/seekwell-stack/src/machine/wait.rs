@@ -1,11 +1,11 @@
-//! Waiting for changes of the world.
+//! Functions with which an actor waits for a change of the modelled machine.
 
 use super::K;
 use super::world::World;
 use crate::executor::{Actor, parked, pay};
 use seekwell_core::{Control, Errno, Nanos, TaskId};
 
-/// An event that an actor can wait for. Its queue is woken when the event may have happened.
+/// An event that an actor can wait for. The queue of the event is woken when it may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Q {
     /// The end of a bio.
@@ -14,7 +14,7 @@ pub(crate) enum Q {
     Group(u32),
     /// An inode's lock.
     Lock(u32),
-    /// A metadata block's log write.
+    /// The end of a metadata block's log write.
     Shadow(u32),
     /// The end of a commit.
     Commit,
@@ -24,11 +24,11 @@ pub(crate) enum Q {
     Updates,
     /// The flusher has finished some work.
     Flusher,
-    /// No checkpoint is running.
+    /// The end of the running checkpoint.
     Checkpoint,
     /// Unwritten blocks have been converted.
     Convert,
-    /// A completion of an AIO context.
+    /// A completion in an AIO context.
     Aio(u32),
 }
 
@@ -49,7 +49,7 @@ impl World {
             Q::Aio(i) => rt.sleep_on(&mut self.aios[i as usize].wait, a),
         }
     }
-    /// A sleeping task flushes its plug.
+    /// Flushes the plug of a task that goes to sleep.
     pub(crate) fn before_sleep(&mut self, a: Actor) {
         if self.tasks[a as usize].plugs > 0 {
             let now = self.now();
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-/// Waits until `blocked` returns `None`. Owed CPU time is paid before the first sleep.
+/// Waits until `blocked` returns `None`. The actor pays its CPU debt before its first sleep.
 pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Option<Q>) {
     loop {
         let owes = {
@@ -68,8 +68,8 @@ pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Opt
             let Some(q) = blocked(&w) else { return };
             let owes = w.rt.debt[a as usize] > 0;
             if !owes {
-                // The next submission is a consequence of this wait, so earlier delays do not
-                // matter.
+                // The next submission depends on the event that the actor waits for here. Earlier
+                // delays therefore do not count.
                 w.tasks[a as usize].held = Nanos::ZERO;
                 w.before_sleep(a);
                 w.sleep_in(q, a);
@@ -84,7 +84,7 @@ pub(crate) async fn wait(k: &K, a: Actor, mut blocked: impl FnMut(&World) -> Opt
     }
 }
 
-/// Waits until all bios of a group have ended, and frees it. EIO if one failed.
+/// Waits until all bios of a group have ended, and frees the group. EIO if a bio failed.
 pub(crate) async fn wait_group(k: &K, a: Actor, g: u32) -> Result<(), Errno> {
     wait(k, a, |w| {
         (w.groups.get(g).pending > 0).then_some(Q::Group(g))

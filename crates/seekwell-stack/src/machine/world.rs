@@ -13,24 +13,25 @@ use crate::memory::Cache;
 use crate::stats::{Mark, Sample, Stats};
 use seekwell_core::{BioDone, BioSink, CgroupId, Control, Instant, Nanos, OpenFlags, TaskId};
 
-/// One task: a program's or the kernel's own.
+/// A task of a program, or a kernel thread.
 #[derive(Default)]
 pub(crate) struct Task {
     pub(crate) config: TaskConfig,
     pub(crate) call: Option<Call>,
-    /// Ready to accept a call.
+    /// The task can accept a call.
     pub(crate) idle: bool,
     pub(crate) exists: bool,
-    /// Result of a call that ended on the short path and only has to pay its CPU time.
+    /// Result of a call that ended on the short path. The task still has to spend its CPU time.
     pub(crate) short: Option<Ret>,
-    /// Its call ends after calls that only read, wrote or computed.
+    /// The task's call ends after calls that only read, wrote or computed.
     pub(crate) late: bool,
     pub(crate) out: Outcome,
     pub(crate) account: Account,
-    /// Nesting depth of its open plugs.
+    /// Nesting depth of the task's open plugs.
     pub(crate) plugs: u8,
-    /// Time that it has slept for free requests since it last did anything other than submit.
-    /// Without these waits it would have submitted its next bio earlier by this time.
+    /// Time for which the task has slept for free requests since its last action that was not a
+    /// submission. Without these waits, the task would have submitted its next bio earlier by this
+    /// time.
     pub(crate) held: Nanos,
 }
 
@@ -38,13 +39,13 @@ pub(crate) struct World {
     pub(crate) cfg: Config,
     pub(crate) rt: Rt,
     pub(crate) sink: Box<dyn BioSink>,
-    /// The sink's last answer, if it is not stale.
+    /// The last value of the sink's `next_event`. It is valid if `sink_stale` is false.
     sink_next: Option<Instant>,
     sink_stale: bool,
     pub(crate) done: Vec<BioDone>,
     pub(crate) bios: Bios,
     pub(crate) groups: Groups,
-    /// Actors asleep in the block layer because no request was free.
+    /// Actors that sleep because the block layer had no free request.
     pub(crate) starved: Vec<Actor>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) files: Vec<File>,
@@ -59,7 +60,7 @@ pub(crate) struct World {
     pub(crate) bw: Bandwidth,
     /// Number of tasks that are being throttled.
     pub(crate) throttled: u32,
-    /// For each lock of the scheduler, the time until which it is held.
+    /// For each lock of the scheduler, the time at which it becomes free.
     pub(crate) locks: Vec<Instant>,
     /// Calls that ended at this instant.
     pub(crate) ended: Vec<(TaskId, Ret)>,
@@ -122,7 +123,7 @@ impl World {
         w.mounted();
         w
     }
-    /// Puts the blocks that mounting reads into memory: superblock, descriptors, the root
+    /// Puts the blocks into memory that a mount reads: superblock, group descriptors and the root
     /// directory.
     fn mounted(&mut self) {
         let root = &self.fs.inodes[crate::fs::ROOT as usize];
@@ -140,8 +141,8 @@ impl World {
     pub(crate) fn now(&self) -> Instant {
         self.rt.now
     }
-    /// Charges CPU time to an actor, which pays when it sleeps or its call ends. The kernel's own
-    /// threads are not charged: their work is small compared with their waits.
+    /// Charges CPU time to an actor. The actor spends it when it next sleeps or when its call ends.
+    /// The kernel's own threads are not charged, because they wait much longer than they work.
     #[inline]
     pub(crate) fn spend(&mut self, a: Actor, ns: u64) {
         if a >= super::threads::FIRST_USER_TASK {
@@ -158,7 +159,7 @@ impl World {
             self.marks.push((now, m));
         }
     }
-    /// Takes a sample of the state if a second has passed.
+    /// Takes a sample of the state if a second has passed since the last sample.
     pub(crate) fn sample(&mut self) {
         if !self.cfg.series || self.rt.now < self.next_sample {
             return;
@@ -198,12 +199,12 @@ impl World {
         let task = &mut self.tasks[a as usize];
         (task.config, task.exists) = (config, true);
     }
-    /// The sink has changed: its next event is queried again on demand.
+    /// Marks the time of the sink's next event as stale, because the sink has changed.
     #[inline]
     pub(crate) fn sink_changed(&mut self) {
         self.sink_stale = true;
     }
-    /// The time of the sink's next event.
+    /// Returns the time of the sink's next event.
     #[inline]
     pub(crate) fn sink_next(&mut self) -> Option<Instant> {
         if std::mem::take(&mut self.sink_stale) {

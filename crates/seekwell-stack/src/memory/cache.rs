@@ -1,9 +1,12 @@
-//! The page cache: pages by (inode, index), dirty and writeback marks, and the order of eviction.
+//! The page cache: pages by (inode, index), the marks for dirty pages and for writeback, and the
+//! order of eviction.
 //!
-//! The pages of a file are in a shallow tree of leaves (16 pages) under nodes (64 leaves). Their
-//! masks find the next dirty page without a look at clean ones. Only clean idle pages are on the
-//! LRU list; a hit sets a mark that saves a page once (second chance), like the reference bit.
-//! After writeback a page moves to the young end, which makes it up to half a minute younger.
+//! The pages of a file are in a shallow tree, with nodes of 64 leaves and leaves of 16 pages. Bit
+//! masks in the tree find the next dirty page without a look at clean pages. Only clean idle pages
+//! are on the LRU list. A hit sets a mark on the page, and eviction skips a marked page once
+//! (second chance). The mark corresponds to the reference bit of the kernel. After writeback, a
+//! page moves to the young end of the list. It then counts as up to half a minute younger than in
+//! the kernel.
 
 use super::page::{NONE, Page, flag};
 use seekwell_core::{Links, List, soon};
@@ -11,15 +14,15 @@ use seekwell_core::{Links, List, soon};
 const LEAF: u32 = 16;
 const NODE: u32 = 64;
 
-/// The state that a cached read needs of sixteen pages, kept together so that the read touches only
-/// one cache line.
+/// The state of 16 pages of a file that a read from the page cache needs. It is kept together, so
+/// that the read touches only one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Marks {
-    /// The page was found uptodate and without read-ahead mark. This holds for the lifetime of the
-    /// page.
+    /// One bit per page: the page was found uptodate and without a read-ahead mark. The bit stays
+    /// valid until the page is removed.
     ready: u16,
-    /// Used since eviction last examined them.
+    /// One bit per page: the page was used since eviction last examined it.
     used: u16,
 }
 
@@ -27,7 +30,7 @@ struct Marks {
 #[derive(Clone, Debug)]
 #[repr(C, align(16))]
 struct Leaf {
-    /// The marks of a file's first leaf are in its tree instead.
+    /// The marks of this leaf. For a file's first leaf, the marks in the file's [`Tree`] are used.
     marks: Marks,
     present: u16,
     dirty: u16,
@@ -55,9 +58,10 @@ struct Node {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Tree {
-    /// The leaf of pages 0 to 15, the only one of a small file.
+    /// The leaf of pages 0 to 15. A small file has no other leaf.
     first: u32,
-    /// The marks of the first leaf, so that a cached read of a small file does not touch the leaf.
+    /// The marks of the first leaf. They are here so that a cached read of a small file does not
+    /// touch the leaf.
     marks: Marks,
     nodes: Vec<u32>,
     pub(crate) pages: u32,
@@ -80,24 +84,24 @@ impl Default for Tree {
 
 /// An owner of pages.
 pub(crate) trait Owner {
-    /// The tree of its pages.
+    /// Returns the tree of the owner's pages.
     fn tree(&mut self) -> &mut Tree;
 }
 
-/// The marks of page `idx` and its neighbours: those of the leaf, or of the tree for the first
-/// leaf.
+/// Returns the marks for page `idx` and its neighbours. They are those of the leaf, or of the tree
+/// for the first leaf.
 #[inline]
 fn marks<'a>(tree: &'a mut Tree, leaf: &'a mut Marks, idx: u32) -> &'a mut Marks {
     if idx < LEAF { &mut tree.marks } else { leaf }
 }
 
-/// Bits `low..=high` of a leaf.
+/// Returns a mask with the bits `low..=high` of a leaf.
 #[inline]
 fn bits(low: u32, high: u32) -> u16 {
     (u16::MAX << low) & (u16::MAX >> (LEAF - 1 - high))
 }
 
-/// The mark to search for.
+/// The state of the page to search for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Find {
     Present,
@@ -114,7 +118,7 @@ pub(crate) struct Cache {
     free_nodes: Vec<u32>,
     pub(crate) lru: List,
     links: Links,
-    /// Number of pages at which clean ones are evicted.
+    /// Number of pages in memory from which on clean pages are evicted.
     pub(crate) limit: u64,
     pub(crate) count: u64,
     pub(crate) nr_dirty: u64,
@@ -158,9 +162,9 @@ impl Cache {
         let p = self.leaves[leaf as usize].page[(idx % LEAF) as usize];
         (p != NONE).then_some(p)
     }
-    /// Whether pages `first..=last` can be read immediately: all are present, uptodate and without
-    /// a read-ahead mark. Marks the pages before the first exception as used. Looks up each leaf
-    /// once.
+    /// Returns whether pages `first..=last` can be read immediately. All of them must be present,
+    /// uptodate and without a read-ahead mark. Marks the pages before the first exception as used.
+    /// Looks up each leaf once.
     #[inline]
     pub(crate) fn read_run(&mut self, t: &mut Tree, first: u32, last: u32) -> bool {
         if last < LEAF {
@@ -204,7 +208,7 @@ impl Cache {
             idx = end + 1;
         }
     }
-    /// The marks of a page's leaf, and the page's bit in them.
+    /// Returns the marks of a page's leaf, and the bit of the page in these marks.
     #[inline]
     fn marks_of<'a>(&'a mut self, t: &'a mut Tree, p: u32) -> (&'a mut Marks, u16) {
         let page = &self.pages[p as usize];
@@ -240,7 +244,7 @@ impl Cache {
         node.present |= 1 << (n % NODE);
         leaf
     }
-    /// Adds a page of a folio of `order` to a file, without state and on no list.
+    /// Adds a page of a folio of `order` to a file. The page has no state and is on no list.
     pub(crate) fn insert(&mut self, t: &mut Tree, ino: u32, idx: u32, order: u8) -> u32 {
         let leaf = self.leaf_make(t, idx);
         let page = Page {
@@ -261,7 +265,7 @@ impl Cache {
         self.count += 1;
         p
     }
-    /// Removes a page, which must not be dirty, under I/O or on the LRU list.
+    /// Removes a page. The page must not be dirty, under I/O or on the LRU list.
     pub(crate) fn remove(&mut self, t: &mut Tree, p: u32) {
         let page = self.pages[p as usize];
         let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
@@ -303,7 +307,7 @@ impl Cache {
             }
         }
     }
-    /// Makes a clean idle page evictable, as the youngest.
+    /// Puts a clean idle page on the LRU list, as the youngest.
     pub(crate) fn settle(&mut self, p: u32) {
         let page = self.pages[p as usize];
         let busy = flag::DIRTY | flag::WRITEBACK | flag::READING;
@@ -311,13 +315,13 @@ impl Cache {
             self.links.push_back(&mut self.lru, p);
         }
     }
-    /// Removes a page from the LRU list, if it is there.
+    /// Removes a page from the LRU list, if it is on the list.
     pub(crate) fn pin(&mut self, p: u32) {
         if self.links.linked(p) {
             self.links.remove(&mut self.lru, p);
         }
     }
-    /// Whether a page is known to be uptodate and without mark.
+    /// Returns whether a page is known to be uptodate and without a read-ahead mark.
     #[cfg(test)]
     pub(crate) fn is_ready(&self, t: &Tree, p: u32) -> bool {
         let page = &self.pages[p as usize];
@@ -334,7 +338,8 @@ impl Cache {
         let (marks, bit) = self.marks_of(t, p);
         marks.used |= bit;
     }
-    /// The next page to evict: the oldest one that was not used since it was last examined.
+    /// Returns the next page to evict: the oldest page that was not used since eviction last
+    /// examined it.
     pub(crate) fn victim(&mut self, owners: &mut [impl Owner]) -> Option<u32> {
         for _ in 0..=self.lru.len() {
             let p = self.lru.first()?;
@@ -351,8 +356,8 @@ impl Cache {
         self.lru.first()
     }
 
-    /// Prefetches for eviction: the data of the second page after `p` on the LRU list, and the path
-    /// to the fourth. Most pages are skipped faster than memory answers.
+    /// Prefetches for eviction the data of the second page after `p` on the LRU list, and the path
+    /// to the fourth page. Most pages are skipped in less time than one access to memory takes.
     #[inline]
     fn next_victims(&self, p: u32, owners: &[impl Owner]) {
         let behind = |p| self.links.next(p);
@@ -393,7 +398,7 @@ impl Cache {
             *bits = if any { *bits | bit } else { *bits & !bit };
         }
     }
-    /// Marks a page dirty. Returns true if it was not.
+    /// Marks a page dirty. Returns true if the page was clean.
     pub(crate) fn set_dirty(&mut self, t: &mut Tree, p: u32) -> bool {
         let page = &mut self.pages[p as usize];
         if page.is(flag::DIRTY) {
@@ -438,7 +443,7 @@ impl Cache {
         self.marks(t, idx, Find::Writeback, false);
         self.settle(p);
     }
-    /// The first page from `from` on that is present, dirty or under writeback, as `find` says.
+    /// Returns the first page from `from` on that is in the state `find`.
     pub(crate) fn next(&self, t: &Tree, from: u32, find: Find) -> Option<(u32, u32)> {
         let none = match find {
             Find::Present => t.pages == 0,
@@ -486,7 +491,7 @@ impl Cache {
         None
     }
     /// Prefetches the first page of the next leaf that has any (`bits`), and the path to the leaf
-    /// after it, because callers visit all of them.
+    /// after it. The callers visit all these leaves.
     fn next_leaves(&self, node: &Node, bits: u64, find: Find) {
         if bits == 0 {
             return;
@@ -512,11 +517,11 @@ impl Cache {
         let k = bits.trailing_zeros();
         (bits != 0).then(|| (k, l.page[k as usize]))
     }
-    /// The first index from `from` on, below `end`, without a page.
+    /// Returns the first index from `from` on and below `end` at which there is no page.
     pub(crate) fn next_hole(&self, t: &Tree, from: u32, end: u32) -> Option<u32> {
         (from..end).find(|i| self.lookup(t, *i).is_none())
     }
-    /// Length of the run of present pages that ends just before `idx`, at most `max`.
+    /// Returns the number of present pages directly before `idx`, at most `max`.
     pub(crate) fn run_before(&self, t: &Tree, idx: u32, max: u32) -> u32 {
         (1..=max.min(idx))
             .take_while(|d| self.lookup(t, idx - d).is_some())

@@ -1,36 +1,37 @@
-//! Folios: pages of a file's cache that are contiguous in memory. They determine the length of a
-//! scatter list, and so the size at which large requests are split.
+//! Folios: pages of a file that are contiguous in memory. The folios of a request determine the
+//! length of its scatter list. Large requests are split by this length.
 //!
-//! write() requests the largest folio that its data fill and the index permits by alignment.
-//! Read-ahead starts a stream with single pages, and makes folios four times larger with each
-//! window that a mark starts. A page keeps the size of its folio until it is evicted. Left out:
-//! single pages that are contiguous by chance (most are on a freshly booted machine), memory too
-//! fragmented for large folios, and that a store through a mapping dirties a whole folio.
+//! write() requests the largest folio that its data fill and that the alignment of the index
+//! permits. Read-ahead starts a stream with single pages. With each window that a mark starts, its
+//! folios become four times larger. A page keeps the size of its folio until it is evicted. Not
+//! modelled: single pages that are contiguous by chance (most are on a freshly booted machine),
+//! memory too fragmented for large folios, and a store through a mapping that dirties a whole
+//! folio.
 
 use super::page::Page;
 use crate::constants::Constants;
 use seekwell_core::{PAGE_SECTORS, SEGMENT_SECTORS};
 
-/// The folios of one call or one window, in order.
+/// The folios of one write or of one read-ahead window, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fill {
-    /// End of the call or window, bytes.
+    /// End of the write or of the window, bytes.
     end: u64,
-    /// Pages of the largest folio.
+    /// Size of the largest folio, pages.
     largest: u64,
     order: u8,
-    /// Index after the folio that was begun last.
+    /// Index of the page after the most recent folio.
     next: u32,
 }
 
 impl Fill {
-    /// The folios of a write of `len` bytes from `off`. The data before the first page boundary
-    /// count as a part of it.
+    /// Returns the folios of a write of `len` bytes from `off`. The write is extended to the start
+    /// of its first page.
     pub(crate) fn of_write(c: &Constants, off: u64, len: u64) -> Self {
         Fill::new(off / 4096 * 4096 + len, c.folio_pages)
     }
-    /// The folios of a read-ahead window that ends before page `end`. `round` counts the windows of
-    /// its stream.
+    /// Returns the folios of a read-ahead window that ends before page `end`. `round` is the number
+    /// of the window in its stream.
     pub(crate) fn of_window(c: &Constants, round: u8, end: u32) -> Self {
         let order = (u64::from(round) * c.folio_growth_order).min(31);
         Fill::new(u64::from(end) * 4096, c.folio_pages.min(1 << order))
@@ -44,7 +45,8 @@ impl Fill {
             next,
         }
     }
-    /// Order of the folio of page `idx`; pages must be given in order.
+    /// Returns the order of the folio of page `idx`. Callers must give the pages in ascending
+    /// order.
     #[inline]
     pub(crate) fn order(&mut self, idx: u32) -> u8 {
         if idx >= self.next && self.largest > 1 {
@@ -60,7 +62,7 @@ impl Fill {
     }
 }
 
-/// The scatter list of a bio, built page by page.
+/// The scatter list of a bio, which is built page by page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scatter {
     /// Number of folios.
@@ -81,12 +83,12 @@ impl Scatter {
         self.pages += 1;
         self.order = page.order;
     }
-    /// Whether this page would start another folio.
+    /// Returns whether this page would start another folio.
     #[inline]
     pub(crate) fn begins(&self, page: &Page) -> bool {
         page.begins_folio(self.order)
     }
-    /// Average size of an entry in sectors.
+    /// Returns the mean size of a list entry in sectors.
     pub(crate) fn segment(&self) -> u16 {
         let sectors = self.pages * u32::from(PAGE_SECTORS);
         let mean = sectors.div_ceil(self.entries.max(1));
@@ -110,7 +112,8 @@ mod tests {
     fn a_call_makes_folios_as_large_as_it_fills_and_as_the_index_is_aligned() {
         assert_eq!(orders(0, 4096), [0]);
         assert_eq!(orders(16_384, 16_384), [2; 4]);
-        // 100 KiB: 64, 32 and 4; after them 4, 8, 16 ...
+        // 100 KiB take folios of 64, 32 and 4 KiB. The index then aligns the next folios to 4, 8,
+        // 16 KiB and so on.
         let of = |off, len| {
             let mut o = orders(off, len);
             o.dedup();
@@ -118,9 +121,9 @@ mod tests {
         };
         assert_eq!(of(0, 100 << 10), [4, 3, 0]);
         assert_eq!(of(100 << 10, 28 << 10), [0, 1, 2]);
-        // At most 2 MiB.
+        // The largest folio has 2 MiB.
         assert_eq!(of(0, 16 << 20), [9]);
-        // Kernels before 6.16 have none.
+        // Kernels before 6.16 have no large folios.
         let mut f = Fill::of_write(&Constants::of(Era::Mq6_1), 0, 1 << 20);
         assert_eq!(f.order(0), 0);
     }
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(orders(0, 0, 256), [0]);
         assert_eq!(orders(1, 256, 512), [2]);
         assert_eq!(orders(2, 512, 768), [4]);
-        // As large as the window, as far as its ends permit.
+        // The folio is as large as the window, if the start and the end of the window permit it.
         assert_eq!(orders(9, 32, 64), [5]);
         assert_eq!(orders(9, 33, 64), [0, 1, 2, 3, 4]);
         assert_eq!(orders(9, 64, 67), [1, 0]);

@@ -1,5 +1,5 @@
-//! Memory: the page cache as a data structure, folios, and the read-ahead state machine. Nothing
-//! here waits or reads; the owners of the structures do.
+//! Memory: the page cache as a data structure, folios, and the read-ahead state machine. These
+//! modules neither wait nor read. Their callers do.
 
 mod cache;
 mod folio;

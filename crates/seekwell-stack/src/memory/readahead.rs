@@ -1,24 +1,25 @@
-//! On-demand read-ahead (2.6.23 and later): which pages a read of an open file fetches.
+//! On-demand read-ahead (2.6.23 and later). It chooses the pages that a read of an open file
+//! fetches from the disk.
 //!
-//! The state is per open file, so two threads that share a descriptor disturb each other.
+//! Each open file has one state. Two threads that share a descriptor therefore disturb each other.
 
 use seekwell_core::Advice;
 
 /// Read-ahead state of an open file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadAhead {
-    /// The window: pages `start..start + size`. A read `async_size` pages before its end starts the
-    /// next.
+    /// Start of the window, which has the pages `start..start + size`. A read of the page that is
+    /// `async_size` pages before the end starts the next window.
     start: u32,
     size: u32,
     async_size: u32,
-    /// The last page read, or the page after it ([`prev`](Self::prev_of)); `u32::MAX` before the
-    /// first read.
+    /// Position that the next read is compared with: the last page read, or the page after it
+    /// ([`prev`](Self::prev_of)). `u32::MAX` before the first read.
     pub(crate) prev: u32,
     pub(crate) advice: Advice,
     /// Number of windows that marks have started in this stream.
     round: u8,
-    /// Misses of mapped reads minus hits: far above 0 the accesses are random.
+    /// Number of misses of mapped reads, minus the hits. Far above 0, accesses count as random.
     pub(crate) mapped_miss: u32,
 }
 
@@ -36,42 +37,43 @@ impl Default for ReadAhead {
     }
 }
 
-/// Pages to read, and the page among them whose read starts the next window.
+/// The pages to read. `mark` is the page among them whose read starts the next window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Window {
     pub(crate) start: u32,
     pub(crate) size: u32,
     pub(crate) mark: Option<u32>,
-    /// Number of marks that the stream has reached; it determines the folio size.
+    /// Number of marks that the stream has reached. This number determines the folio size.
     pub(crate) round: u8,
 }
 
-/// Largest window, and the rules for its start.
+/// Size of the largest window, and the kernel's rules for starting a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Most {
     pub(crate) pages: u32,
-    /// Two windows that would follow each other immediately are read as one.
+    /// Two windows that would follow each other immediately are read as one window.
     pub(crate) joined: bool,
-    /// A missing page directly after a window continues it, whatever read misses it.
+    /// A missing page directly after a window continues the read-ahead, whichever read misses it.
     pub(crate) resumed: bool,
     pub(crate) context: Context,
 }
 
-/// The meaning of cached pages directly before a missing one, for a read that continues no other
-/// read of its open file. Random reads of a partly cached file find such pages by chance.
+/// The meaning of cached pages directly before a missing page, if the read does not continue an
+/// earlier read of its open file. Random reads of a partly cached file find such pages by chance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Context {
-    /// They are ignored: until 2.6.30.
+    /// The cached pages have no effect (until 2.6.30).
     Ignored,
-    /// A stream, even for one page: the first window is read (2.6.31 to 3.11).
+    /// Even one cached page indicates a stream. Its first window is read (2.6.31 to 3.11).
     Any,
-    /// A stream if they are more than the read requests: a window of both (3.12 and later;
-    /// "readahead: make context readahead more conservative", 2cad40180197).
+    /// The cached pages indicate a stream if they are more than the read requests. The window has
+    /// the size of both together (3.12 and later; "readahead: make context readahead more
+    /// conservative", 2cad40180197).
     More,
 }
 
 impl Context {
-    /// The rule with this number in the table of constants.
+    /// Returns the rule with this number in the constant `readahead_context`.
     pub(crate) fn of(rule: u64) -> Self {
         match rule {
             0 => Context::Ignored,
@@ -81,15 +83,16 @@ impl Context {
     }
 }
 
-/// The state machine's queries to the cache.
+/// Queries of the page cache that the state machine needs.
 pub(crate) trait Cached {
-    /// First missing page from `from` on, below `end`.
+    /// Returns the first missing page from `from` on and below `end`.
     fn hole(&self, from: u32, end: u32) -> Option<u32>;
-    /// Number of present pages directly before `idx`, at most `max`.
+    /// Returns the number of present pages directly before `idx`, at most `max`.
     fn run_before(&self, idx: u32, max: u32) -> u32;
 }
 
-/// First window of a stream: `n` pages rounded up to a power of two, times 4 or 2 while small.
+/// Returns the size of a stream's first window: `n` rounded up to a power of two, and multiplied by
+/// 4 or 2 if small.
 fn init(n: u32, max: u32) -> u32 {
     let n = n.max(1).next_power_of_two();
     if n <= max / 32 {
@@ -100,7 +103,7 @@ fn init(n: u32, max: u32) -> u32 {
         max
     }
 }
-/// Size of the window after one of `n` pages.
+/// Returns the size of the window that follows a window of `n` pages.
 fn next(n: u32, max: u32) -> u32 {
     if n < max / 16 {
         n * 4
@@ -110,9 +113,9 @@ fn next(n: u32, max: u32) -> u32 {
 }
 
 impl ReadAhead {
-    /// The page with which the next read is compared, after a read of `len` bytes from `off`. Older
-    /// kernels use its last page. Newer ones use the page at its end (`prev_pos`), so that a
-    /// sequential reader may skip one page.
+    /// Returns the position with which the next read is compared, after a read of `len` bytes from
+    /// `off`. Older kernels use the last page of the read. Newer kernels use the page at its end
+    /// (`prev_pos`), so that a sequential reader may skip one page.
     pub(crate) fn prev_of(off: u64, len: u64, behind: bool) -> u32 {
         let end = off + len;
         (if behind { end } else { end.saturating_sub(1) } / 4096) as u32
@@ -126,9 +129,10 @@ impl ReadAhead {
             round: self.round,
         }
     }
-    /// A read needs `req` pages from `idx` on. The first is missing, or (`marked`) present and
-    /// marked. `max`: the largest window. Returns the pages to read now; `None` if a marked page
-    /// belongs to no known window and all pages ahead are present.
+    /// Decides which pages to fetch for a read of `req` pages from `idx` on. The first page is
+    /// missing. With `marked`, it is present and carries the mark. `max` gives the largest window.
+    /// Returns the pages to read immediately. Returns `None` if nothing is to be read, for example
+    /// if the marked page belongs to no known window and all pages after it are present.
     pub(crate) fn step(
         &mut self,
         cache: &impl Cached,
@@ -143,7 +147,7 @@ impl ReadAhead {
             _ => max.pages,
         };
         if max == 0 || self.advice == Advice::Random {
-            // In this mode a marked page starts nothing.
+            // In this mode, a marked page starts no window.
             return (!marked).then_some(Window {
                 start: idx,
                 size: req,
@@ -167,7 +171,8 @@ impl ReadAhead {
             return Some(self.ready(idx, max, joined));
         }
         if marked {
-            // Several streams in one open file: the cache shows how far this stream was read ahead.
+            // Several streams use one open file. The cache shows how far this stream has been read
+            // ahead.
             let hole = cache.hole(idx + 1, idx.saturating_add(max))?;
             self.start = hole;
             self.size = next(hole - idx + req, max);
@@ -212,8 +217,8 @@ impl ReadAhead {
         };
         self.ready(idx, max, joined)
     }
-    /// If the first page of a window is its mark, the next window follows immediately. Where the
-    /// kernel joins them, both are read as one.
+    /// Returns the present window. If the first page of the window is its mark, the next window
+    /// follows immediately. Kernels with `joined` then read both windows as one.
     fn ready(&mut self, idx: u32, max: u32, joined: bool) -> Window {
         if joined && idx == self.start && self.size == self.async_size {
             self.async_size = next(self.size, max);
@@ -221,7 +226,7 @@ impl ReadAhead {
         }
         self.window()
     }
-    /// A mapped access missed: reads the pages around it.
+    /// Handles a miss of a mapped access. Returns a window of the pages around it.
     pub(crate) fn around(&mut self, idx: u32, max: u32) -> Window {
         self.start = idx.saturating_sub(max / 2);
         self.size = max;
@@ -291,8 +296,9 @@ mod tests {
         assert_eq!(sizes[..6], [16, 32, 64, 128, 128, 128]);
     }
 
-    /// In a window of 512 KiB: windows grow by a factor of four while below a sixteenth, then by
-    /// two. The usual window of 128 KiB has no such windows: the first has 4 pages.
+    /// With a largest window of 512 KiB, windows below a sixteenth of it grow by a factor of four,
+    /// and the others by two. With the usual 128 KiB, even the first window of 4 pages is not so
+    /// small.
     #[test]
     fn small_windows_of_a_large_one_grow_fourfold() {
         let w128 = Most {
@@ -331,16 +337,16 @@ mod tests {
             })
         );
         assert_eq!(ra.window(), before);
-        // A run of cached pages before it makes it a stream.
+        // Cached pages before the read indicate a stream.
         let w = ra.step(&Run(6), 2000, 2, W32, false).expect("reads");
         assert_eq!((w.start, w.size), (2000, 16 + 32));
-        // An unknown mark: continue from the hole.
+        // The mark belongs to no known window, so read-ahead continues from the hole.
         let w = ra.step(&Run(5), 5000, 1, W32, true).expect("reads");
         assert_eq!((w.start, w.size), (5006, 14));
     }
 
-    /// Pages that a read of `req` pages fetches, if the cache has `run` pages directly before the
-    /// first.
+    /// Returns the size and the mark of the window that a read of `req` pages at page 1000 fetches.
+    /// `run` pages directly before page 1000 are in the cache.
     fn beside(context: Context, run: u32, req: u32) -> (u32, Option<u32>) {
         let most = Most {
             context,
@@ -352,8 +358,8 @@ mod tests {
         (w.size, w.mark)
     }
 
-    /// Counted on 6.18 with mincore(2): what reads of 1, 2 and 4 pages at page 1000 fetch if this
-    /// number of pages before it is cached.
+    /// Counted on 6.18 with mincore(2): the number of pages that reads of 1, 2 and 4 pages at page
+    /// 1000 fetch. The first column is the number of cached pages before page 1000.
     #[test]
     fn random_reads_beside_cached_pages_read_ahead_only_past_more_than_they_ask_for() {
         let counted = [
@@ -369,9 +375,9 @@ mod tests {
             let ours = [1, 2, 4].map(|req| beside(Context::More, run, req).0);
             assert_eq!(ours, sizes, "{run} pages before it");
         }
-        // The last page is the mark: a stream continues there.
+        // The last page carries the mark, so that a stream continues there.
         assert_eq!(beside(Context::More, 8, 2), (10, Some(1009)));
-        // From the beginning of the file: twice as many.
+        // If the cached pages reach back to the start of the file, they count twice.
         let most = Most {
             context: Context::More,
             ..W32
@@ -394,7 +400,8 @@ mod tests {
     #[test]
     fn large_requests_and_advice() {
         let mut ra = ReadAhead::default();
-        // 64 KiB at the start: a window of 128 KiB with the mark in the middle.
+        // A read of 64 KiB at the start of the file: a window of 128 KiB with the mark in the
+        // middle.
         let w = ra.step(&None_, 0, 16, W32, false).expect("reads");
         assert_eq!((w.size, w.mark), (32, Some(16)));
         let advised = |advice| ReadAhead {
@@ -414,7 +421,7 @@ mod tests {
             let mut ra = ReadAhead::default();
             let w = ra.step(&None_, 0, 32, most, false);
             assert_eq!(w.map(|w| (w.size, w.mark)), Some((size, Some(mark))));
-            // The window that the mark starts has larger folios.
+            // The mark starts a window with larger folios.
             let w = ra.step(&None_, mark, 32, most, true).expect("the next");
             assert_eq!((w.start, w.size, w.round), (size, 32, 1));
         }

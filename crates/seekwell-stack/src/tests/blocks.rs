@@ -1,5 +1,5 @@
-//! State changes of blocks: unwritten blocks are converted, freed blocks wait for the commit, and
-//! which commit waits for which data.
+//! Tests of the state of blocks: unwritten blocks are converted, freed blocks wait for the commit,
+//! and each commit waits for the right data.
 
 use super::disk::Disk;
 use super::machine::{Machine, free_cpu};
@@ -48,7 +48,7 @@ fn freed_blocks_are_nobodys_before_the_commit() {
         let t = m.task("program");
         let place = |m: &mut Machine, name: &str| {
             let fd = open(m, t, name);
-            // Too large for the pools of small files, which are elsewhere.
+            // The file is too large for the pools of small files, which are in another place.
             write(m, t, fd, 0, 1 << 20);
             m.call(t, Call::Fsync { fd }).expect("syncs");
             let block = m.kernel.block_of(fd, 0).expect("has one");
@@ -88,7 +88,7 @@ fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
         m.call(t, Call::Read { fd, off, len }).expect("reads");
         assert!(m.take_log().is_empty(), "zeroes come from nowhere");
         m.call(t, Call::DropCaches).expect("drops");
-        // Parts of a page: nothing needs to be read for the rest.
+        // The writes cover parts of a page. The rest of the page need not be read.
         let mut blocks = Vec::new();
         for _ in 0..2 {
             write(&mut m, t, fd, 8192, 100);
@@ -108,9 +108,9 @@ fn preallocated_blocks_read_as_nothing_and_are_converted_once() {
             "{}: journal blocks of fdatasync, first and second time: {blocks:?}",
             era.name()
         );
-        // Descriptor, inode, record. After these, the data can be found.
+        // Descriptor, inode and commit record. After these writes, the data can be found.
         assert_eq!(blocks, [3, 0]);
-        // The next page still has no data.
+        // The data of the next page are still not on the disk.
         m.call(t, Call::DropCaches).expect("drops");
         m.call(
             t,
@@ -151,7 +151,7 @@ fn one_plug_covers_a_batch_of_files_from_4_3_on() {
             let fd = open(&mut m, t, &format!("/f{i}"));
             write(&mut m, t, fd, 0, 4096);
         }
-        // The data are old after half a minute; the metadata are written later.
+        // After 30 seconds the data are old enough to be written. The metadata are written later.
         m.idle(Nanos::from_ms(35_100));
         let flusher = |c: &Control| *c == Control::Plug(TaskId(1));
         let s = m.disk.borrow();

@@ -1,12 +1,13 @@
-//! A simple disk for tests: one transfer at a time. Each takes a fixed latency (less for a
-//! continuation) plus its length over a bandwidth. It keeps a log of its requests.
+//! A simple disk for tests. It does one transfer at a time. A transfer takes a fixed latency plus
+//! its length divided by a bandwidth. The latency is smaller if the transfer continues the previous
+//! one. The disk keeps a log of its requests.
 
 use seekwell_core::{Bio, BioDone, BioSink, Control, Flags, Instant, Nanos, Op, Sector, TaskId};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// One line of the log.
+/// One entry of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub at: Instant,
@@ -21,14 +22,14 @@ pub struct Shared {
     pub busy: u64,
 }
 
-/// See the module.
+/// The simple disk that the module describes.
 pub struct Disk {
     pub capacity: u64,
     pub latency_ns: u64,
     pub near_ns: u64,
     pub byte_ps: u64,
     pub flush_ns: u64,
-    /// Number of bios that it accepts before submitters sleep; 0 for no limit.
+    /// Number of bios that the disk accepts before submitters sleep. 0: no limit.
     pub requests: usize,
     pub free_at: Instant,
     pub at: u64,
@@ -37,7 +38,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// 100 MB/s, 8 ms per non-sequential access, 8 ms per flush.
+    /// Returns a hard disk: 100 MB/s, 8 ms per non-sequential access, 8 ms per flush.
     pub fn hdd() -> Self {
         Disk {
             capacity: 100 << 21,
@@ -52,7 +53,7 @@ impl Disk {
             shared: Rc::default(),
         }
     }
-    /// 250 MB/s, 60 us per access, 300 us per flush.
+    /// Returns a solid-state disk: 250 MB/s, 60 us per access, 300 us per flush.
     pub fn ssd() -> Self {
         Disk {
             latency_ns: 60_000,
@@ -78,7 +79,7 @@ impl BioSink for Disk {
                 access + bio.sectors.bytes() * self.byte_ps / 1000
             }
         };
-        // A drive without FUA: flushes before and after the write.
+        // The drive has no FUA, so it flushes before and after the write.
         let around = [Flags::PREFLUSH, Flags::FUA].map(|f| u64::from(bio.flags.contains(f)));
         let service = service + self.flush_ns * (around[0] + around[1]);
         self.free_at = self.free_at.max(now) + Nanos(service);

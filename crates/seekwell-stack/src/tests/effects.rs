@@ -1,4 +1,4 @@
-//! Known effects with their numbers, independent of any fitting.
+//! Tests that known effects appear with the published numbers. Nothing is fitted to them.
 
 use super::disk::Disk;
 use super::machine::{Machine, free_cpu};
@@ -49,7 +49,8 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
                 s.journal.bios
             );
             cost.push(ms);
-            // Data, journal and record are in three places of the disk, one after the other.
+            // Data, journal blocks and commit record are in three places of the disk, written in
+            // sequence.
             let access = if name == "disk" {
                 2.0 * 8.0
             } else {
@@ -57,7 +58,7 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
             };
             assert!(ms > access, "{ms} ms");
         }
-        // Flushes before and after the record.
+        // There is a flush before and a flush after the commit record.
         let flushes = 2.0 * disk().flush_ns as f64 / 1e6;
         println!(
             "{name}: two flushes {flushes} ms, difference {:.2} ms",
@@ -67,7 +68,8 @@ fn an_fsync_costs_journal_and_flushes_on_each_kind_of_device() {
     }
 }
 
-/// Runs a buffered writer of `mib`. Returns the highest number of dirty pages and the time.
+/// Runs a program that writes `mib` MiB through the cache. Returns the highest number of dirty
+/// pages and the time.
 fn buffered(era: Era, mib: u64, throttled: bool) -> (u64, u64, f64) {
     let mut c = Config::new(era);
     c.cache_bytes = Some(256 << 20);
@@ -113,7 +115,7 @@ fn throttling_bounds_dirty_pages() {
             "a check interval beyond the limit at most"
         );
         assert!(free > 2 * limit, "without it the limit means nothing");
-        // 600 MiB at 100 MB/s minus what stays dirty: the speed of the device.
+        // The device writes at 100 MB/s what does not stay dirty of the 600 MiB.
         let device = (600.0 * 1.048_576 - most as f64 * 4096.0 / 1e6) / 100.0;
         assert!(
             secs > 0.9 * device && secs < 1.35 * device,
@@ -158,7 +160,7 @@ fn read_ahead_makes_one_sequential_reader_device_bound() {
                 },
             )
             .expect("reads");
-            // A program that computes half as long as the disk takes.
+            // The program computes for half as long as the disk takes.
             m.call(t, Call::Compute(Nanos(20_000))).expect("computes");
         }
         let (secs, busy) = (
@@ -272,8 +274,8 @@ fn stable_pages_hold_writers_of_3_4_only() {
 
 #[test]
 fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets_go() {
-    // One task syncs 20 MiB, and the commit waits for these data with its blocks logged. Another
-    // task makes files during this time. How long does the slowest creation take?
+    // One task syncs 20 MiB. The commit waits for these data while its blocks are being logged.
+    // Another task creates files during this time. The result is the time of the slowest creation.
     let slowest = |era: Era, no_shadows: bool| {
         let mut c = free_cpu(era);
         c.ablations.no_shadows = no_shadows;
@@ -305,7 +307,7 @@ fn a_logged_block_holds_who_wants_to_change_it_until_the_kernel_of_its_time_lets
         m.run(&tasks, |i, now, _| {
             step[i] += 1;
             match (i, step[i]) {
-                // It has no data of its own, so it goes straight to the commit.
+                // The file has no data of its own, so fsync goes straight to the commit.
                 (0, 1) => Some(Call::Fsync { fd: fds[1] }),
                 (0, _) => None,
                 (_, 400..) => None,
@@ -360,8 +362,8 @@ fn one_stream_of_direct_reads_waits_once_each() {
     assert!(log.windows(2).all(|p| p[1].at >= p[0].done));
 }
 
-/// Reads a file of 128 MiB twice with a cache of 256 MiB, of which a program holds `held`. Returns
-/// the bytes that the second pass reads from the disk.
+/// Reads a file of 128 MiB twice with a cache of 256 MiB, of which a program holds `held` bytes.
+/// Returns the number of bytes that the second pass reads from the disk.
 fn read_again(held: u64) -> u64 {
     let mut c = free_cpu(Era::Mq6_18);
     c.cache_bytes = Some(256 << 20);
@@ -404,12 +406,12 @@ fn what_a_program_holds_the_cache_has_not() {
     let all = m.kernel.world().cfg.memory_bytes;
     let got = m.call(t, Call::Hold { bytes: all });
     assert_eq!(got, Err(seekwell_core::Errno::ENOMEM));
-    // A failed request takes no memory.
+    // A request that fails takes no memory.
     let half = Call::Hold { bytes: all / 2 };
     m.call(t, half).expect("holds");
 }
 
-/// A reader of a file of this size, of which nothing is in memory.
+/// Makes a task that will read a file of this size. No page of the file is in memory.
 fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
     let mut m = Machine::new(c, Disk::ssd());
     let t = m.task("reader");
@@ -422,15 +424,15 @@ fn cold(c: Config, file: u64) -> (Machine, TaskId, Fd) {
     (m, t, fd)
 }
 
-/// Number of requests and of their sectors since the last call.
+/// Returns the number of requests since the last call, and the number of their sectors.
 fn seen(m: &mut Machine) -> (u64, u64) {
     let log = m.take_log();
     let sectors = log.iter().map(|l| u64::from(l.bio.sectors.0)).sum();
     (log.len() as u64, sectors)
 }
 
-/// Requests and KiB per read of 8 KiB at a random place in a file, of which 312.8 / 629.1 is in
-/// memory, in the steady state. The sizes are a tenth of the measured ones.
+/// Returns requests and KiB per read of 8 KiB at a random place in a file. In the steady state, a
+/// fraction of 312.8 / 629.1 of the file is in memory. The sizes are a tenth of the measured ones.
 fn misses(era: Era) -> (f64, f64) {
     let mut c = free_cpu(era);
     let file: u64 = 60 << 20;
@@ -452,18 +454,17 @@ fn misses(era: Era) -> (f64, f64) {
     (each(requests), each(sectors) / 2.0)
 }
 
-/// Compared with 6.18.44 (read_ahead_kb 128, ext4 on a loop device, a memory cgroup of 300 MiB of
-/// which the cache has 298.3, a file of 600 MiB). Seven times 40,000 reads after the first gave
-/// 0.605 to 0.622 requests and 6.11 to 6.36 KiB per read. If cached pages before a miss had no
-/// effect, these would be half a request and 4 KiB.
+/// Compared with 6.18.44 (read_ahead_kb 128, ext4 on a loop device, a file of 600 MiB, a memory
+/// cgroup of 300 MiB of which the page cache has 298.3). After the first 40,000 reads, seven series
+/// of 40,000 reads gave 0.605 to 0.622 requests and 6.11 to 6.36 KiB per read. If cached pages
+/// before a miss had no effect, these numbers would be 0.5 requests and 4 KiB.
 #[test]
 fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
     let (requests, kib) = misses(Era::Mq6_18);
     println!("6.18: {requests:.3} requests and {kib:.2} KiB a read, counted 0.617 and 6.25");
     assert!((requests / 0.617 - 1.0).abs() < 0.05, "{requests}");
     assert!((kib / 6.25 - 1.0).abs() < 0.05, "{kib}");
-    // As the commit message of that change says ("more conservative"): older kernels read much
-    // more.
+    // Older kernels read much more, because the rule that 3.12 introduced is more conservative.
     let (_, before) = misses(Era::K3_4);
     let (alone, none) = misses(Era::K2_6_24);
     println!("3.4: {before:.2} KiB; 2.6.24: {alone:.3} requests and {none:.2} KiB");
@@ -471,11 +472,11 @@ fn a_file_half_in_memory_is_read_at_random_as_the_running_kernel_does() {
     assert!((alone - 0.503).abs() < 0.01 && (none - 8.0 * 0.503).abs() < 0.1);
 }
 
-/// Requests and KiB of reads of a file of 64 MiB that is not in memory; each read has a place and a
-/// length in bytes.
+/// Returns requests and KiB of reads of a file of 64 MiB that is not in memory. Each read has an
+/// offset and a length in bytes.
 fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
     let (mut m, t, _) = cold(free_cpu(era), 64 << 20);
-    // The descriptor that wrote the file has another read position.
+    // The descriptor that wrote the file has another read position, so open the file again.
     let fd = open(&mut m, t, "/file");
     m.take_log();
     for (off, len) in reads {
@@ -487,9 +488,9 @@ fn taken(era: Era, reads: impl Iterator<Item = (u64, u64)>) -> (u64, u64) {
 
 #[test]
 fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
-    // 400 reads from a place on, with a length and a distance: requests and KiB of 6.18.44, ext4,
-    // read_ahead_kb 128. Where windows follow each other, the time of the request decides how they
-    // are split.
+    // Each case has 400 reads: first offset, length, and distance between two reads, in bytes. The
+    // expected numbers are requests and KiB of 6.18.44, ext4, read_ahead_kb 128. Requests of 0 are
+    // not compared: where windows follow each other, the split into requests depends on timing.
     let counted = [
         (0, 4 << 10, 16 << 10, 390, 1_760),
         (0, 4 << 10, 64 << 10, 400, 1_612),
@@ -525,8 +526,8 @@ fn reads_that_leave_something_out_are_read_ahead_as_by_the_running_kernel() {
     assert_eq!([1001, 1002, 1003].map(|n| next(Era::K4_0, n)), [20, 8, 8]);
 }
 
-/// A missing page after a present one does not count as sequential if both belong to the same read.
-/// Counted on 6.18.44: reads of one, three and three pages.
+/// A missing page after a present page does not count as sequential if both belong to the same
+/// read. Counted on 6.18.44: reads of one, three and three pages.
 #[test]
 fn the_pages_of_one_read_do_not_follow_each_other() {
     for era in [Era::K2_6_24, Era::K4_0, Era::Mq6_18] {
@@ -545,7 +546,7 @@ fn the_pages_of_one_read_do_not_follow_each_other() {
     }
 }
 
-/// KiB per touch at random places of a mapped file of 600 MiB, of which nothing is in memory.
+/// Returns KiB per touch at random places of a mapped file of 600 MiB that is not in memory.
 fn touched(era: Era, touches: u64) -> f64 {
     let mut c = free_cpu(era);
     c.memory_bytes = 4 << 30;
@@ -572,9 +573,9 @@ fn touched(era: Era, touches: u64) -> f64 {
     seen(&mut m).1 as f64 / 2.0 / touches as f64
 }
 
-/// Counted on 6.18.44: 127 KiB for each of the first 200 touches, and 113 for each of 1,000. Every
-/// page found after it was read counts as a hit (since 3.15 also those mapped around it), so no
-/// file counts as random.
+/// Counted on 6.18.44: 127 KiB for each of the first 200 touches, and 113 KiB for each of 1,000.
+/// Every page that is found after it was read counts as a hit. Since 3.15, so does every page
+/// mapped around it. Therefore no file counts as random.
 #[test]
 fn a_mapped_file_is_read_around_each_fault_as_by_the_running_kernel() {
     let (few, many) = (touched(Era::Mq6_18, 200), touched(Era::Mq6_18, 1_000));

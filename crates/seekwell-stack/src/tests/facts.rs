@@ -1,5 +1,5 @@
-//! Comparison with a running 6.18 kernel and its tracepoints: requests and sectors of elementary
-//! operations.
+//! Compares requests and sectors of elementary operations with those of a running 6.18 kernel,
+//! counted with its tracepoints.
 
 use super::disk::{Disk, Line};
 use super::machine::{Machine, free_cpu};
@@ -8,7 +8,7 @@ use seekwell_core::{Era, Flags, Nanos, Op, OpenFlags, TaskId};
 
 const FACTS: &str = include_str!("../../tests/facts/ext4-6.18.toml");
 
-/// The requests that an operation sent to the disk.
+/// The requests that an operation caused on the disk.
 #[derive(Default, Debug)]
 struct Got {
     data_sync: (u64, u64),
@@ -19,7 +19,8 @@ struct Got {
     flush: u64,
 }
 
-/// Counts bios as merged by a queue within their plugs, split at 1280 KiB and at 128 list entries.
+/// Counts requests: bios are merged within their plugs, as a queue does, and split at 1280 KiB and
+/// at 128 list entries.
 fn count(log: &[Line], meta_end: u64) -> Got {
     let mut g = Got::default();
     let mut last: Option<(&Line, u64)> = None;
@@ -70,7 +71,7 @@ fn open(m: &mut Machine, t: TaskId, path: &str, flags: OpenFlags) -> Fd {
     .expect("opens") as u32)
 }
 
-/// Performs the operation of a fact on a prepared machine.
+/// Performs the operation that the fact describes, on a prepared machine.
 fn perform(name: &str, m: &mut Machine, t: TaskId) {
     let none = OpenFlags::empty();
     let len = |n: &str| -> u64 {
@@ -297,7 +298,7 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         if m.now < end {
             m.idle(end - m.now);
         }
-        // Files are after the metadata of the first flex group.
+        // Files start after the metadata of the first flex group.
         let g = count(&m.take_log(), 262_144);
         let mut compare = |what: &str, got: (u64, u64), slack: u64| {
             let Some(v) = f.get(what) else { return };
@@ -315,10 +316,11 @@ fn elementary_operations_ask_for_what_a_6_18_kernel_asks_for() {
         };
         compare("data_sync", g.data_sync, 0);
         compare("data_async", g.data_async, 0);
-        // On a real kernel, too, the number of blocks in a commit varies by one or two.
+        // On a real kernel, the number of blocks in a commit also varies by one or two.
         compare("journal", g.journal, 16);
         compare("metadata", g.metadata, 24);
-        // Large folios split windows elsewhere: allow the bytes of one window.
+        // With large folios, windows are split in other places. The bytes of one window are
+        // tolerated.
         compare(
             "read",
             g.read,

@@ -1,4 +1,4 @@
-//! A kernel with a log of its disk, and programs as lists of calls.
+//! A modelled kernel with a disk that keeps a log, and programs as lists of calls.
 
 use super::disk::{Disk, Line, Shared};
 use crate::{Call, Config, Kernel, Ret, TaskConfig};
@@ -50,8 +50,8 @@ impl Machine {
         assert!(self.out.is_empty());
         self.now = to;
     }
-    /// Runs programs in parallel. `next(i, result of its last call)` gives the next call of program
-    /// `i`, or `None` at its end.
+    /// Runs programs in parallel. `next(i, result of the last call)` returns the next call of
+    /// program `i`, or `None` at the program's end.
     pub fn run(
         &mut self,
         tasks: &[TaskId],
@@ -84,13 +84,13 @@ impl Machine {
             }
         }
     }
-    /// Takes the log of the disk's requests.
+    /// Takes the log of the disk's requests and clears it.
     pub fn take_log(&self) -> Vec<Line> {
         std::mem::take(&mut self.disk.borrow_mut().log)
     }
 }
 
-/// A machine of the kernel's time on which only the disk takes time.
+/// Returns a machine of the kernel's time on which CPU time is free.
 pub fn free_cpu(era: seekwell_core::Era) -> Config {
     let mut c = Config::new(era);
     let k = &mut c.constants;

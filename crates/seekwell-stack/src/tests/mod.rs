@@ -1,4 +1,4 @@
-//! Tests of the model over a simple disk.
+//! Tests of the kernel model with a simple disk.
 
 mod blocks;
 mod disk;

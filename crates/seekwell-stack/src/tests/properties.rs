@@ -1,5 +1,5 @@
-//! Properties under any programs: every call returns, counts are right, synced bytes are on the
-//! disk, and a full disk causes only ENOSPC.
+//! Properties of any set of programs: every call returns, the counters are right, synced bytes are
+//! on the disk, and a full disk causes only ENOSPC.
 
 use super::disk::Disk;
 use super::machine::Machine;
@@ -7,7 +7,7 @@ use crate::{Call, Config, Fd, Ret};
 use proptest::prelude::*;
 use seekwell_core::{Access, Advice, Era, Errno, Nanos, Op, OpenFlags, SyncRange};
 
-/// A step of a program, on a few files that may be open or not.
+/// A step of a program. It uses a few files, which may be open or closed.
 #[derive(Clone, Debug)]
 enum Do {
     Open(u8, u16),
@@ -66,7 +66,7 @@ struct Program {
     steps: Vec<Do>,
     at: usize,
     fds: [Option<Fd>; 5],
-    /// Remaining calls of a step that takes several.
+    /// Remaining calls of a step that consists of several calls.
     then: Vec<Call>,
     opened: Option<usize>,
     map: bool,
@@ -237,7 +237,7 @@ impl Program {
                 }
             }
             Do::Raw(false, off, len, direct) => Call::RawRead { off, len, direct },
-            // The end of the device, where there are no files.
+            // A range at the end of the device, where there are no files.
             Do::Raw(true, off, len, direct) => Call::RawWrite {
                 off: off + (200 << 20),
                 len,
@@ -279,8 +279,8 @@ fn era(n: u8) -> Era {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
-    /// Every call of every program returns, for any kernel, memory and queue of the disk.
-    /// Afterwards the counts agree with a recount.
+    /// Checks that every call of every program returns, for any kernel, memory size and disk queue.
+    /// Afterwards the counters must agree with a recount.
     #[test]
     fn every_call_returns_and_counts_are_right(
         programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..60), 1..5),
@@ -298,7 +298,7 @@ proptest! {
         prop_assert_eq!(left, 0, "all is written in the end");
     }
 
-    /// On a nearly full disk programs get ENOSPC, and no other failure.
+    /// Checks that programs on a nearly full disk get ENOSPC and no other error.
     #[test]
     fn a_full_disk_is_an_error_and_nothing_worse(
         programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..60), 1..4),
@@ -314,7 +314,7 @@ proptest! {
         let len = m.kernel.available_bytes().saturating_sub(room * 4096);
         let r = m.call(filler, Call::Fallocate { fd, off: 0, len });
         if e < 2 {
-            // ext3 has no fallocate, so fill it by writing.
+            // ext3 has no fallocate, so fill the disk by writing.
             prop_assert_eq!(r, Err(Errno::EOPNOTSUPP));
             let r = m.call(filler, Call::Write { fd, off: 0, len: len.max(1) });
             prop_assert!(r.is_ok() || r == Err(Errno::ENOSPC), "{:?}", r);
@@ -334,7 +334,7 @@ proptest! {
         prop_assert_eq!(m.kernel.stats().lost_pages, 0, "what was promised was kept");
     }
 
-    /// The same programs give the same bytes.
+    /// Checks that the same programs cause the same bios.
     #[test]
     fn runs_repeat(programs in proptest::collection::vec(proptest::collection::vec(steps(), 1..40), 1..4), e in 0u8..5) {
         let one = || {
@@ -347,8 +347,8 @@ proptest! {
         prop_assert_eq!(one(), one());
     }
 
-    /// After fsync every previously written byte has been sent to the disk. The log of bios covers
-    /// the file's blocks, each written after the last change of its page (a simple model of time).
+    /// Checks that fsync has sent every previously written byte to the disk. The log of bios must
+    /// contain each block of the file, written after the last change of its page.
     #[test]
     fn synced_bytes_are_on_the_disk(
         writes in proptest::collection::vec((0u64..200, 1u64..20), 1..30), e in 0u8..5, pause in 0u64..8,
@@ -360,7 +360,7 @@ proptest! {
         let fd = Fd(m.call(t, Call::Open { path: "/f".into(), flags: OpenFlags::CREATE }).expect("opens") as u32);
         let mut changed = vec![None; 256];
         for (page, n) in &writes {
-            // The data are copied after the call begins; throttled calls return much later.
+            // The data are copied after the call begins. A throttled call returns much later.
             let begun = m.now;
             m.call(t, Call::Write { fd, off: page * 4096, len: n * 4096 }).expect("writes");
             for p in *page..page + n {
@@ -385,8 +385,9 @@ proptest! {
     }
 }
 
-/// A regression found by `a_full_disk_is_an_error_and_nothing_worse`: a direct write checked only
-/// for one free block, and then took all it wanted, including blocks reserved for dirty pages.
+/// A regression test for an error that `a_full_disk_is_an_error_and_nothing_worse` found: a direct
+/// write checked for only one free block. It then took all blocks that it needed, including blocks
+/// reserved for dirty pages.
 #[test]
 fn a_direct_write_takes_no_block_that_is_promised_to_a_dirty_page() {
     let mut c = Config::new(Era::K3_4);

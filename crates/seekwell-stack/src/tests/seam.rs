@@ -1,4 +1,4 @@
-//! Calls, time and cores.
+//! Tests of calls, time and cores.
 
 use super::disk::Disk;
 use super::machine::Machine;
@@ -62,7 +62,7 @@ fn tasks_share_the_cores_there_are() {
         });
         println!("{cores} cores, {tasks} tasks of 100 ms: ends {ends:?}");
         assert_eq!(ends.last(), Some(&f64::from(expect_ms)));
-        // Round robin: they end together, not one after the other.
+        // The tasks run round robin, so they end together and not one after the other.
         assert!(
             ends[0] >= f64::from(expect_ms) - 4.0 * f64::from(tasks),
             "{ends:?}"
@@ -82,7 +82,7 @@ fn a_core_is_shared_by_time_not_by_calls() {
         had_ns[who] += if more { ns } else { 0 };
         more.then_some(Call::Compute(Nanos(ns)))
     });
-    // With alternating calls, the first would get a hundredth.
+    // If calls alternated, the first task would get a hundredth of the time.
     let apart = had_ns[0].abs_diff(had_ns[1]);
     assert!(apart <= 200_000, "{had_ns:?}");
 }
@@ -97,7 +97,7 @@ fn who_slept_goes_before_those_who_computed_meanwhile() {
         if now.since(t0) > Nanos::from_secs(2) {
             return None;
         }
-        // Before every task has run once, none is ahead of another.
+        // Before every task has run once, no task is ahead of another.
         if who == 0 && now == t0 {
             return Some(Call::Sleep(Nanos::from_ms(200)));
         }
@@ -115,15 +115,15 @@ fn who_slept_goes_before_those_who_computed_meanwhile() {
             Call::Compute(Nanos(100_000))
         })
     });
-    // It never waits for another task, and certainly not for twenty.
+    // The task never waits for one other task, and therefore not for twenty.
     let longest = waits_ms.iter().fold(0.0, |a: f64, b| a.max(*b));
     assert!(waits_ms.len() > 30 && longest < 0.2, "{waits_ms:?}");
 }
 
 #[test]
 fn who_has_a_core_keeps_it_from_call_to_call() {
-    // Counted on 6.18 (HZ 250): two and four readers of cached files on one core, with five calls
-    // per one or two microseconds, run 3.9 ms each before a switch.
+    // Counted on 6.18 (HZ 250): two and four tasks read cached files on one core. With five calls
+    // per one or two microseconds, each task runs 3.9 ms before a switch.
     for tasks in [2u32, 4] {
         let mut m = machine(1);
         let names: Vec<String> = (0..tasks).map(|i| format!("caller {i}")).collect();
@@ -151,7 +151,7 @@ fn who_wakes_up_takes_the_core_in_the_middle_of_a_piece() {
         if who == 1 {
             return Some(Call::Compute(Nanos::from_ms(100)));
         }
-        // It sleeps, requests a little CPU time, and repeats.
+        // The task sleeps, requests a little CPU time, and repeats this.
         late.push(now.since(asleep_at).as_ms_f64());
         asleep_at = now;
         Some(match late.len() % 2 {
@@ -211,7 +211,7 @@ fn a_directory_can_be_opened_and_synced_but_not_read_or_written() {
     let before = m.kernel.stats().commits;
     assert_eq!(m.call(t, Call::Fsync { fd }), Ok(0));
     assert_eq!(m.kernel.stats().commits, before + 1);
-    // The file was removed while open: it goes away when it is closed.
+    // The file was removed while it was open. It disappears when it is closed.
     assert_eq!(m.call(t, Call::Rmdir { path: "/d".into() }), Ok(0));
     assert_eq!(m.call(t, Call::Close { fd }), Ok(0));
     assert_eq!(m.call(t, open(OpenFlags::empty())), Err(Errno::ENOENT));

@@ -1,4 +1,4 @@
-//! Request streams in which every bio can be predicted.
+//! Tests with simple operations, for which every bio can be predicted.
 
 use super::disk::{Disk, Line};
 use super::machine::{Machine, free_cpu};
@@ -60,9 +60,9 @@ fn fsync_of_a_new_file_is_data_then_journal_then_record() {
             .all(|l| l.bio.flags == Flags::SYNC | Flags::NOIDLE)
     );
     assert_eq!(data[0].bio.end(), data[1].bio.sector, "one run");
-    // Descriptor, blocks, record: 1 + 7 + 1. The blocks: directory block, block of the root inode
-    // (and of the file's), inode bitmap, its descriptor, block bitmaps (two, for two groups), block
-    // descriptor.
+    // The journal gets a descriptor, seven blocks and a commit record. The seven blocks are the
+    // directory block, the block with the inodes of the root and of the file, the inode bitmap and
+    // its descriptor, two block bitmaps (for two groups), and the block group descriptor.
     let n = journal.len();
     println!("journal blocks: {n}");
     assert!((7..=10).contains(&n), "about eight");
@@ -129,7 +129,7 @@ fn fdatasync_in_place_is_data_and_one_flush() {
         assert!(log[1].at >= log[0].done);
         m.idle(Nanos::from_ms(20));
     }
-    // fsync, by contrast, commits the inode's times: journal blocks and a record.
+    // In contrast, fsync commits the times of the inode, with journal blocks and a commit record.
     m.call(
         t,
         Call::Write {

@@ -1,11 +1,11 @@
-//! The rate that the throttle allows dirtiers, as a function of dirty memory.
+//! Tests of the rate that the throttle allows, as a function of dirty memory.
 
 use super::disk::Disk;
 use super::machine::{Machine, free_cpu};
 use seekwell_core::Era;
 
-/// The ratio is 1 at the setpoint, less above it, and 0 from the limit on. It is doubled when dirty
-/// memory is below half of the setpoint.
+/// The ratio is 1 at the setpoint, less than 1 above it, and 0 from the limit on. It is doubled
+/// when dirty memory is below half of the setpoint.
 #[test]
 fn a_device_far_below_its_share_is_fed_twice_as_fast() {
     for era in [Era::K3_4, Era::K4_0, Era::Mq6_18] {

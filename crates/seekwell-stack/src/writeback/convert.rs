@@ -1,17 +1,17 @@
-//! Conversion of unwritten blocks. When their data have reached the disk, a worker marks them as
-//! written in the inode, with a handle of its own.
+//! Conversion of unwritten blocks. When the data of such blocks have reached the disk, a worker
+//! thread marks the blocks as written in the inode. The worker opens its own journal handle.
 //!
-//! The journal therefore never waits for such data; fsync and sync wait for the worker. The
-//! worker's handle was reserved when the data were submitted, so it joins even a transaction that
-//! accepts no other handles. Left out: since 3.11, writeback of a page ends with the conversion.
-//! Here it ends with the write, which is earlier by a handle.
+//! A commit therefore never waits for such data, but fsync and sync wait for the worker. The handle
+//! was reserved when the data were submitted. It can therefore join a transaction that accepts no
+//! other handles. Not modelled: since 3.11, the writeback of a page ends with the conversion. In
+//! the model, writeback ends with the write, which is earlier.
 
 use super::inode::inode_changed;
 use crate::executor::{Actor, idle};
 use crate::journal::handle_reserved;
 use crate::machine::{CONVERTER, K, Q, Written, wait};
 
-/// The conversion worker.
+/// Runs the conversion worker.
 pub(crate) async fn thread(k: K) {
     loop {
         let next = k.w().conversions.queue.pop_front();

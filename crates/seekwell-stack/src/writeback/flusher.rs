@@ -1,9 +1,10 @@
-//! Writeback of dirty pages by the flusher of the device, or by pdflush.
+//! Writeback of dirty pages by the flusher thread of the device, or by pdflush.
 //!
-//! Every five seconds it writes data that have been dirty for half a minute. Above the background
-//! threshold it writes everything, until dirty memory is below. It also serves sync. Inodes are
-//! visited once each in order of their first dirtying, and queue again at the end if pages are
-//! left. Except in a sync, the flusher waits for nothing but free requests.
+//! Every five seconds, the flusher writes data that have been dirty for 30 seconds. Above the
+//! background threshold, it writes everything until dirty memory is below the threshold. It also
+//! does the writes of sync. It visits each inode once, in the order in which the inodes became
+//! dirty. If an inode has pages left after the visit, the inode goes to the end of the queue. The
+//! flusher waits only for free requests, except in a sync.
 
 use super::inode::{Pass, wait_written, write_inode};
 use crate::executor::{Actor, Sleep, idle, sleep_until};
@@ -12,7 +13,8 @@ use crate::machine::{FLUSHER, K, PDFLUSH, Q, Work, World, wait};
 use seekwell_core::{Instant, Nanos};
 
 impl World {
-    /// Dirty pages at which background writeback starts, and at which dirtiers are throttled.
+    /// Returns two numbers of dirty pages: background writeback starts at the first, and dirtying
+    /// tasks are throttled at the second.
     pub(crate) fn dirty_limits(&self) -> (u64, u64) {
         let c = &self.cfg.constants;
         let pages = self.cache.limit;
@@ -22,7 +24,7 @@ impl World {
         };
         let limit = at(self.cfg.dirty_bytes, c.dirty_limit_percent);
         let background = at(self.cfg.dirty_background_bytes, c.dirty_background_percent);
-        // As in the kernel: background writeback starts before dirtiers are throttled.
+        // As in the kernel, background writeback must start before tasks are throttled.
         if background >= limit {
             return (limit / 2, limit);
         }
@@ -31,7 +33,7 @@ impl World {
     pub(crate) fn over_background(&self) -> bool {
         self.cache.nr_dirty > self.dirty_limits().0
     }
-    /// A task has dirtied many pages, so background writeback may start.
+    /// Wakes the flusher, because a task has dirtied many pages and background writeback may start.
     pub(crate) fn kick_flusher(&mut self) {
         if !self.flusher.kicked {
             self.flusher.kicked = true;
@@ -43,8 +45,8 @@ impl World {
             self.rt.wake(a, Sleep::Idle);
         }
     }
-    /// Fills the list of the pass: first the inodes left over, then those dirty since before
-    /// `before`.
+    /// Fills the inode list of a pass: first the inodes left over from earlier passes, then those
+    /// that have been dirty since before `before`.
     fn queue_io(&mut self, before: Instant) {
         while let Some(ino) = self.flusher.more.first() {
             self.move_inode(ino, WbList::Io);
@@ -64,7 +66,7 @@ impl World {
         }
         (self.bw.bandwidth() / 2 / min * min).max(min)
     }
-    /// Puts the inode on its next list after a visit.
+    /// Puts the inode on its next list after a visit. `whole`: the visit examined the whole inode.
     fn after_visit(&mut self, ino: u32, whole: bool) {
         let now = self.now();
         let i = &mut self.fs.inodes[ino as usize];
@@ -72,7 +74,7 @@ impl World {
             return self.move_inode(ino, WbList::None);
         }
         if whole {
-            // Dirtied again during the visit: the inode counts as newly dirtied.
+            // The inode became dirty again during the visit, so its age starts again.
             i.dirtied_at = now;
             return self.move_inode(ino, WbList::Dirty);
         }
@@ -80,8 +82,8 @@ impl World {
     }
 }
 
-/// Visits an inode, with a limit in pages. Returns the pages written, and true if all of the inode
-/// was examined.
+/// Visits an inode and writes about `limit` pages at most. Returns the number of pages written, and
+/// true if the whole inode was examined.
 async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool) {
     k.w().fs.inodes[ino as usize].pins += 1;
     let start = if limit == u64::MAX {
@@ -92,7 +94,7 @@ async fn visit(k: &K, a: Actor, ino: u32, pass: Pass, limit: u64) -> (u64, bool)
     let (mut written, mut pos) = write_inode(k, a, ino, start, u32::MAX, pass, limit).await;
     let mut whole = written < limit;
     if whole && start > 0 {
-        // Continue from the start of the file to where the visit began.
+        // Continue from the start of the file up to the page where the visit began.
         let (more, at) = write_inode(k, a, ino, 0, start - 1, pass, limit - written).await;
         written += more;
         pos = at;
@@ -115,7 +117,7 @@ enum Why {
     Background,
     /// Write inodes dirtied before a given time.
     Old,
-    /// Write this number of pages (for a dirtier of 2.6).
+    /// Write this number of pages. In 2.6, a throttled task does this.
     Amount(u64),
 }
 
@@ -127,7 +129,8 @@ async fn pass_over(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) -> u6
     n
 }
 
-/// Since 4.3 the plug covers the whole batch. It is flushed when its owner sleeps.
+/// Opens or closes the plug that covers a whole batch of inodes (4.3 and later). The plug is
+/// flushed when its task sleeps.
 fn plug_batch(k: &K, a: Actor, open: bool) {
     let mut w = k.w();
     if w.cfg.constants.plug_batch != 0 {
@@ -160,7 +163,7 @@ async fn pass_unplugged(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) 
                     Why::Amount(n) => (n - total).clamp(1, w.visit_pages()),
                     _ => w.visit_pages(),
                 };
-                // Off the list of other passes during the visit.
+                // Keep the inode off the list of other passes during the visit.
                 w.move_inode(ino, WbList::More);
                 (ino, limit)
             };
@@ -190,7 +193,8 @@ async fn pass_unplugged(k: &K, a: Actor, why: Why, before: Instant, pass: Pass) 
     }
 }
 
-/// Writes everything that is dirty now, once. `wait`: as sync writes, and waits for each inode.
+/// Writes once everything that is dirty at the start. With `wait`, writes as sync does and waits
+/// for each inode.
 async fn sync_all(k: &K, a: Actor, wait: bool) {
     let mut all: Vec<(Instant, u32)> = {
         let w = k.w();
@@ -220,7 +224,7 @@ async fn sync_all(k: &K, a: Actor, wait: bool) {
     plug_batch(k, a, false);
 }
 
-/// The flusher thread of 3.x and later.
+/// Runs the flusher thread of 3.x and later.
 pub(crate) async fn thread(k: K) {
     let a = FLUSHER;
     let period = Nanos(k.w().cfg.constants.dirty_writeback_ns);
@@ -262,8 +266,8 @@ pub(crate) async fn thread(k: K) {
     }
 }
 
-/// pdflush of 2.6: the periodic thread (`PDFLUSH + 1`) and the background thread (`PDFLUSH`). Only
-/// one of them works on a device at a time.
+/// Runs a thread of pdflush in 2.6: the periodic thread (`PDFLUSH_PERIODIC`) or the background
+/// thread (`PDFLUSH`). Only one of the two works on a device at a time.
 pub(crate) async fn pdflush(k: K, a: Actor) {
     let c = k.w().cfg.constants.clone();
     let periodic = a != PDFLUSH;
@@ -295,7 +299,7 @@ pub(crate) async fn pdflush(k: K, a: Actor) {
                 break;
             }
             if congested {
-                // congestion_wait: a tenth of a second.
+                // As in congestion_wait: a tenth of a second.
                 let at = k.w().now() + Nanos(c.pause_max_ns);
                 sleep_until(&k, a, at).await;
             } else if periodic {
@@ -306,15 +310,16 @@ pub(crate) async fn pdflush(k: K, a: Actor) {
     }
 }
 
-/// A dirtier of 2.6 writes about this number of pages itself. Returns the number of pages written.
+/// Writes about this number of pages in the context of a throttled task (2.6). Returns the number
+/// of pages written.
 pub(crate) async fn write_some(k: &K, a: Actor, pages: u64) -> u64 {
     pass_over(k, a, Why::Amount(pages), Instant::FAR, Pass::Timid).await
 }
 
-/// Makes the flusher write everything, and waits for it.
+/// Makes the flusher write all dirty data, and waits until it has finished.
 pub(crate) async fn have_all_written(k: &K, a: Actor, wait_each: bool) {
     if k.w().cfg.constants.dirtier_writes != 0 {
-        // In 2.6 the caller writes.
+        // In 2.6 the calling task writes.
         sync_all(k, a, wait_each).await;
         return;
     }

@@ -1,4 +1,5 @@
-//! Writeback of a file's dirty pages: allocates delayed pages, and submits contiguous runs as bios.
+//! Writeback of the dirty pages of a file. It allocates blocks for delayed pages, and submits
+//! contiguous runs of pages as bios.
 
 use crate::executor::Actor;
 use crate::fs::{BDEV, Kind};
@@ -10,13 +11,13 @@ use seekwell_core::{Flags, Op};
 /// The reason for writing pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
-    /// Writeback of old pages or to free memory: no task waits.
+    /// Writeback of old pages, or to free memory. No task waits for the pages.
     Async,
     /// Like `Async`, but stops when the queue is congested (2.6).
     Timid,
-    /// A task waits for the pages.
+    /// A task waits for the pages (fsync, sync).
     Sync,
-    /// Before a commit: only pages with blocks (in ext3 all pages).
+    /// Writes before a commit: only pages that have blocks. With `ext3`, all pages.
     Ordered {
         /// The journal is jbd.
         ext3: bool,
@@ -42,7 +43,7 @@ impl World {
         }
         let page = &self.cache.pages[p as usize];
         if page.is(flag::WRITEBACK) {
-            // The page was dirtied again while being written.
+            // The page became dirty again while it was being written.
             return match pass {
                 Pass::Sync => Step::Wait(page.bio),
                 _ => Step::Skip(idx + 1),
@@ -55,7 +56,7 @@ impl World {
         }
         let mapped = i.map(idx);
         let device = i.kind == Kind::Device;
-        // ext3 and the block device write each block as a bio; the queue merges them.
+        // ext3 and the block device write each block as one bio. The queue merges these bios.
         let single = device || self.fs.kind == crate::config::Fs::Ext3;
         let most = match mapped {
             None => self.cfg.constants.alloc_blocks as u32,
@@ -123,9 +124,9 @@ impl World {
     }
 }
 
-/// Writes dirty pages `from..=to` of an inode in index order, at most `limit` of them (a contiguous
-/// run may exceed the limit as the constants say). Returns the number of pages written and the
-/// index after the last one.
+/// Writes dirty pages `from..=to` of an inode in index order, at most `limit` pages. A contiguous
+/// run may exceed `limit` (`visit_run_pages`). Returns the number of pages written and the index
+/// after the last examined page.
 pub(crate) async fn write_inode(
     k: &K,
     a: Actor,
@@ -141,7 +142,7 @@ pub(crate) async fn write_inode(
         let mut w = k.w();
         let tree = &w.fs.inodes[ino as usize].tree;
         let next = w.cache.next(tree, from, Find::Dirty);
-        // A timid pass checks for a congested queue in any case.
+        // A pass with `Timid` checks for a congested queue in any case.
         if pass != Pass::Timid && next.is_none_or(|f| f.0 > to) {
             return (0, from);
         }
@@ -159,7 +160,7 @@ pub(crate) async fn write_inode(
                 break;
             }
             if written >= limit {
-                // Beyond the limit, only pages that continue the run.
+                // Beyond the limit, write only pages that continue the run.
                 let i = &w.fs.inodes[ino as usize];
                 let next = w.cache.next(&i.tree, pos, Find::Dirty);
                 if next.is_none_or(|n| n.0 != pos) {
@@ -201,7 +202,7 @@ pub(crate) async fn write_inode(
     (written, pos)
 }
 
-/// No block is left for delayed data: Linux logs this and drops the data.
+/// Drops delayed data for which the disk has no free block. Linux logs this and drops the data.
 fn lose(k: &K, ino: u32, idx: u32, n: u32) {
     let mut w = k.w();
     for i in idx..idx + n {
@@ -217,7 +218,8 @@ fn lose(k: &K, ino: u32, idx: u32, n: u32) {
 }
 
 impl World {
-    /// A page stops being delayed, because it got a block or was dropped. Releases its reservation.
+    /// Ends the delayed state of a page that got a block or was dropped. Releases the page's
+    /// reservation.
     pub(crate) fn undelay(&mut self, ino: u32, p: u32) {
         let page = &mut self.cache.pages[p as usize];
         if page.is(flag::DELAYED) {
@@ -226,9 +228,9 @@ impl World {
             self.fs.reserved -= 1;
         }
     }
-    /// How many of `n` pages from `idx` on may get a block: every page with a reservation, and as
-    /// many others as there are unreserved blocks. The caller may have waited for a handle since
-    /// its last check.
+    /// Returns how many of the `n` pages from `idx` on may get a block. A page with a reservation
+    /// always may. Other pages may as long as unreserved blocks are left. The check is needed
+    /// because the caller may have waited for a handle since its last check.
     fn unpromised(&self, ino: u32, idx: u32, n: u32) -> u32 {
         let mut spare = self.fs.available();
         if spare >= u64::from(n) {
@@ -249,7 +251,7 @@ impl World {
         }
         n
     }
-    /// Allocates blocks for pages from `idx` on. Returns the start and the number.
+    /// Allocates blocks for pages from `idx` on. Returns the first block and the number of blocks.
     pub(crate) fn take_blocks(
         &mut self,
         a: Actor,
@@ -263,8 +265,8 @@ impl World {
         if let Some(r) = self.fs.alloc.for_file(i, idx, n, cpu) {
             return Some(r);
         }
-        // Preallocated blocks are free as well, and so are freed blocks that wait for a commit
-        // (Linux forces that commit).
+        // Preallocated blocks count as free. So do freed blocks that wait for a commit, because
+        // Linux forces that commit.
         self.release_freed();
         self.fs.alloc.drop_pools();
         for i in &mut self.fs.inodes {
@@ -278,14 +280,14 @@ impl World {
 /// The state of new blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fresh {
-    /// They become part of the file with the commit, so their data must be written first (ordered
-    /// mode).
+    /// The blocks become part of the file with the commit, so their data must be written before it
+    /// (ordered mode).
     Ordered,
-    /// The inode marks them as unwritten until their data are on the disk.
+    /// The inode marks the blocks as unwritten until their data are on the disk.
     Unwritten,
 }
 
-/// Allocates blocks for pages of a file, in a handle of its own. Returns false if the disk is full.
+/// Opens a handle and allocates blocks for pages of a file. Returns false if the disk is full.
 pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> bool {
     handle_start(k, a).await;
     let fresh = {
@@ -302,11 +304,11 @@ pub(crate) async fn allocate(k: &K, a: Actor, ino: u32, idx: u32, n: u32) -> boo
     got > 0
 }
 
-/// Allocates blocks inside a handle. Returns the number of pages that got blocks.
+/// Allocates blocks within an open handle. Returns the number of pages that got blocks.
 pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fresh: Fresh) -> u32 {
     let (start, len) = {
         let mut w = k.w();
-        // Another task may have allocated these blocks in the meantime.
+        // Another task may have allocated these blocks already.
         let i = &w.fs.inodes[ino as usize];
         if let Some((_, run)) = i.map(idx) {
             return run.min(n);
@@ -339,7 +341,7 @@ pub(crate) async fn allocate_in(k: &K, a: Actor, ino: u32, idx: u32, n: u32, fre
     len
 }
 
-/// Changes the bitmaps and descriptors of allocated or freed blocks.
+/// Changes the bitmaps and the group descriptors of blocks that were allocated or freed.
 pub(crate) async fn blocks_changed(k: &K, a: Actor, start: u32, len: u32) {
     let (first, last) = (
         crate::fs::group_of(start),
@@ -358,7 +360,7 @@ pub(crate) async fn blocks_changed(k: &K, a: Actor, start: u32, len: u32) {
     }
 }
 
-/// Changes the inode's table block, and the blocks of its extent tree that it needs now.
+/// Changes the table block of the inode. Also adds the blocks that its extent tree needs.
 pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
     let block = {
         let mut w = k.w();
@@ -367,9 +369,9 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
         let goal = i.ext.last().map_or(0, |e| e.phys + e.len);
         if w.fs.kind == crate::config::Fs::Ext4 && ino != BDEV {
             while i.index.len() < i.index_needed() {
-                // On a full disk, Linux takes the tree's blocks from the space reserved for root,
-                // which is not modelled. They must not come from the space reserved for delayed
-                // data.
+                // On a full disk, Linux takes the blocks of the tree from the space reserved for
+                // root. The model has no such space. The blocks must not come from the space
+                // reserved for delayed data.
                 if w.fs.alloc.available() <= w.fs.reserved {
                     break;
                 }
@@ -383,7 +385,7 @@ pub(crate) async fn inode_changed(k: &K, a: Actor, ino: u32) {
     };
     read_inode(k, a, ino).await;
     modify(k, a, block).await;
-    // The newest extents are in the last block.
+    // The newest extents are in the last block of the tree.
     let last = k.w().fs.inodes[ino as usize].index.last().copied();
     if let Some(b) = last {
         read_meta(k, a, b, false, 0..0, Flags::empty()).await;
@@ -404,7 +406,7 @@ pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
         let i = &w.fs.inodes[ino as usize];
         let read = w.fs.alloc.inode_on_disk(i.group, i.slot) || i.epoch != w.fs.epoch;
         let near = w.cfg.constants.inode_readahead_blocks.max(1) as u32;
-        // Read only the used part of the table.
+        // Read only the part of the inode table that is in use.
         let first = block / near * near;
         let end = w.fs.alloc.inode_table(i.group) + w.fs.alloc.inode_blocks_used(i.group);
         let near = first..(first + near).min(end);
@@ -416,7 +418,7 @@ pub(crate) async fn read_inode(k: &K, a: Actor, ino: u32) {
     w.fs.inodes[ino as usize].epoch = epoch;
 }
 
-/// The data that a commit writes first.
+/// Writes the file data that must be on the disk before a commit.
 pub(crate) struct OrderedData;
 
 impl InodeData for OrderedData {
@@ -429,7 +431,7 @@ impl InodeData for OrderedData {
     }
 }
 
-/// Waits until no page in `from..=to` is under writeback, scanning once in order.
+/// Waits until no page in `from..=to` is under writeback. Scans the pages once, in index order.
 pub(crate) async fn wait_written(k: &K, a: Actor, ino: u32, from: u32, to: u32) {
     let mut pos = from;
     loop {

@@ -1,5 +1,5 @@
-//! Writeback: which pages of an inode are written and where, which thread writes them and when,
-//! which tasks are throttled, and the conversion of blocks afterwards.
+//! Writeback: the choice of the pages, the threads that write them, the throttling of tasks that
+//! dirty pages, and the conversion of unwritten blocks afterwards.
 
 mod convert;
 mod flusher;

@@ -1,5 +1,5 @@
-//! Throttling of dirtiers. Since 3.2 they are slowed so that dirty memory stays near a setpoint; in
-//! 2.6 they write back pages themselves.
+//! Throttling of tasks that dirty pages. Since 3.2, the kernel slows these tasks so that dirty
+//! memory stays near a setpoint. In 2.6, the tasks write back pages themselves.
 
 use super::flusher;
 use crate::executor::{Actor, pay, sleep_until};
@@ -11,14 +11,14 @@ impl World {
     fn dirty_total(&self) -> u64 {
         self.cache.nr_dirty + self.cache.nr_wb
     }
-    /// Free-run ceiling, setpoint and limit, in pages.
+    /// Returns the number of dirty pages at the free-run ceiling, the setpoint and the limit.
     pub(crate) fn control_line(&self) -> (f64, f64, f64) {
         let (background, limit) = self.dirty_limits();
         let free = (background + limit) as f64 / 2.0;
         let limit = limit as f64;
         (free, (free + limit) / 2.0, limit)
     }
-    /// Factor on the balanced rate, as a function of dirty memory.
+    /// Returns the factor for the balanced rate, as a function of dirty memory.
     pub(crate) fn pos_ratio(&self, dirty: f64) -> f64 {
         let (_, setpoint, limit) = self.control_line();
         if dirty >= limit {
@@ -26,14 +26,15 @@ impl World {
         }
         let x = (setpoint - dirty) / (limit - setpoint).max(1.0);
         let global = (1.0 + x * x * x).clamp(0.0, 2.0);
-        // The device's own control: factor 1 at the setpoint, falling over eight seconds of
-        // writing. The rate is doubled when dirty memory is below half of the setpoint.
+        // The control by the device: the factor is 1 at the setpoint. It falls with the dirty pages
+        // above the setpoint, measured in eight seconds of writing. The rate is doubled when dirty
+        // memory is below half of the setpoint.
         let span = (8.0 * self.bw.write).max(1.0);
         let device = (1.0 - (dirty - setpoint) / span).clamp(0.25, 4.0);
         let starved = if dirty < setpoint / 2.0 { 2.0 } else { 1.0 };
         global * device * starved
     }
-    /// Updates the averages, at most five times per second.
+    /// Updates the average rates, at most five times per second.
     fn update_bandwidth(&mut self) {
         let c = &self.cfg.constants;
         let (step, period) = (c.bandwidth_step_ns, c.bandwidth_period_ns as f64);
@@ -49,12 +50,13 @@ impl World {
         let secs = elapsed as f64 / 1e9;
         let written = (b.written - b.written_at) as f64 / secs;
         let dirtied = (b.dirtied - b.dirtied_at) as f64 / secs;
-        // After an idle period the average would measure mainly the idle time.
+        // After an idle period, the average would include mainly the idle time.
         let idle = elapsed as f64 > period / 2.0 || dirty <= free / 2.0;
         if !idle {
             let share = (elapsed as f64 / period).min(1.0);
             b.write = (b.write * (1.0 - share) + written * share).max(16.0);
-            // The tasks dirtied `dirtied` at the rate `limit * pos` each, which gives their number.
+            // Each task dirtied pages at the rate `limit * pos`. The total rate is `dirtied`, so
+            // this gives the number of tasks.
             let task = b.limit * pos;
             let balanced = task * b.write / dirtied.max(1.0);
             let balanced = balanced.clamp(1.0, b.write.max(1.0));
@@ -63,7 +65,7 @@ impl World {
         b.at = now;
         (b.written_at, b.dirtied_at) = (b.written, b.dirtied);
     }
-    /// Counts a page dirtied by a task. Returns true if the task should check the limits.
+    /// Counts a page that a task dirtied. Returns true if the task should check the limits.
     #[inline]
     pub(crate) fn dirtied_by(&mut self, a: Actor) -> bool {
         let first = self.cfg.constants.first_check_pages as u32;
@@ -71,14 +73,14 @@ impl World {
         t.dirtied += 1;
         t.dirtied >= t.check_after.max(first)
     }
-    /// Whether the task must check the limits.
+    /// Returns whether the task must check the limits.
     pub(crate) fn should_balance(&self, a: Actor) -> bool {
         let t = &self.tasks[a as usize].account;
         t.dirtied
             >= t.check_after
                 .max(self.cfg.constants.first_check_pages as u32)
     }
-    /// 2.6: number of pages between two checks of a task, up to 4 MiB.
+    /// Returns the number of pages that a task dirties between two checks in 2.6. At most 4 MiB.
     fn check_interval_2_6(&self) -> u64 {
         let even = self.cache.limit / (u64::from(self.cfg.cores.max(1)) * 32);
         even.clamp(16, 1024)
@@ -98,7 +100,7 @@ impl World {
     }
 }
 
-/// Checks the limits for a task that dirtied pages, and pauses it as needed.
+/// Checks the dirty limits for a task that dirtied pages, and pauses the task if needed.
 pub(crate) async fn balance(k: &K, a: Actor) {
     let writes = {
         let w = k.w();
@@ -134,7 +136,7 @@ async fn balance_3_2(k: &K, a: Actor) {
             }
             let now = w.now();
             if (dirty as f64) <= free {
-                // Check again when this task alone could have used up a part of the remaining room.
+                // Check again when this task alone could have used a part of the remaining room.
                 let room = (limit - dirty as f64).max(1.0) as u64;
                 let first = (w.cfg.constants.first_check_pages as u32).min(1024);
                 let t = &mut w.tasks[a as usize].account;
@@ -155,11 +157,11 @@ async fn balance_3_2(k: &K, a: Actor) {
             } else {
                 (f64::from(t.dirtied) * 1e9 / rate.max(1.0)) as u64
             };
-            // Time since the last pause counts as pause time, up to a second.
+            // Time since the last pause counts as pause time, up to one second.
             let from = Instant(t.paused_until.0.max(now.0.saturating_sub(1_000_000_000)));
             let until = from + Nanos(wanted);
             let due = until.since(now).0;
-            // About two checks per tenth of a second.
+            // The task checks about twice per tenth of a second.
             t.check_after = ((rate * 0.05) as u32).clamp(1, 1024);
             if over {
                 Nanos(max)
@@ -227,7 +229,7 @@ async fn balance_2_6(k: &K, a: Actor) {
         if n >= chunk {
             break;
         }
-        // congestion_wait.
+        // As in congestion_wait.
         let at = {
             let w = k.w();
             w.now() + Nanos(w.cfg.constants.pause_max_ns)

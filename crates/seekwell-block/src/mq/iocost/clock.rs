@@ -1,52 +1,53 @@
-//! The clock of a device: its rate, and the rules that slow it down or speed it up.
+//! The clock of a device: its rate, and the rules that change the rate.
 
 use super::params::{MILLION, PER_US, Params};
 
-/// Waits for tags: above the first value the device is too busy, up to the second it is not;
-/// percent.
+/// Limits for the time that requests wait for tags, percent of a period. Above the first limit, the
+/// device is too busy. Up to the second limit, it is not busy.
 const RQ_WAIT_PCT: (u64, u64) = (5, 3);
-/// The part of the allowed misses that a device may have and still count as not busy, percent.
+/// The device is not busy if it has at most this percentage of the allowed misses.
 const UNBUSY_PCT: u64 = 75;
 const MOST_BUSY: i32 = 1000;
-/// Percentage by which a rate outside its bounds moves back.
+/// Percentage by which a rate outside its bounds moves back per period.
 const BACK_PCT: u64 = 4;
 
 /// Measurements of a period.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
-    /// Number of reads and writes within their latency and beyond it.
+    /// Number of reads and of writes that met their latency target. `missed`: those that did not.
     pub met: [u64; 2],
     pub missed: [u64; 2],
     pub rq_wait_ns: u64,
 }
 
-/// Results of a period, as the tracepoint of the clock shows them.
+/// Results of a period, in the form of the kernel's tracepoint for the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Rate before and after, per microsecond; 137438 is 100 %.
+    /// Rate before and after the period, per microsecond. 137438 is 100 %.
     pub rates: [u64; 2],
-    /// Above 0: too busy for this many periods; below 0: some cgroup could have used more.
+    /// Above 0: number of periods for which the device was too busy. Below 0: number of periods in
+    /// which some cgroup could have used more.
     pub busy: i32,
-    /// Reads and writes that missed their latency, ppm.
+    /// Fraction of reads and of writes that missed their latency target, ppm.
     pub missed_ppm: [u64; 2],
-    /// Waits for tags, percent of the period.
+    /// Time that requests waited for tags, percent of the period.
     pub rq_wait_pct: u64,
     /// Number of cgroups whose oldest bio is older than a period.
     pub lagging: u32,
-    /// Number of cgroups that were short of budget.
+    /// Number of cgroups whose budget was too small.
     pub short: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    /// The adjusted rate (`base`), and the rate that also compensates unused time (`rate`).
+    /// The adjusted rate (`base`). `rate` also compensates for unused time.
     pub base: u64,
     pub rate: u64,
     pub busy: i32,
     /// Start of the period, in real time and on this clock.
     pub began_us: u64,
     pub began: i64,
-    /// Time thrown away (below 0).
+    /// Unused time that the clock must give back, as a negative number.
     pub error: i64,
 }
 
@@ -67,7 +68,7 @@ impl Clock {
     pub fn begin(&mut self, us: u64) {
         (self.began, self.began_us) = (self.at(us), us);
     }
-    /// Percentage by which the rate changes after this many periods.
+    /// Returns the percentage by which the rate changes after this number of busy periods.
     fn step_pct(busy: i32) -> u64 {
         match busy.unsigned_abs() {
             0..4 => 0,
@@ -78,7 +79,7 @@ impl Clock {
             _ => 16,
         }
     }
-    /// Evaluates a period (`ioc_timer_fn`, `ioc_adjust_base_vrate`).
+    /// Evaluates a period and adjusts the rate (`ioc_timer_fn`, `ioc_adjust_base_vrate`).
     pub fn judge(&mut self, p: &Params, seen: &Seen, short: u32, lagging: u32) -> Report {
         let ppm = |dir: usize| {
             let all = seen.met[dir] + seen.missed[dir];
@@ -126,8 +127,8 @@ impl Clock {
             (self.base * pct).div_ceil(100).clamp(least, most)
         }
     }
-    /// Returns the unused time within the next period, at a rate between half and double
-    /// (`ioc_refresh_vrate`).
+    /// Gives back the unused time within the next period. The rate stays between half and double
+    /// the adjusted rate (`ioc_refresh_vrate`).
     pub fn make_up(&mut self, period_us: u64) {
         let base = self.base as i64;
         let more = (-self.error / period_us.max(1) as i64).clamp(-base / 2, base);

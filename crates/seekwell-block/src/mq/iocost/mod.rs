@@ -1,16 +1,16 @@
-//! `io.cost` (`blk-iocost.c`, 6.1 to 6.18): shares the device's time by weight. A model of the
-//! device gives the cost of a bio. A cgroup may use budget up to the device's clock, at its share
-//! of the weights in use; a task without budget sleeps. The clock's rate follows the device's
-//! performance.
+//! `io.cost` (`blk-iocost.c`, 6.1 to 6.18): it divides the time of a device by weight. A model of
+//! the device gives the cost of a bio. The clock of the device gives budget to each cgroup, in
+//! proportion to the weights in use. A task whose cgroup has no budget left sleeps. The rate of the
+//! clock follows the performance of the device.
 //!
-//! Modelled: the linear model with its default figures, shares over the levels, the wake-up timer,
-//! periods, misses and waits, the clock's rate, and the budget that an idle or modest cgroup leaves
-//! to others. This module does not depend on a queue; recorded rounds are replayed over it
-//! (`tests/iocost.rs`).
+//! Modelled: the linear cost model with its default numbers, the fractions of a cgroup over all
+//! levels, the wake-up timer, periods, latency misses and waits, the rate of the clock, and the
+//! donation of budget by idle or slow cgroups. This module does not depend on a queue. Tests replay
+//! rounds that were recorded on a running kernel (`tests/iocost.rs`).
 //!
-//! Not modelled: debts of swap and metadata that other tasks wait for (they pay like all bios), a
-//! cgroup's own bios next to those of its children, weights of single devices, other kinds of
-//! models. A cgroup's donation goes to its siblings only.
+//! Not modelled: debts of swap and of metadata that other tasks wait for (they pay like all bios),
+//! a cgroup's own bios next to those of its children, weights of single devices, and other cost
+//! models. A cgroup donates only to its siblings.
 
 mod clock;
 mod params;
@@ -24,37 +24,37 @@ use params::{Class, PER_US, Params};
 use seekwell_core::{CgroupId, IoCostModel, IoCostQos};
 use std::collections::VecDeque;
 
-/// The sum of all shares.
+/// The sum of the fractions of all groups.
 const WHOLE: u64 = 1 << 16;
 /// The default `io.weight`.
 const WEIGHT: u32 = 100;
-/// Percent of a period. A group with a smaller margin than the first is short of budget. A donor
-/// with a smaller margin than the second takes back its whole share. The third is the largest
-/// credit that a group may keep.
+/// Limits in percent of a period. A group whose margin is below the first limit has too little
+/// budget. A donor whose margin is below the second limit takes back its whole fraction. The third
+/// limit is the largest credit that a group may keep.
 const LOW_PCT: u64 = 20;
 const LEAST_PCT: u64 = 10;
 const CREDIT_PCT: u64 = 50;
-/// The wake-up timer's delay with its slack, percent of a period.
+/// Delay of the wake-up timer, with its slack, percent of a period.
 const TIMER_PCT: u64 = 2;
-/// Upper bound of a cost: an hour.
+/// Upper bound of a cost: one hour.
 const DEAREST: u64 = 3600 << 37;
-/// After this time at the end of its range, a device moves to another class, us.
+/// Time at the end of its range after which a device moves to another class, us.
 const CLASS_US: u64 = 10_000_000;
 
-/// A bio as `io.cost` sees it.
+/// A bio, with the properties that `io.cost` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
-    /// Identifies the bio that would sleep; returned when it has paid.
+    /// Identifies the bio. If the bio sleeps, the number is returned when the bio has paid.
     pub id: u64,
-    /// Whether it is not a read.
+    /// Whether the bio is not a read.
     pub write: bool,
     /// First sector.
     pub sector: u64,
-    /// Length; an empty bio costs nothing.
+    /// Length in sectors. An empty bio costs nothing.
     pub sectors: u32,
 }
 
-/// A payment, to be passed back with the completion.
+/// A payment. It must be passed back with the completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paid(i64);
 
@@ -62,17 +62,17 @@ pub struct Paid(i64);
 struct Group {
     weight: Option<u32>,
     active: bool,
-    /// The group's own time: of everything it paid, and of everything that completed.
+    /// The group's own time: the sum of all that it paid. `done`: the sum of all that completed.
     paid: i64,
     done: i64,
-    /// End of its last bio.
+    /// End sector of the last bio.
     end: Option<u64>,
-    /// Cost of its bios in this period, before weights.
+    /// Cost of the group's bios in this period, not divided by weight.
     usage: u64,
-    /// Whether it paid anything in this period, and in the last one.
+    /// Whether the group paid anything in this period, and in the previous period.
     fresh: [bool; 2],
-    /// Its weight in use while it donates the rest to its siblings, in parts of [`WHOLE`]; and its
-    /// margin at that time.
+    /// The weight that the group keeps while it donates the rest to its siblings, in units of
+    /// [`WHOLE`]. `margin`: the margin of the group at the time of the donation.
     keeps: Option<u64>,
     margin: i64,
     activated_us: u64,
@@ -80,7 +80,7 @@ struct Group {
     wakes_us: Option<u64>,
 }
 
-/// The controller of one disk.
+/// The controller for one disk.
 #[derive(Clone, Debug)]
 pub struct IoCost {
     hz: i64,
@@ -99,7 +99,7 @@ pub struct IoCost {
 }
 
 impl IoCost {
-    /// A controller that is off. `depth`: `nr_requests` of the queue.
+    /// Creates a controller that is off. `depth` is the `nr_requests` of the queue.
     pub fn new(hz: u32, rotational: bool, depth: u32) -> Self {
         let class = Class::of(rotational, depth);
         let qos = IoCostQos::default();
@@ -119,25 +119,25 @@ impl IoCost {
             report: Report::default(),
         }
     }
-    /// Whether it is on.
+    /// Returns whether the controller is on.
     #[inline]
     pub fn on(&self) -> bool {
         self.qos.enable
     }
-    /// The results of the last period.
+    /// Returns the results of the last period.
     pub fn report(&self) -> Report {
         self.report
     }
-    /// Number of sleeping bios.
+    /// Returns the number of sleeping bios.
     pub fn waiting(&self) -> usize {
         self.groups.iter().map(|g| g.waiting.len()).sum()
     }
 
-    /// A cgroup is created under a parent.
+    /// Adds a cgroup below a parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         self.groups.made(id, parent);
     }
-    /// A cgroup is removed: its sleepers continue without paying.
+    /// Removes a cgroup. Its sleeping bios continue without paying.
     pub fn gone(&mut self, id: CgroupId) {
         if let Some(at) = self.groups.find(id) {
             self.let_all_go(at);
@@ -150,12 +150,12 @@ impl IoCost {
         let all = g.waiting.drain(..).map(|w| (w.0, Paid::default()));
         self.granted.extend(all);
     }
-    /// Writes a cgroup's `io.weight`, 1 to 10,000.
+    /// Writes the `io.weight` of a cgroup, 1 to 10,000.
     pub fn set_weight(&mut self, id: CgroupId, weight: u32) {
         let at = self.groups.place(id);
         self.groups[at].weight = Some(weight.clamp(1, 10_000));
     }
-    /// Writes the root's `io.cost.qos`.
+    /// Writes the `io.cost.qos` of the root.
     pub fn set_qos(&mut self, qos: IoCostQos) {
         let bare = IoCostQos {
             enable: qos.enable,
@@ -170,7 +170,7 @@ impl IoCost {
         self.qos = qos;
         self.renew();
     }
-    /// Writes the root's `io.cost.model`.
+    /// Writes the `io.cost.model` of the root.
     pub fn set_model(&mut self, model: IoCostModel) {
         (self.model, self.by_hand) = (Some(model), true);
         self.renew();
@@ -179,11 +179,11 @@ impl IoCost {
         self.params = Params::of(self.class, &self.qos, self.model.as_ref());
     }
 
-    /// A percentage of a period in the clock's units.
+    /// Returns a percentage of a period, in units of the clock.
     fn margin(&self, pct: u64) -> i64 {
         (self.params.period_us * pct / 100 * self.clock.base) as i64
     }
-    /// Whether the group is active, or contains an active one.
+    /// Returns whether the group is active or contains an active group.
     fn is_active(&self, at: usize) -> bool {
         self.groups[at].active
             || (0..self.groups.len())
@@ -192,12 +192,12 @@ impl IoCost {
     fn weight(&self, at: usize) -> u64 {
         u64::from(self.groups[at].weight.unwrap_or(WEIGHT)) * WHOLE
     }
-    /// A group's share of the weights of all active groups.
+    /// Returns the group's fraction of the weights of all active groups.
     fn share(&self, at: usize) -> u64 {
         self.share_by(at, |g| self.weight(g))
     }
-    /// A group's share of the weights in use: less than its own share while it donates, more while
-    /// a sibling does.
+    /// Returns the group's fraction of the weights in use. It is smaller than `share` while the
+    /// group donates, and larger while a sibling donates.
     fn in_use(&self, at: usize) -> u64 {
         self.share_by(at, |g| self.groups[g].keeps.unwrap_or(self.weight(g)))
     }
@@ -220,8 +220,9 @@ impl IoCost {
         cost.min(DEAREST.into()) as i64
     }
 
-    /// A bio of a cgroup asks for budget (`ioc_rqos_throttle`). Returns its payment; `None` means
-    /// that it sleeps until [`IoCost::granted`] names it. Bios of the root pay nothing.
+    /// Asks for budget for a bio of a cgroup (`ioc_rqos_throttle`). Returns its payment, or `None`
+    /// if the bio sleeps until [`IoCost::granted`] returns its number. Bios of the root pay
+    /// nothing.
     pub fn ask(&mut self, cgroup: CgroupId, asks: Asks, now: Moment) -> Option<Paid> {
         let at = self.groups.place(cgroup);
         if self.groups.parent(at).is_none() || asks.sectors == 0 {
@@ -239,11 +240,11 @@ impl IoCost {
         if g.waiting.is_empty() && g.paid + cost <= vnow {
             return Some(self.pay(at, absolute, cost));
         }
-        // A group with sleepers has its full weight.
+        // A group with sleeping bios gets its full weight.
         g.keeps = None;
         g.waiting.push_back((asks.id, absolute));
         self.kick(at, us);
-        // The full weight may already be sufficient.
+        // With the full weight, the budget may already be sufficient.
         match self.granted.back() {
             Some((id, paid)) if *id == asks.id && self.groups[at].waiting.is_empty() => {
                 let paid = *paid;
@@ -259,7 +260,7 @@ impl IoCost {
         g.end = Some(asks.sector + u64::from(asks.sectors));
         self.params.of_bio(asks.write, asks.sectors, distance)
     }
-    /// A bio was merged into a request: it pays for its bytes and never waits.
+    /// Charges a bio that was merged into a request. It pays for its bytes and never waits.
     pub fn merged(&mut self, cgroup: CgroupId, asks: Asks) -> Paid {
         let at = self.groups.place(cgroup);
         if self.groups.parent(at).is_none() || !self.groups[at].active {
@@ -277,7 +278,7 @@ impl IoCost {
         g.fresh[0] = true;
         Paid(cost)
     }
-    /// Activates a group, with a limited credit (`iocg_activate`).
+    /// Activates a group. It starts with a limited credit (`iocg_activate`).
     fn activate(&mut self, at: usize, now: Moment) {
         let us = now.ns / 1000;
         if self.timer.is_none() {
@@ -294,7 +295,8 @@ impl IoCost {
         let ticks = (self.params.period_us * self.hz as u64).div_ceil(1_000_000);
         self.timer = Some(fires_at(now.jiffy, now.jiffy + ticks as i64));
     }
-    /// A donor takes back its weight in quarters until its bio fits (`adjust_inuse_and_calc_cost`).
+    /// Takes back the weight of a donor, in quarters, until its bio fits
+    /// (`adjust_inuse_and_calc_cost`).
     fn take_back(&mut self, at: usize, absolute: u64, vnow: i64) {
         let weight = self.weight(at);
         let left = |c: &Self| vnow - c.groups[at].paid - c.cost(at, absolute);
@@ -313,14 +315,15 @@ impl IoCost {
         self.groups[at].margin = vnow - self.groups[at].paid;
     }
 
-    /// Sleepers pay in their order, as long as the budget lasts (`iocg_kick_waitq`).
+    /// Lets sleeping bios pay in their order, as long as the budget lasts (`iocg_kick_waitq`).
     fn kick(&mut self, at: usize, us: u64) {
         let vnow = self.clock.at(us);
         while let Some(&(id, absolute)) = self.groups[at].waiting.front() {
             let cost = self.cost(at, absolute);
             let short = self.groups[at].paid + cost - vnow;
             if short > 0 {
-                // At the base rate, without the compensation of unused time.
+                // The wait is computed with the base rate, without the compensation for unused
+                // time.
                 let wait_us = (short as u64).div_ceil(self.clock.base.max(1));
                 let slack_us = self.params.period_us * TIMER_PCT / 100;
                 self.groups[at].wakes_us = Some(us + wait_us + slack_us);
@@ -332,22 +335,22 @@ impl IoCost {
         }
         self.groups[at].wakes_us = None;
     }
-    /// The next sleeper that has paid.
+    /// Returns the next sleeping bio that has paid, and its payment.
     pub fn granted(&mut self) -> Option<(u64, Paid)> {
         self.granted.pop_front()
     }
-    /// Whether a sleeper has paid that has not been reported yet.
+    /// Returns whether `granted` has more bios to return.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
-    /// A bio of this cgroup completed.
+    /// Handles the completion of a bio.
     pub fn done(&mut self, cgroup: CgroupId, paid: Paid) {
         if let Some(at) = self.groups.find(cgroup) {
             self.groups[at].done += paid.0;
         }
     }
-    /// A request completed; with its latency since it passed, and the part of it spent waiting for
-    /// a tag.
+    /// Handles the completion of a request. `latency_ns` counts from the time at which it passed,
+    /// and `rq_wait_ns` is the part of it spent waiting for a tag.
     pub fn completed(&mut self, write: bool, sectors: u32, latency_ns: u64, rq_wait_ns: u64) {
         let dir = usize::from(write);
         let size_ns = self.params.of_size(write, sectors) * 1000 / PER_US;
@@ -358,7 +361,7 @@ impl IoCost {
         self.seen.rq_wait_ns += rq_wait_ns;
     }
 
-    /// When the next wake-up timer fires, us.
+    /// Returns the time at which the next wake-up timer fires, us.
     pub fn wakes_us(&self) -> Option<u64> {
         self.groups.iter().filter_map(|g| g.wakes_us).min()
     }
@@ -371,7 +374,7 @@ impl IoCost {
             }
         }
     }
-    /// The jiffy in which the period ends.
+    /// Returns the jiffy in which the period ends.
     pub fn timer(&self) -> Option<i64> {
         self.timer
     }
@@ -421,7 +424,7 @@ impl IoCost {
         self.reclass(us);
         self.report
     }
-    /// Reduces groups to these shares; their siblings divide the rest by weight
+    /// Reduces groups to the given fractions. Their siblings divide the rest by weight
     /// (`transfer_surpluses`).
     fn give(&mut self, all: &[(usize, u64)], vnow: i64) {
         for &(at, keeps) in all {
@@ -449,7 +452,7 @@ impl IoCost {
             g.margin = vnow - g.paid;
         }
     }
-    /// Checks the sleepers; deactivates groups without bios for a period.
+    /// Checks the sleeping bios. Deactivates groups that had no bios for a period.
     fn idle_or_awake(&mut self, us: u64, vnow: i64) {
         for at in 0..self.groups.len() {
             if !self.groups[at].active {
@@ -476,7 +479,8 @@ impl IoCost {
             self.clock.error -= (i128::from(excess) * i128::from(share) / WHOLE as i128) as i64;
         }
     }
-    /// The share that a group would keep, if it is less than its own (`hweight_after_donation`).
+    /// Returns the fraction that a group would keep, if it is less than the group's own fraction
+    /// (`hweight_after_donation`).
     fn would_keep(&mut self, at: usize, us: u64, vnow: i64) -> Option<u64> {
         let own = self.share(at);
         let share = self.in_use(at);
@@ -493,13 +497,13 @@ impl IoCost {
             g.done += excess;
             self.throw_away(excess, share);
         }
-        // At least the bios in progress.
+        // The group used at least the cost of its bios in progress.
         let used =
             usage.max((u128::from(under_way) * u128::from(share) / u128::from(WHOLE)) as u64);
         let used_us = used / self.clock.base.max(1);
         let length_us = us.saturating_sub(began_us).max(1);
         let used = (used_us * WHOLE).div_ceil(length_us);
-        // As in the kernel's calculation, a use of 100 % counts as almost none.
+        // As in the kernel's calculation, a use of 100 % counts as almost no use.
         let used = if used >= WHOLE { 1 } else { used.max(1) };
         let credit = (vnow - self.groups[at].paid).max(0) as u64;
         let spent = (vnow - self.clock.began).max(1) as u64;
@@ -507,8 +511,8 @@ impl IoCost {
         let keeps = (used * WHOLE).div_ceil(WHOLE / 2 + credit).max(1);
         Some(keeps).filter(|k| *k < own)
     }
-    /// If the user wrote neither model nor goals, a device far from the default figures changes its
-    /// class.
+    /// Changes the class of a device whose performance is far from the default numbers. Done only
+    /// if the user wrote neither a model nor latency targets.
     fn reclass(&mut self, us: u64) {
         let to = match self.class {
             Class::Ssd if self.clock.base >= 5 * PER_US => Class::FastSsd,

@@ -1,16 +1,17 @@
-//! The assumed capabilities of a device: cost coefficients, goals, bounds of its clock.
+//! The assumed performance of a device: cost coefficients, latency targets, and bounds for the rate
+//! of its clock.
 
 use seekwell_core::{IoCostModel, IoCostQos};
 
-/// A second of the device's time.
+/// One second, in units of the device's clock.
 pub(super) const PER_SEC: u64 = 1 << 37;
-/// A microsecond of the device's time, at 100 %.
+/// One microsecond at a rate of 100 %, in units of the device's clock.
 pub(super) const PER_US: u64 = PER_SEC / 1_000_000;
 const PAGE_BYTES: u64 = 4096;
 /// 100 % in ppm.
 pub(super) const MILLION: u64 = 1_000_000;
 
-/// A class of device, as in the kernel.
+/// The classes of devices that the kernel distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Rotational,
@@ -20,7 +21,7 @@ pub(super) enum Class {
 }
 
 impl Class {
-    /// The initial class.
+    /// Returns the initial class of a device.
     pub fn of(rotational: bool, depth: u32) -> Self {
         match (rotational, depth) {
             (true, _) => Class::Rotational,
@@ -60,7 +61,7 @@ impl Class {
     }
 }
 
-/// Costs of a direction: of a page, of a sequential request, and of a random one.
+/// Costs in one direction: of a page, of a sequential request, and of a random request.
 #[derive(Clone, Copy, Debug)]
 struct Coefficients {
     page: u64,
@@ -84,17 +85,17 @@ impl Coefficients {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Params {
     costs: [Coefficients; 2],
-    /// Allowed misses of reads and of writes, ppm; a million means no goal.
+    /// Allowed misses of reads and of writes, ppm. A million means that there is no target.
     pub allowed_ppm: [u64; 2],
-    /// Latency goals, ns.
+    /// Latency targets of reads and of writes, ns.
     pub latency_ns: [u64; 2],
     pub period_us: u64,
-    /// Bounds of the clock's rate, per microsecond.
+    /// Lower and upper bound for the rate of the clock, per microsecond.
     pub rates: [u64; 2],
 }
 
-/// Allowed misses for which a period is two latencies long; fewer allowed misses need longer
-/// periods, ppm.
+/// If at least this fraction of misses is allowed (ppm), a period is two latencies long. A smaller
+/// fraction needs longer periods.
 const MISSES_OF_TWO: u64 = 50_000;
 
 impl Params {
@@ -107,7 +108,8 @@ impl Params {
             [goal(qos.rpct_ppm), goal(qos.wpct_ppm)],
             [us(qos.rlat_us), us(qos.wlat_us)],
         );
-        // The direction with the larger latency decides; reads if both are equal.
+        // The direction with the larger latency target determines the period. If both are equal,
+        // reads do.
         let longest = usize::from(lats[0] < lats[1]);
         let times = match goals[longest] {
             0 => 2,
@@ -128,12 +130,13 @@ impl Params {
             ],
         }
     }
-    /// The cost of the bytes of a transfer.
+    /// Returns the cost of the bytes of a transfer.
     pub fn of_size(&self, write: bool, sectors: u32) -> u64 {
         let pages = u64::from(sectors / 8).max(1);
         pages.saturating_mul(self.costs[usize::from(write)].page)
     }
-    /// The cost of a bio at this distance from the end of the last one, sectors.
+    /// Returns the cost of a bio. `distance` is its distance in sectors from the end of the
+    /// previous bio.
     pub fn of_bio(&self, write: bool, sectors: u32, distance: u64) -> u64 {
         let c = &self.costs[usize::from(write)];
         let request = match distance >> 3 > 4096 {

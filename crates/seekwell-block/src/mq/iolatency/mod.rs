@@ -1,12 +1,13 @@
-//! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): while a cgroup misses its target, the depth of
-//! its siblings is halved step by step.
+//! `io.latency` (`blk-iolatency.c`, 6.1 to 6.18): while a cgroup misses its latency target, the
+//! queue depth of its siblings is halved step by step.
 //!
-//! Modelled: the cookie of a level, how each cgroup follows it when it submits, windows, the
-//! protected group, the recovery. This module does not depend on a queue; recorded rounds are
-//! replayed over it (`tests/iolatency.rs`).
+//! Modelled: the cookie of a level, which counts these steps; the way in which each cgroup follows
+//! the cookie when it submits; windows; the protected group; and the recovery. This module does not
+//! depend on a queue. Tests replay rounds that were recorded on a running kernel
+//! (`tests/iolatency.rs`).
 //!
-//! Not modelled: the punishment of a cgroup at depth 1 (delays on return to user space, which
-//! matter only for swap and metadata that other tasks wait for).
+//! Not modelled: the delays on return to user space that the kernel adds to a cgroup at depth 1.
+//! They matter only for swap and for metadata that other tasks wait for.
 
 pub(super) mod rules;
 mod stat;
@@ -17,26 +18,26 @@ use seekwell_core::CgroupId;
 use stat::Stat;
 use std::collections::VecDeque;
 
-/// The cookie of a level without throttling (`DEFAULT_SCALE_COOKIE`).
+/// Value of the cookie of a level without throttling (`DEFAULT_SCALE_COOKIE`).
 const FREE: u32 = 1_000_000;
-/// A window lasts this many targets, within these bounds, ns.
+/// Length of a window in latency targets. `WINDOW_NS` bounds this length, ns.
 const WINDOW_TARGETS: u64 = 16;
 const WINDOW_NS: (u64, u64) = (100_000_000, 1_000_000_000);
 /// Minimum time between two changes of the cookie, ns (`BLKIOLATENCY_MIN_ADJUST_TIME`).
 const ADJUST_NS: u64 = 500_000_000;
-/// Number of samples needed for a recovery (`BLKIOLATENCY_MIN_GOOD_SAMPLES`).
+/// Number of samples that a recovery needs (`BLKIOLATENCY_MIN_GOOD_SAMPLES`).
 const GOOD_SAMPLES: u64 = 5;
-/// After this time without an event no group is protected, ns.
+/// Time without an event after which no group is protected, ns.
 const FORGET_NS: u64 = 5_000_000_000;
-/// No limit.
+/// Depth of a group without limit.
 const UNLIMITED: u32 = u32::MAX;
 
-/// A level's data about its children (`child_latency_info`).
+/// Data of a level about its child groups (`child_latency_info`).
 #[derive(Clone, Copy, Debug)]
 struct Level {
     cookie: u32,
     event_ns: Option<u64>,
-    /// The smallest missed target; 0 if none was missed.
+    /// The smallest latency target that was missed, ns. 0: none was missed.
     protected_ns: u64,
     protected: Option<usize>,
     /// Number of samples of all children.
@@ -57,12 +58,12 @@ impl Default for Level {
 
 #[derive(Clone, Debug)]
 struct Group {
-    /// 0 means no target.
+    /// Latency target, ns. 0: no target.
     target_ns: u64,
     used: u32,
     limit: u32,
     cookie: u32,
-    /// How often a depth of 1 was not low enough.
+    /// Number of times that a depth of 1 was not small enough.
     punished: u32,
     window_ns: Option<u64>,
     window: Stat,
@@ -90,7 +91,7 @@ impl Default for Group {
     }
 }
 
-/// The controller of one disk.
+/// The controller for one disk.
 #[derive(Clone, Debug)]
 pub struct IoLatency {
     hz: i64,
@@ -103,7 +104,7 @@ pub struct IoLatency {
 }
 
 impl IoLatency {
-    /// A controller without a target, which does nothing.
+    /// Creates a controller without targets, which does nothing.
     pub fn new(hz: u32, nr_requests: u32, rotational: bool) -> Self {
         IoLatency {
             hz: hz.into(),
@@ -115,14 +116,14 @@ impl IoLatency {
             granted: VecDeque::new(),
         }
     }
-    /// A cgroup is created under a parent.
+    /// Adds a cgroup below a parent.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let at = self.groups.place(id);
         if self.groups[at].used == 0 && self.groups[at].waiting.is_empty() {
             self.groups.made(id, parent);
         }
     }
-    /// A cgroup is removed together with its target.
+    /// Removes a cgroup together with its target.
     pub fn gone(&mut self, id: CgroupId, now: Moment) {
         self.set_target(id, None, now);
         if let Some(at) = self.groups.find(id) {
@@ -130,11 +131,12 @@ impl IoLatency {
             self.wake(at, now);
         }
     }
-    /// `queue/nr_requests` changed.
+    /// Handles a change of `queue/nr_requests`.
     pub fn depth_changed(&mut self, nr_requests: u32) {
         self.nr_requests = nr_requests.max(1);
     }
-    /// Writes a cgroup's `io.latency`, us; `None` or 0 removes the target. The root has none.
+    /// Writes the `io.latency` of a cgroup, us. `None` or 0 removes the target. The root has no
+    /// target.
     pub fn set_target(&mut self, id: CgroupId, us: Option<u64>, now: Moment) {
         let at = self.groups.place(id);
         let target_ns = us.unwrap_or(0).saturating_mul(1000);
@@ -152,7 +154,7 @@ impl IoLatency {
         };
         self.on = self.groups.iter().any(|g| g.target_ns > 0);
         if !self.on {
-            // Counting stops; all sleepers continue.
+            // The last target is gone, so all sleeping bios continue.
             for at in 0..self.groups.len() {
                 self.groups[at].limit = UNLIMITED;
                 self.groups[at].cookie = FREE;
@@ -161,29 +163,29 @@ impl IoLatency {
             self.timer = None;
         }
     }
-    /// Whether any cgroup has a target.
+    /// Returns whether any cgroup has a target.
     #[inline]
     pub fn on(&self) -> bool {
         self.on
     }
-    /// A cgroup's limit (`None` for no limit), and the number of its bios in progress.
+    /// Returns the limit of a cgroup (`None` for no limit), and the number of its bios in progress.
     pub fn depth(&self, id: CgroupId) -> (Option<u32>, u32) {
         let g = self.groups.find(id).map(|at| &self.groups[at]);
         g.map_or((None, 0), |g| {
             (Some(g.limit).filter(|l| *l != UNLIMITED), g.used)
         })
     }
-    /// Number of sleeping bios.
+    /// Returns the number of sleeping bios.
     pub fn waiting(&self) -> usize {
         self.groups.iter().map(|g| g.waiting.len()).sum()
     }
-    /// Number of slots in use, of all cgroups.
+    /// Returns the number of slots in use by all cgroups.
     pub fn used(&self) -> u32 {
         self.groups.iter().map(|g| g.used).sum()
     }
 
-    /// A bio of this cgroup asks for its slots (`blkcg_iolatency_throttle`). True: it has them.
-    /// False: it sleeps until [`IoLatency::granted`] names it. `id` identifies the sleeper.
+    /// Asks for the slots of a bio (`blkcg_iolatency_throttle`). Returns true if the bio gets them.
+    /// Returns false if it sleeps until [`IoLatency::granted`] returns its `id`.
     pub fn ask(&mut self, id: u64, cgroup: CgroupId, now: Moment) -> bool {
         if self.timer.is_none() {
             self.timer = Some(fires_at(now.jiffy, now.jiffy + self.hz));
@@ -191,7 +193,8 @@ impl IoLatency {
         let at = self.groups.place(cgroup);
         self.climb(id, at, now)
     }
-    /// Takes slots of a group and its ancestors. False: it sleeps at one of them.
+    /// Takes a slot of a group and of each of its ancestors. Returns false if the bio sleeps at one
+    /// of them.
     fn climb(&mut self, id: u64, mut at: usize, now: Moment) -> bool {
         while let Some(parent) = self.groups.parent(at) {
             self.follow(at, parent, now);
@@ -205,11 +208,11 @@ impl IoLatency {
         }
         true
     }
-    /// The next sleeper that has got its slots.
+    /// Returns the next sleeping bio that has got its slots.
     pub fn granted(&mut self) -> Option<u64> {
         self.granted.pop_front()
     }
-    /// Whether a sleeper has got its slots and has not been reported yet.
+    /// Returns whether `granted` has more bios to return.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
@@ -225,8 +228,8 @@ impl IoLatency {
         }
     }
 
-    /// A group follows the cookie of its level by one step, however far the cookie has moved
-    /// (`check_scale_change`).
+    /// Lets a group follow the cookie of its level by one step, even if the cookie has moved
+    /// further (`check_scale_change`).
     fn follow(&mut self, at: usize, parent: usize, now: Moment) {
         let level = self.groups[parent].level;
         let most = self.nr_requests;
@@ -261,7 +264,8 @@ impl IoLatency {
         self.wake(at, now);
     }
 
-    /// A bio of this cgroup, submitted at the given time, completed (`blkcg_iolatency_done_bio`).
+    /// Handles the completion of a bio, which was submitted at `submitted_ns`
+    /// (`blkcg_iolatency_done_bio`).
     pub fn done(&mut self, cgroup: CgroupId, submitted_ns: u64, now: Moment) {
         let Some(mut at) = self.groups.find(cgroup) else {
             return;
@@ -283,7 +287,7 @@ impl IoLatency {
             at = parent;
         }
     }
-    /// `iolatency_check_latencies`.
+    /// Evaluates the window of a group (`iolatency_check_latencies`).
     fn window_ended(&mut self, at: usize, parent: usize, now: Moment) {
         let rotational = self.rotational;
         let g = &mut self.groups[at];
@@ -339,11 +343,11 @@ impl IoLatency {
         };
     }
 
-    /// The jiffy in which the timer fires.
+    /// Returns the jiffy in which the timer fires.
     pub fn timer(&self) -> Option<i64> {
         self.timer
     }
-    /// Fires the timer (`blkiolatency_timer_fn`): levels without a protected group recover.
+    /// Fires the timer (`blkiolatency_timer_fn`). Levels without a protected group recover.
     pub fn fire(&mut self, now: Moment) {
         self.timer = None;
         for parent in 0..self.groups.len() {

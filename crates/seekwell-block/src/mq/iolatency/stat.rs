@@ -1,4 +1,4 @@
-//! Latencies of a cgroup, and whether they meet the target.
+//! Latencies of a cgroup, and the check against its target.
 
 /// Latency samples.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,8 +19,8 @@ impl Stat {
         self.missed += o.missed;
         self.sum_ns = self.sum_ns.saturating_add(o.sum_ns);
     }
-    /// A rotational disk is judged by its mean, any other disk by whether a tenth misses the target
-    /// (`latency_stat_sum`).
+    /// Returns whether the latencies meet the target (`latency_stat_sum`). On a rotational disk,
+    /// the mean counts. On any other disk, fewer than a tenth of the samples may miss the target.
     pub fn good(&self, rotational: bool, target_ns: u64) -> bool {
         match rotational {
             true => self.sum_ns / self.total.max(1) <= target_ns,

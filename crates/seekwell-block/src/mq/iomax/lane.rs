@@ -1,12 +1,12 @@
-//! Bios that wait at one level in one direction. Each child's bios and the cgroup's own bios keep
-//! their order; these queues take turns.
+//! The bios that wait at one level in one direction. There is one queue for the cgroup's own bios
+//! and one for each child. Each queue keeps its order. Bios are taken from the queues in turn.
 
 use super::Held;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// The owner and its waiting bios; the queues are never empty.
+    /// The owner of each queue and its waiting bios. No queue is empty.
     turns: VecDeque<(usize, VecDeque<Held>)>,
     len: usize,
 }
@@ -28,7 +28,7 @@ impl Lane {
     pub fn first(&self) -> Option<&Held> {
         self.turns.front()?.1.front()
     }
-    /// Takes the first bio; its owner's next turn comes last.
+    /// Takes the first bio. The queue of its owner goes to the end.
     pub fn pop(&mut self) -> Option<Held> {
         let (from, mut line) = self.turns.pop_front()?;
         let bio = line.pop_front();

@@ -1,13 +1,13 @@
-//! `io.max` (`blk-throttle.c`, 6.1 to 6.18): limits the bytes and operations per second of a cgroup
-//! on a disk. A bio that comes too early is held before any other processing, and its submitter
+//! `io.max` (`blk-throttle.c`, 6.1 to 6.18): a limit for the bytes and operations per second of a
+//! cgroup on a disk. A bio that comes too early is held before any other processing. Its submitter
 //! continues.
 //!
-//! Modelled: slices of 100 ms, a budget for each direction, levels, the timer and the bios it
-//! releases, splits. Like the throttle of writes, this module does not depend on a queue: recorded
-//! rounds are replayed over it unchanged (`tests/iomax.rs`).
+//! Modelled: slices of 100 ms, a budget for each direction, the levels of cgroups, the timer and
+//! the bios that it releases, and splits. Like the writeback throttle, this module does not depend
+//! on a queue. Tests replay rounds that were recorded on a running kernel (`tests/iomax.rs`).
 //!
-//! Not modelled: the carry-over into the new slice when limits change (here a new slice begins),
-//! v1's flat files, the "low" limits that were removed.
+//! Not modelled: the carry-over into the new slice when limits change (in the model, a new slice
+//! begins), the files of cgroup v1, and the "low" limits that were removed from the kernel.
 
 mod lane;
 pub(super) mod rules;
@@ -19,25 +19,27 @@ use seekwell_core::{CgroupId, IoMaxLimits};
 use slice::{Rate, Slice, Ticks};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Of eight bios that a cgroup may send at once: reads and writes (`THROTL_GRP_QUANTUM`).
+/// Number of reads and of writes in a group of eight bios that a cgroup may send at a time
+/// (`THROTL_GRP_QUANTUM`).
 const QUANTUM: [u32; 2] = [6, 2];
 /// Number of bios after which the timer starts a new round (`THROTL_QUANTUM`).
 const ROUND: u32 = 32;
-/// A timer is set at most this many slices ahead.
+/// Largest number of slices by which a timer is set ahead.
 const LONGEST_SLICES: i64 = 8;
-/// The root, which has no parent.
+/// Index of the root, which has no parent.
 const ROOT: usize = 0;
 
-/// A bio as `io.max` sees it.
+/// A bio, with the properties that `io.max` uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Returned when the bio is released.
+    /// Number that is returned when the bio is released.
     pub id: u64,
-    /// Whether it is not a read.
+    /// Whether the bio is not a read.
     pub write: bool,
-    /// Its bytes; `None` if they were charged before a split.
+    /// Bytes of the bio, or `None` if they were charged before a split.
     pub bytes: Option<u64>,
-    /// Other tasks may wait for it (metadata): it passes the limit and is charged.
+    /// Whether the bio passes the limit and is only charged, because other tasks may wait for it
+    /// (metadata).
     pub passes: bool,
 }
 
@@ -47,12 +49,13 @@ struct Group {
     rates: [Rate; 2],
     slices: [Slice; 2],
     waiting: [Lane; 2],
-    /// Whether a direction had no waiting bio before the last one arrived.
+    /// Whether the queue of a direction was empty before its last bio arrived.
     was_empty: bool,
-    /// When its first bio may leave, and how long it has waited in the queue of its parent.
+    /// Time at which the first bio may leave. `stood`: order in which the group joined the queue of
+    /// its parent.
     due: i64,
     stood: u64,
-    /// The timer for its children.
+    /// Timer for the children of the group.
     timer: Option<i64>,
 }
 
@@ -62,7 +65,7 @@ impl Group {
     }
 }
 
-/// The limits of one disk.
+/// The limits of all cgroups on one disk.
 #[derive(Clone, Debug)]
 pub struct IoMax {
     ticks: Ticks,
@@ -74,7 +77,7 @@ pub struct IoMax {
 }
 
 impl IoMax {
-    /// A controller without a limit.
+    /// Creates a controller without limits.
     pub fn new(hz: u32) -> Self {
         let hz = i64::from(hz);
         IoMax {
@@ -100,19 +103,19 @@ impl IoMax {
         }
         at
     }
-    /// A cgroup is created under a parent. An unknown parent is added under the root.
+    /// Adds a cgroup below a parent. If the parent is unknown, it is added below the root.
     pub fn made(&mut self, id: CgroupId, parent: CgroupId) {
         let (at, above) = (self.group(id), self.group(parent));
         let mut up = Some(above);
         while let Some(u) = up.filter(|u| *u != at) {
             up = self.groups[u].parent;
         }
-        // No cgroup becomes its own ancestor, and the root has no parent.
+        // A cgroup must not become its own ancestor, and the root must have no parent.
         if at != ROOT && up.is_none() && !self.groups[at].waits() {
             self.groups[at].parent = Some(above);
         }
     }
-    /// A cgroup is removed with its limits: its held bios are released at once.
+    /// Removes a cgroup and its limits. The bios that it holds are released immediately.
     pub fn gone(&mut self, id: CgroupId, now: i64) {
         if let Some(at) = self.by_id.get(&id).copied().filter(|g| *g != ROOT) {
             self.limit(id, IoMaxLimits::default(), now);
@@ -124,7 +127,7 @@ impl IoMax {
             }
         }
     }
-    /// Writes a cgroup's `io.max`. The root has none.
+    /// Writes the `io.max` of a cgroup. The root has no such file.
     pub fn limit(&mut self, id: CgroupId, limits: IoMaxLimits, now: i64) {
         let at = self.group(id);
         if at == ROOT {
@@ -151,19 +154,19 @@ impl IoMax {
             }
         }
     }
-    /// Whether any bio is checked.
+    /// Returns whether any bio is checked.
     #[inline]
     pub fn on(&self) -> bool {
         self.limited
     }
-    /// Number of held bios.
+    /// Returns the number of held bios.
     pub fn held(&self) -> usize {
         let of = |g: &Group| g.waiting.iter().map(Lane::len).sum::<usize>();
         self.groups.iter().map(of).sum()
     }
 
-    /// A bio of this cgroup arrives (`blk_throtl_bio`). True: it continues. False: it is held until
-    /// [`IoMax::released`] names it.
+    /// Handles a bio of a cgroup (`blk_throtl_bio`). Returns true if the bio continues. Returns
+    /// false if the bio is held until [`IoMax::released`] returns its number.
     pub fn ask(&mut self, id: CgroupId, bio: Held, now: i64) -> bool {
         let dir = usize::from(bio.write);
         let Some(&own) = self.by_id.get(&id) else {
@@ -196,11 +199,11 @@ impl IoMax {
         }
         true
     }
-    /// The next bio that is released.
+    /// Returns the number of the next released bio.
     pub fn released(&mut self) -> Option<u64> {
         self.released.pop_front()
     }
-    /// Whether a released bio has not been reported yet.
+    /// Returns whether `released` has more bios to return.
     pub fn has_released(&self) -> bool {
         !self.released.is_empty()
     }
@@ -210,7 +213,7 @@ impl IoMax {
         g.was_empty |= g.waiting[dir].is_empty();
         g.waiting[dir].push(from, bio);
     }
-    /// Sets when the first read or write of a group may leave (`tg_update_disptime`).
+    /// Sets the time at which the first read or write of a group may leave (`tg_update_disptime`).
     fn set_due(&mut self, at: usize, now: i64) {
         let mut least = i64::MAX;
         for dir in 0..2 {
@@ -226,15 +229,15 @@ impl IoMax {
         (g.due, g.stood) = (now.saturating_add(least), self.stood);
         g.was_empty = false;
     }
-    /// The child of a group that is due first.
+    /// Returns the child of a group that is due first.
     fn first_due(&self, parent: usize) -> Option<usize> {
         let all = self.groups.iter().enumerate();
         let children = all.filter(|(_, g)| g.parent == Some(parent) && g.waits());
         children.min_by_key(|(_, g)| (g.due, g.stood)).map(|c| c.0)
     }
-    /// Sets the timer of a group for its children. If a child is due already, sets it only with
-    /// `even_if_due` (`throtl_schedule_next_dispatch`). False if a child is due and no timer was
-    /// set.
+    /// Sets the timer of a group for its children. If a child is already due, sets the timer only
+    /// with `even_if_due` (`throtl_schedule_next_dispatch`). Returns false if a child is due and
+    /// the timer was not set.
     fn set_timer(&mut self, parent: usize, now: i64, even_if_due: bool) -> bool {
         let Some(first) = self.first_due(parent) else {
             return true;
@@ -248,11 +251,11 @@ impl IoMax {
         true
     }
 
-    /// The next jiffy in which a timer fires.
+    /// Returns the next jiffy in which a timer fires.
     pub fn timer(&self) -> Option<i64> {
         self.groups.iter().filter_map(|g| g.timer).min()
     }
-    /// Fires the timers set for this jiffy or earlier (`throtl_pending_timer_fn`).
+    /// Fires the timers that are set for this jiffy or an earlier one (`throtl_pending_timer_fn`).
     pub fn fire(&mut self, now: i64) {
         while let Some(mut at) =
             (self.groups.iter()).position(|g| g.timer.is_some_and(|t| t <= now))
@@ -275,7 +278,7 @@ impl IoMax {
             }
         }
     }
-    /// The due children of a group send bios to it. True if any did.
+    /// Lets the children of a group that are due send bios to it. Returns true if any child did.
     fn send(&mut self, parent: usize, now: i64) -> bool {
         let mut any = false;
         loop {

@@ -1,4 +1,4 @@
-//! The rules of `io.max` for reasons.
+//! The rules of `io.max`, which the reasons in events refer to.
 
 seekwell_core::rules! {
     OVER: "over-io-max", "tg_may_dispatch",

@@ -1,6 +1,6 @@
-//! The budget of one cgroup in one direction, in slices of 100 ms.
+//! The budget of one cgroup in one direction (read or write), in slices of 100 ms.
 
-/// Bytes and operations per second; `None` means no limit.
+/// The limits of a cgroup in one direction: bytes and operations per second. `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rate {
     pub bps: Option<u64>,
@@ -13,7 +13,7 @@ impl Rate {
     }
 }
 
-/// A slice and the amount used in it.
+/// A slice of time, and the amount used in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
     start: i64,
@@ -22,7 +22,7 @@ pub(super) struct Slice {
     ops: u64,
 }
 
-/// Lengths in jiffies.
+/// Lengths of time in jiffies.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticks {
     pub hz: i64,
@@ -34,7 +34,7 @@ impl Ticks {
     fn up(&self, jiffy: i64) -> i64 {
         (jiffy + self.slice - 1).div_euclid(self.slice) * self.slice
     }
-    /// The amount that a rate allows in this many jiffies.
+    /// Returns the amount that a rate allows in this number of jiffies.
     fn gives(&self, rate: u64, jiffies: i64) -> u64 {
         let all = u128::from(rate) * jiffies.max(0) as u128 / self.hz as u128;
         all.min(u128::from(u64::MAX)) as u64
@@ -42,7 +42,7 @@ impl Ticks {
 }
 
 impl Slice {
-    /// A new slice.
+    /// Starts a new slice.
     pub fn begin(t: &Ticks, now: i64) -> Self {
         Slice {
             start: now,
@@ -53,8 +53,9 @@ impl Slice {
     fn outside(&self, now: i64) -> bool {
         now < self.start || now > self.end
     }
-    /// Jiffies until a bio of this many bytes fits; 0 if it fits at once (`tg_may_dispatch`).
-    /// `queued`: others wait already. `bytes` is `None` if they were charged before.
+    /// Returns the number of jiffies until a bio of this many bytes fits, or 0 if it fits
+    /// immediately (`tg_may_dispatch`). `queued`: other bios are already waiting. `bytes` is `None`
+    /// if the bytes were charged before.
     pub fn wait(
         &mut self,
         t: &Ticks,

@@ -1,16 +1,16 @@
-//! The number of writes allowed in the device: the step, and the three limits that follow from it.
+//! The number of writes allowed in the device: the step, and the three limits that depend on it.
 
-/// Number of writes at step 0, if the device takes as many.
+/// Number of writes at step 0, if the device has at least this depth.
 const DEPTH: u32 = 16;
 
-/// Step and limits (`rq_depth`).
+/// The step and the limits (`rq_depth`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Depth of the queue.
     depth: u32,
-    /// Above 0: fewer writes than usual; below 0: more.
+    /// Above 0: fewer writes than by default. Below 0: more.
     pub step: i32,
-    /// The maximum was reached.
+    /// Whether the limit has reached its maximum.
     pub at_max: bool,
     max: u32,
 }
@@ -30,8 +30,9 @@ impl Limits {
         (self.step, self.at_max) = (step, at_max);
         self.max = self.of_step().0;
     }
-    /// `rq_depth_calc_max_depth`: the largest number of writes at this step, and whether that is
-    /// the maximum. For a device depth below 22 the maximum is below the value of step 0.
+    /// Returns the largest number of writes at this step, and whether this is the maximum
+    /// (`rq_depth_calc_max_depth`). If the depth of the device is below 22, the maximum is below
+    /// the value of step 0.
     fn of_step(&self) -> (u32, bool) {
         if self.depth == 1 {
             return match self.step {
@@ -53,14 +54,14 @@ impl Limits {
             }
         }
     }
-    /// The limits: maximum, normal, background (`calc_wb_limits`).
+    /// Returns the limits: maximum, normal, background (`calc_wb_limits`).
     pub fn depths(&self) -> [u32; 3] {
         match self.max {
             0..=2 => [self.max, self.max, 1],
             max => [max, max.div_ceil(2), max.div_ceil(4)],
         }
     }
-    /// Allows more writes (`rq_depth_scale_up`). False at the maximum.
+    /// Allows more writes (`rq_depth_scale_up`). Returns false at the maximum.
     pub fn scale_up(&mut self) -> bool {
         if self.at_max {
             return false;
@@ -69,8 +70,8 @@ impl Limits {
         (self.max, self.at_max) = self.of_step();
         true
     }
-    /// Allows fewer writes (`rq_depth_scale_down`); with `hard`, at most as many as at step 0.
-    /// False at the minimum of one.
+    /// Allows fewer writes (`rq_depth_scale_down`). With `hard`, at most as many as at step 0.
+    /// Returns false if the minimum of one write was already reached.
     pub fn scale_down(&mut self, hard: bool) -> bool {
         if self.max == 1 {
             return false;

@@ -1,16 +1,16 @@
-//! Writeback throttling (`blk-wbt.c`, 4.19 to 6.18): limits the buffered writes in the device while
-//! reads suffer. The limit follows the smallest read latency in windows of about 100 ms. A held
-//! task sleeps before the tag, so it holds neither tag nor request.
+//! Writeback throttling (`blk-wbt.c`, 4.19 to 6.18): a limit for the number of buffered writes in
+//! the device, so that reads do not become slow. The limit follows the smallest read latency in
+//! windows of about 100 ms. A throttled task sleeps before it gets a tag, so it holds neither a tag
+//! nor a request.
 //!
 //! Modelled: the three classes with their lists, limits that depend on the kind of write and on
-//! recent reads, the groups in which sleepers are woken, windows in jiffies, the verdict, the
-//! steps, `wbt_lat_usec`, and the effect of a temporary switch to bfq. The state machine does not
-//! depend on a queue: recorded rounds of a running kernel are replayed over it unchanged
-//! (`tests/wbt.rs`).
+//! recent reads, the groups in which sleeping tasks are woken, windows in jiffies, the verdict, the
+//! steps, `wbt_lat_usec`, and the effect of a temporary switch to bfq. This module does not depend
+//! on a queue. Tests replay rounds that were recorded on a running kernel (`tests/wbt.rs`).
 //!
-//! Not modelled: swap-out (nothing here swaps, but the class exists), the hook of the single-queue
-//! layer of 4.10 to 4.20, which throttled only on explicit request, and the older wake-ups of 4.10
-//! to 4.18, where each sleeper tried for itself.
+//! Not modelled: swap-out (the model does not swap, but the class exists), the throttle of the
+//! single-queue layer of 4.10 to 4.20 (it is off by default), and the wake-ups of 4.10 to 4.18,
+//! where each sleeping task checked the limit by itself.
 
 mod depth;
 pub(super) mod rules;
@@ -24,47 +24,48 @@ use seekwell_sched::{StoreError, WBT_LAT_USEC};
 use std::collections::VecDeque;
 use window::Window;
 
-/// Default target of a disk, ns.
+/// Returns the default latency target of a disk, ns.
 const fn target_ns(facts: Facts) -> u64 {
     target_usec(facts.rotational) * 1000
 }
 /// Number of windows without a verdict after which the step moves towards 0.
 const UNKNOWN: u32 = 5;
 
-/// The kind of write; each kind has its own slots and list.
+/// The class of a write. Each class has its own slots and its own list of sleeping bios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
-    /// All writes except the two other kinds.
+    /// All writes that are in neither of the other classes.
     Write,
-    /// Written to free memory.
+    /// Writes that free memory.
     Swap,
-    /// `REQ_OP_DISCARD`.
+    /// Discards (`REQ_OP_DISCARD`).
     Discard,
 }
 
 impl Class {
-    /// In the order of their lists.
+    /// All classes, in the order of their lists.
     pub const ALL: [Class; 3] = [Class::Write, Class::Swap, Class::Discard];
 }
 
-/// A bio that asks for a slot.
+/// A bio that needs a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asks {
-    /// Returned when a sleeper gets its slot.
+    /// Number that is returned when a sleeping bio gets its slot.
     pub id: u64,
     /// The class of its slot.
     pub class: Class,
-    /// SYNC, META or PRIO: a task waits for it.
+    /// Whether a task waits for the write (SYNC, META or PRIO).
     pub high: bool,
-    /// Written by a flusher; no task waits for it.
+    /// Whether a flusher writes, so that no task waits for the write.
     pub background: bool,
 }
 
 impl Asks {
-    /// The request of a bio with these flags (`bio_to_wbt_flags`); `None` if it is not tracked.
-    /// Writes are tracked, except those with both `SYNC` and `REQ_IDLE`: a task waits for them and
-    /// more will follow (direct I/O, the journal). `NOIDLE` is the absence of `REQ_IDLE`.
+    /// Returns what a bio with these flags needs (`bio_to_wbt_flags`), or `None` if it is not
+    /// throttled. Writes are throttled, except those with both `SYNC` and `REQ_IDLE` (direct I/O,
+    /// the journal). A task waits for such a write, and more writes will follow. `NOIDLE` is the
+    /// absence of `REQ_IDLE`.
     pub fn of(id: u64, op: Op, flags: Flags) -> Option<Asks> {
         let class = match op {
             Op::Read | Op::WriteZeroes => return None,
@@ -84,74 +85,75 @@ impl Asks {
     }
 }
 
-/// The verdict of a window (`latency_exceeded`), with the numbers of the tracepoint `wbt_timer`.
+/// The verdict of a window (`latency_exceeded`). The numbers are those of the tracepoint
+/// `wbt_timer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Read latency is within the target.
+    /// The read latency is within the target.
     Ok = 1,
-    /// Too few samples for a verdict.
+    /// There are too few samples for a verdict.
     Unknown,
-    /// There are no reads.
+    /// There were no reads.
     OnlyWrites,
-    /// Read latency exceeds the target.
+    /// The read latency exceeds the target.
     Exceeded,
 }
 
-/// Whether throttling is on, and who decided that (`enable_state`).
+/// Whether throttling is on, and what decided this (`enable_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enabled {
-    /// On by the kernel's default.
+    /// It is on by the kernel's default.
     OnByDefault = 1,
-    /// `wbt_lat_usec` was written.
+    /// It is on because `wbt_lat_usec` was written.
     OnByHand,
-    /// Off because the scheduler (bfq) does not want it.
+    /// It is off because the scheduler (bfq) disables it.
     OffByDefault,
-    /// 0 was written.
+    /// It is off because 0 was written to `wbt_lat_usec`.
     OffByHand,
 }
 
 /// Constant properties of a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// CONFIG_HZ.
+    /// Clock ticks of the kernel per second (CONFIG_HZ).
     pub hz: u32,
-    /// The depth used for the limits: `queue_depth` of a SCSI disk, else `nr_requests` at the time
-    /// the disk appeared.
+    /// The depth from which the limits are computed. It is the `queue_depth` of a SCSI disk. For
+    /// other disks, it is `nr_requests` at the time when the disk appeared.
     pub depth: u32,
     /// Whether `queue/write_cache` is "write back".
     pub write_back: bool,
-    /// Decides the default target.
+    /// Whether the disk is rotational. Determines the default target.
     pub rotational: bool,
 }
 
-/// A timestamp far in the past.
+/// A time far in the past, jiffies.
 const LONG_AGO: i64 = i64::MIN / 2;
 
-/// The throttle of one disk.
+/// The writeback throttle of one disk.
 #[derive(Clone, Debug)]
 pub struct Wbt {
     facts: Facts,
     state: Enabled,
-    /// `min_lat_nsec`; remembered while off by default.
+    /// Latency target (`min_lat_nsec`), ns. It is kept while throttling is off by default.
     target_ns: u64,
-    /// A target that was written while throttling was off by default, without effect.
+    /// A target that was written without effect, because throttling was off by default, us.
     ignored_usec: Option<u64>,
     limits: Limits,
     unknown: u32,
     used: [u32; 3],
     waiting: [VecDeque<Asks>; 3],
-    /// Sleepers that have got a slot, in the order of the grants.
+    /// Sleeping bios that have got a slot, in the order in which they got it.
     granted: VecDeque<Asks>,
     window: Window,
-    /// Jiffies of the last read request, of the last read completion, and of the last sleep for
-    /// dirty pages.
+    /// Jiffies of the last arrival of a read. The next two fields: jiffies of the last completion
+    /// of a read, and of the last sleep of a task for dirty pages.
     read_asked: i64,
     read_done: i64,
     dirty_sleep: i64,
 }
 
 impl Wbt {
-    /// The throttle of a new disk. `off`: the scheduler does not want throttling.
+    /// Creates the throttle of a new disk. `off`: the scheduler disables throttling.
     pub fn new(facts: Facts, now: Moment, off: bool) -> Self {
         let state = match off {
             true => Enabled::OffByDefault,
@@ -170,20 +172,21 @@ impl Wbt {
             window: Window::new(facts.hz),
             read_asked: LONG_AGO,
             read_done: LONG_AGO,
-            // The first second counts as if a task had been held.
+            // In the first second, a task counts as having slept for dirty pages.
             dirty_sleep: now.jiffy,
         }
     }
-    /// Continues from a recorded state: step, whether it is the maximum, windows without a verdict,
-    /// jiffies of the last read request, of the last read completion, and of the last dirty sleep.
+    /// Continues from a recorded state: the step, whether it is the maximum, and the number of
+    /// windows without a verdict. `jiffies` are the times of the last arrival of a read, of the
+    /// last completion of a read, and of the last sleep for dirty pages.
     #[must_use]
     pub fn resumed(mut self, step: i32, at_max: bool, unknown: u32, jiffies: [i64; 3]) -> Self {
         [self.read_asked, self.read_done, self.dirty_sleep] = jiffies;
         self.corrected(step, at_max, unknown)
     }
 
-    /// Sets step, whether it is the maximum, and windows without a verdict; for comparisons with a
-    /// record.
+    /// Sets the step, whether it is the maximum, and the number of windows without a verdict. Used
+    /// for comparisons with a record.
     #[must_use]
     pub fn corrected(mut self, step: i32, at_max: bool, unknown: u32) -> Self {
         self.limits.set(step, at_max);
@@ -191,36 +194,37 @@ impl Wbt {
         self
     }
 
-    /// Whether writes are tracked.
+    /// Returns whether writes are throttled.
     #[inline]
     pub fn on(&self) -> bool {
         matches!(self.state, Enabled::OnByDefault | Enabled::OnByHand)
     }
-    /// Whether throttling is on, and why.
+    /// Returns whether throttling is on, and what decided this.
     pub fn state(&self) -> Enabled {
         self.state
     }
-    /// The value of `queue/wbt_lat_usec`.
+    /// Returns the value of `queue/wbt_lat_usec`.
     pub fn lat_usec(&self) -> u64 {
         match self.on() {
             true => self.target_ns / 1000,
             false => 0,
         }
     }
-    /// A target that was written while the scheduler had switched throttling off, us. The kernel
-    /// ignored the write because it remembers the same target.
+    /// Returns a target in us that was written while the scheduler had disabled throttling. The
+    /// kernel ignores such a write, because it already stores the same target.
     pub fn ignored_usec(&self) -> Option<u64> {
         self.ignored_usec
     }
-    /// Step, limits (maximum, normal, background), and windows without a verdict.
+    /// Returns the step, the limits (maximum, normal, background), and the number of windows
+    /// without a verdict.
     pub fn depths(&self) -> (i32, [u32; 3], u32) {
         (self.limits.step, self.limits.depths(), self.unknown)
     }
-    /// Number of slots in use per class.
+    /// Returns the number of slots in use per class.
     pub fn used(&self) -> [u32; 3] {
         self.used
     }
-    /// Number of bios that wait for a slot.
+    /// Returns the number of bios that wait for a slot.
     pub fn waiting(&self) -> usize {
         self.waiting.iter().map(VecDeque::len).sum()
     }
@@ -232,7 +236,8 @@ impl Wbt {
         let tenth = i64::from(self.facts.hz / 10);
         now.jiffy < self.read_asked + tenth || now.jiffy < self.read_done + tenth
     }
-    /// The limit for a bio: it passes if fewer slots of its class are in use (`get_limit`).
+    /// Returns the limit for a bio. The bio passes if fewer slots of its class are in use
+    /// (`get_limit`).
     pub fn limit(&self, asks: Asks, now: Moment) -> u32 {
         let [max, normal, background] = self.limits.depths();
         if !self.on() {
@@ -256,8 +261,8 @@ impl Wbt {
         fits
     }
 
-    /// A bio asks for a slot (`wbt_wait`). True: it has its slot. False: it sleeps until
-    /// [`Wbt::granted`] names it.
+    /// Asks for a slot for a bio (`wbt_wait`). Returns true if the bio gets the slot. Returns false
+    /// if it sleeps until [`Wbt::granted`] returns it.
     pub fn ask(&mut self, asks: Asks, now: Moment) -> bool {
         let passes = self.waiting[asks.class as usize].is_empty() && self.take(asks, now);
         if !passes {
@@ -265,24 +270,25 @@ impl Wbt {
         }
         passes
     }
-    /// The next sleeper that has got a slot.
+    /// Returns the next sleeping bio that has got a slot.
     pub fn granted(&mut self) -> Option<Asks> {
         self.granted.pop_front()
     }
-    /// Whether a sleeper has got a slot and has not been reported yet.
+    /// Returns whether `granted` has more bios to return.
     pub fn has_granted(&self) -> bool {
         !self.granted.is_empty()
     }
-    /// A read arrives: it is never held, but the limits of writes fall for a while.
+    /// Handles the arrival of a read. Reads are never held, but they lower the limits of writes for
+    /// some time.
     pub fn read_asks(&mut self, now: Moment) {
         self.read_asked = now.jiffy;
     }
-    /// A task was put to sleep for its dirty pages (`balance_dirty_pages`).
+    /// Handles the sleep of a task because of its dirty pages (`balance_dirty_pages`).
     pub fn dirty_sleep(&mut self, jiffy: i64) {
         self.dirty_sleep = self.dirty_sleep.max(jiffy);
     }
 
-    /// Lets sleepers of a class continue in their order, until one does not fit.
+    /// Lets sleeping bios of a class continue in their order, until one does not fit.
     pub fn wake(&mut self, class: Class, now: Moment) {
         let c = class as usize;
         while let Some(head) = self.waiting[c].front().copied()
@@ -296,8 +302,9 @@ impl Wbt {
         Class::ALL.into_iter().for_each(|c| self.wake(c, now));
     }
 
-    /// Returns a slot (`wbt_rqw_done`): its request completed, was merged or freed. Sleepers are
-    /// woken if the class is empty, or at least half a background limit below the current limit.
+    /// Frees a slot, because its request completed, was merged or was freed (`wbt_rqw_done`).
+    /// Sleeping bios are woken if the class has no write in progress. They are also woken if the
+    /// number of its writes is below the limit by at least half of the background limit.
     pub fn slot_back(&mut self, class: Class, now: Moment) {
         let c = class as usize;
         self.used[c] = self.used[c].saturating_sub(1);
@@ -321,31 +328,32 @@ impl Wbt {
         }
     }
 
-    /// A read is issued to the driver; its `id` stays unique until it completes.
+    /// Handles a read that is issued to the driver. Its `id` must be unique until it completes.
     pub fn read_issued(&mut self, id: u64, start_ns: u64) {
         self.window.watch(id, start_ns);
     }
-    /// The driver returned a read.
+    /// Handles a read that the driver returned.
     pub fn read_requeued(&mut self, id: u64) {
         self.window.forget(id);
     }
-    /// A read completed, with its time in the driver.
+    /// Handles the completion of a read. `latency_ns` is its time in the driver.
     pub fn read_done(&mut self, id: u64, latency_ns: u64, now: Moment) {
         self.window.forget(id);
         self.window.read(latency_ns);
         self.read_done = now.jiffy;
     }
-    /// A write (or discard) completed, tracked or not: a sample. Flushes are not samples.
+    /// Handles the completion of a write or discard, which is a sample even if it was not
+    /// throttled. Flushes are no samples.
     pub fn write_done(&mut self) {
         self.window.write();
     }
 
-    /// The jiffy at whose start the window ends.
+    /// Returns the jiffy at whose start the window ends.
     pub fn window_ends(&self) -> Option<i64> {
         self.window.ends()
     }
 
-    /// Ends the window (`wb_timer_fn`) and sets the next step; returns the verdict.
+    /// Ends the window (`wb_timer_fn`) and sets the next step. Returns the verdict.
     pub fn window_ended(&mut self, now: Moment) -> Verdict {
         let in_use = self.used.iter().any(|n| *n > 0);
         let only_writes = self.recent_dirty_sleep(now) || in_use;
@@ -373,9 +381,9 @@ impl Wbt {
             }
         }
         self.window.close();
-        // On a disk of depth 2 the maximum is one write, and no step leads away from it, so the
-        // kernel's window would continue for ever. Nothing can change there until a write arrives,
-        // and that starts a window.
+        // On a disk of depth 2, the maximum is one write, and no step leads away from it. The
+        // kernel would start new windows for ever. Here no window is started: the state can change
+        // only when a write arrives, and a write starts a window.
         let stuck = self.limits.step < 0 && self.limits.depths()[0] == 1;
         if in_use || (self.limits.step != 0 && !stuck) {
             self.window.start(now, self.limits.step);
@@ -389,11 +397,12 @@ impl Wbt {
         }
     }
 
-    /// Writes `queue/wbt_lat_usec`: -1 for the disk's default, 0 for off, else the target in us. A
-    /// value equal to the remembered target has no effect, even while throttling is off.
+    /// Writes `queue/wbt_lat_usec`. -1 sets the default of the disk, and 0 disables throttling.
+    /// Other values are the latency target in us. If the value equals the stored target, the write
+    /// has no effect, even while throttling is off.
     ///
     /// # Errors
-    /// Not a number, or outside the range of the setting.
+    /// Returns an error if the text is not a number, or is outside the range of the setting.
     pub fn store_lat_usec(&mut self, text: &str, now: Moment) -> Result<(), StoreError> {
         WBT_LAT_USEC.validate(text)?;
         let value: i64 = text.trim().parse().unwrap_or(-1);
@@ -417,8 +426,8 @@ impl Wbt {
         self.wake_all(now);
         Ok(())
     }
-    /// The scheduler changes to one that does not want throttling, or from such a one
-    /// (`wbt_disable_default` and `wbt_enable_default`). A setting by hand stays.
+    /// Handles a change of the scheduler, which may disable throttling (`wbt_disable_default`) or
+    /// allow it (`wbt_enable_default`). A value that the user wrote stays.
     pub fn wanted(&mut self, wanted: bool, now: Moment) {
         match (self.state, wanted) {
             (Enabled::OnByDefault, false) => {
@@ -430,7 +439,7 @@ impl Wbt {
             _ => {}
         }
     }
-    /// `queue_depth` of a SCSI disk changed.
+    /// Handles a change of the `queue_depth` of a SCSI disk.
     pub fn depth_changed(&mut self, depth: u32, now: Moment) {
         if self.facts.depth != depth {
             self.facts.depth = depth;

@@ -1,14 +1,14 @@
-//! The window in which latencies are observed, and its verdict.
+//! The window in which read latencies are observed, and the verdict at its end.
 
 use super::super::jiffies::fires_at;
 use super::{Moment, Verdict};
 
-/// Length at step 0 and below, ns.
+/// Length of the window at step 0 and below, ns.
 const LENGTH_NS: u64 = 100_000_000;
-/// With fewer writes than this a window gives no verdict.
+/// With fewer writes than this, a window gives no verdict.
 const WRITES: u32 = 3;
 
-/// The current window, if any, and the read that is observed.
+/// The present window, if any, and the read that is observed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     hz: u32,
@@ -17,7 +17,8 @@ pub(super) struct Window {
     reads: u32,
     read_min_ns: u64,
     writes: u32,
-    /// The observed read and its time: the first one issued while no other was observed.
+    /// The observed read and its start time. It is the first read that is issued while no read is
+    /// observed.
     watched: Option<(u64, u64)>,
 }
 
@@ -36,8 +37,8 @@ impl Window {
     pub fn ends(&self) -> Option<i64> {
         self.ends
     }
-    /// Starts a window, if none is running (`rwb_arm_timer`); it is shorter the fewer writes are
-    /// allowed.
+    /// Starts a window, if none is running (`rwb_arm_timer`). The fewer writes are allowed, the
+    /// shorter is the window.
     pub fn start(&mut self, now: Moment, step: i32) {
         if self.ends.is_some() {
             return;
@@ -50,11 +51,11 @@ impl Window {
         self.ends = Some(fires_at(now.jiffy, now.jiffy + ticks));
         (self.reads, self.read_min_ns, self.writes) = (0, u64::MAX, 0);
     }
-    /// Ends the window when its timer fires.
+    /// Ends the window when its timer has fired.
     pub fn close(&mut self) {
         self.ends = None;
     }
-    /// Stops the window and the observation.
+    /// Stops the window and the observation of a read.
     pub fn stop(&mut self) {
         self.ends = None;
         self.watched = None;
@@ -76,8 +77,8 @@ impl Window {
             self.writes += 1;
         }
     }
-    /// `latency_exceeded`. `busy`: a task was recently held for dirty pages, or writes are in
-    /// progress.
+    /// Returns the verdict of the window (`latency_exceeded`). `busy`: a task was recently held for
+    /// dirty pages, or writes are in progress.
     pub fn judge(&self, now: Moment, target_ns: u64, busy: bool) -> Verdict {
         let age_ns = self.watched.map_or(0, |w| now.ns.saturating_sub(w.1));
         if age_ns > self.length_ns || (age_ns > target_ns && self.reads == 0) {

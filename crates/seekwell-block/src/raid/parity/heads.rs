@@ -1,43 +1,43 @@
-//! The stripe cache: a fixed number of stripe heads. Each head is a row of 4 KiB pages over all
-//! members; heads are found by row and reused in the order of last use.
+//! The stripe cache: a fixed number of stripe heads. A head is a row of 4 KiB pages, one page per
+//! member. Heads are found by row. The least recently used head is reused first.
 
 use crate::raid::JoinId;
 use seekwell_core::{Flags, Links, List};
 
-/// One member's page of a row.
+/// The page of one member in a row.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
-    /// Whether its content is in the cache.
+    /// Whether the content of the page is in the cache.
     pub fresh: bool,
-    /// Sectors to write, one bit per sector.
+    /// The sectors of the page to be written, one bit per sector.
     pub dirty: u8,
     /// Bios whose data are in `dirty`.
     pub writers: Vec<JoinId>,
     /// Bios whose data are being written to the members.
     pub flying: Vec<JoinId>,
-    /// Bios that want to read it (if its member failed).
+    /// Bios that read the page, because its member failed.
     pub readers: Vec<JoinId>,
 }
 
-/// State of a head.
+/// The state of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
-    /// Nothing to do; may be reused.
+    /// The head is unused and may be reused.
     Rest,
-    /// Ready to be handled.
+    /// The head is ready to be handled.
     Ready,
-    /// Ready, but needs reads first.
+    /// The head is ready, but pages must be read first.
     Hold,
-    /// Waits for its submitter's plug.
+    /// The head waits for the plug of its submitter.
     Plugged,
-    /// Reads or writes are in progress.
+    /// Reads or writes of the head are in progress.
     Busy,
 }
 
-/// Data of a head without its pages.
+/// The data of a head, except its pages.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
-    /// Row number, in 4 KiB units of a member.
+    /// Number of the row, in units of 4 KiB on a member.
     pub row: u64,
     pub at: At,
     pub reads: u32,
@@ -50,7 +50,7 @@ pub(super) struct Head {
 
 const NONE: u32 = u32::MAX;
 
-/// The cache.
+/// The stripe cache.
 #[derive(Debug)]
 pub(super) struct Heads {
     width: usize,
@@ -146,8 +146,8 @@ impl Heads {
             i = after;
         }
     }
-    /// The head of a row: the existing one, or the longest unused one, emptied. `None` if all heads
-    /// are in use.
+    /// Returns the head of a row. If there is none, empties the head that has been unused for the
+    /// longest time and returns it. Returns `None` if all heads are in use.
     pub fn of_row(&mut self, row: u64) -> Option<u32> {
         if let Some(h) = self.find(row) {
             return Some(h);

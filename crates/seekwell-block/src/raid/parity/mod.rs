@@ -1,18 +1,19 @@
-//! Parity (md RAID 5 and 6, left-symmetric).
+//! Parity arrays (md RAID 5 and 6, left-symmetric).
 //!
-//! Writes go through the stripe cache in rows of 4 KiB pages. Data that arrive for a row while it
-//! waits (for its submitter's plug, for the thread, for pages to be read) are written together; a
-//! row that is overwritten completely needs no reads. Otherwise the array takes the cheaper of
-//! read-modify-write and reconstruct-write, by the number of disk operations. Pages stay in the
-//! cache until their head is reused. Reads go directly to the member with the data, on behalf of
-//! their submitter. Reads of a failed member are computed from the others, through the cache.
+//! Writes go through the stripe cache in rows of 4 KiB pages. A row waits for the plug of its
+//! submitter, for the thread, or for pages to be read. Data that arrive for the row during this
+//! time are written together. A row that is overwritten completely needs no reads. For other rows,
+//! the array compares read-modify-write with reconstruct-write, and uses the method with fewer disk
+//! operations. Pages stay in the cache until their head is reused. Reads go directly to the member
+//! with the data, on behalf of their submitter. Reads of a failed member are computed from the
+//! other members, through the cache.
 //!
-//! One kernel thread issues all I/O of the cache, in its own io context and under its own plug:
-//! schedulers below see one context for the writes of all tasks.
+//! One kernel thread issues all I/O of the cache, in its own io context and under its own plug. The
+//! schedulers of the members therefore get the writes of all tasks in one io context.
 //!
-//! Not modelled: several worker threads, growth of the cache under load, journals and partial
-//! parity log, batches of full stripes handled as one (neighbouring pages merge in the members'
-//! queues), the limit on concurrent stripe reads.
+//! Not modelled: several worker threads, growth of the cache under load, journals and the partial
+//! parity log, the handling of several full stripes at once (neighbouring pages merge in the queues
+//! of the members), and the limit on concurrent stripe reads.
 
 mod heads;
 mod options;
@@ -28,20 +29,20 @@ use seekwell_device::ParamError;
 use seekwell_device::raid::{self, Layout};
 use std::collections::VecDeque;
 
-/// Sectors of a page.
+/// Sectors per page.
 const PAGE: u64 = 8;
 const FULL: u8 = 0xff;
 
-/// A bio with a part that waits for a head.
+/// A bio of which a part waits for a stripe head.
 #[derive(Clone, Copy, Debug)]
 struct Blocked {
     bio: Bio,
     join: JoinId,
-    /// The first sector that is not in the cache yet.
+    /// First sector that is not in the cache.
     at: u64,
 }
 
-/// The level.
+/// The level: the stripe cache and its thread.
 pub struct Striped {
     layout: Layout,
     options: ParityOptions,
@@ -49,7 +50,7 @@ pub struct Striped {
     heads: Heads,
     plugs: Vec<TaskId>,
     blocked: VecDeque<Blocked>,
-    /// The thread is busy until this time.
+    /// Time until which the thread is busy.
     free_at: Instant,
     plugged: bool,
     bypassed: u32,
@@ -57,12 +58,12 @@ pub struct Striped {
     stats: ParityStats,
 }
 
-/// RAID 5 or 6.
+/// A RAID 5 or RAID 6 array.
 pub type Parity<B> = Array<B, Striped>;
 
 impl<B: BioSink> Parity<B> {
-    /// RAID 5 or 6 over members. `failed` lists the failed members. `reserve` sectors at the end of
-    /// every member stay unused.
+    /// Creates a RAID 5 or RAID 6 array. `failed` lists the failed members. `reserve` sectors at
+    /// the end of every member stay unused.
     pub fn new(
         members: Vec<B>,
         level: raid::Level,
@@ -120,22 +121,22 @@ impl<B: BioSink> Parity<B> {
 }
 
 impl Striped {
-    /// Starts recording the thread's steps.
+    /// Starts to record the steps of the thread.
     pub fn watch(&mut self) {
         self.watched = Some(Vec::new());
     }
-    /// The steps since the last call.
+    /// Returns the steps since the last call.
     pub fn steps(&mut self) -> Vec<Step> {
         self.watched
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default()
     }
-    /// Counters.
+    /// Returns the counters.
     pub fn stats(&self) -> ParityStats {
         self.stats
     }
-    /// The mapping.
+    /// Returns the layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -145,8 +146,8 @@ impl Striped {
         }
     }
 
-    /// Adds pieces of a bio to the cache from `at` on. False if no head was free; the rest is then
-    /// queued.
+    /// Adds the parts of a bio to the cache, from `at` on. Returns false if no head is free. The
+    /// rest of the bio then waits.
     fn enter<B: BioSink>(&mut self, io: &mut Io<B>, mut b: Blocked) -> bool {
         let end = b.bio.end().0;
         while b.at < end {
@@ -155,7 +156,7 @@ impl Striped {
             let Some(h) = self.heads.of_row(spot.sector / PAGE) else {
                 self.stats.waits += 1;
                 self.blocked.push_back(b);
-                // Its submitter goes to sleep, which flushes its plug.
+                // The submitter goes to sleep, which flushes its plug.
                 self.release_plugged();
                 return false;
             };
@@ -180,7 +181,7 @@ impl Striped {
         true
     }
 
-    /// Puts a head that is not busy into the queue of its state.
+    /// Puts a head that is not busy into the queue for its state.
     fn queue(&mut self, h: u32, plugged: bool) {
         let plugged = plugged && matches!(self.heads.at(h), At::Rest | At::Plugged);
         let to = match plugged {
@@ -196,7 +197,7 @@ impl Striped {
         let all = self.heads.pages(h).iter().enumerate();
         all.filter(|(_, p)| f(p)).fold(0, |s, (m, _)| s | 1 << m)
     }
-    /// The state of a head's row, and the member with P.
+    /// Returns the state of a head's row, and the member with P as a set.
     fn known(&self, h: u32) -> (Row, Set) {
         let row = self.layout.row(self.heads.row(h) * PAGE);
         let (p, q) = self.layout.parity(row);
@@ -218,7 +219,7 @@ impl Striped {
         wanted != 0 || row.plan(p, self.options.modify_on_tie).reads != 0
     }
 
-    /// The next head to handle: heads that need no reads come first, within a limit.
+    /// Returns the next head to handle. Heads that need no reads come first, up to a limit.
     fn pick(&mut self) -> Option<u32> {
         let (ready, hold) = (self.heads.first(At::Ready), self.heads.first(At::Hold));
         if ready.is_some() && (hold.is_none() || self.bypassed < self.options.preread_bypass) {
@@ -334,7 +335,7 @@ impl Striped {
             io.own(tag(h, m, true), m, bio);
         }
     }
-    /// A read failed: reports an error to all bios that wait for the row.
+    /// Handles a failed read: all bios that wait for the row end with an error.
     fn give_up<B: BioSink>(&mut self, io: &mut Io<B>, h: u32) {
         for m in 0..self.layout.members() {
             let page = self.heads.page(h, m);
@@ -344,7 +345,8 @@ impl Striped {
             }
         }
     }
-    /// After a pass: the head becomes unused, unless I/O is in progress or more data arrived.
+    /// Updates the state of a head after a pass. It becomes unused, unless I/O is in progress or
+    /// more data arrived.
     fn settle(&mut self, h: u32) {
         let head = self.heads.head(h);
         if head.reads > 0 || head.writes > 0 {
@@ -356,7 +358,7 @@ impl Striped {
             self.queue(h, false);
         }
     }
-    /// Sleepers wake when a quarter of the heads is unused.
+    /// Returns whether sleeping tasks may wake, because a quarter of the heads is unused.
     fn may_wake(&self) -> bool {
         !self.blocked.is_empty() && self.heads.resting() * 4 >= self.heads.count()
     }
@@ -372,7 +374,7 @@ fn tag(h: u32, member: usize, write: bool) -> u64 {
     u64::from(h) << 32 | (member as u64) << 1 | u64::from(write)
 }
 
-/// Members of a set.
+/// Iterates over the members of a set.
 fn members(mut s: Set) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (s != 0).then(|| {
@@ -385,7 +387,7 @@ fn members(mut s: Set) -> impl Iterator<Item = usize> {
 
 impl Level for Striped {
     fn data<B: BioSink>(&mut self, io: &mut Io<B>, bio: Bio, join: JoinId) {
-        // By default md offers no discard on parity arrays: nothing is done.
+        // By default, md offers no discard on parity arrays, so a discard does nothing.
         if bio.op == Op::Discard {
             return;
         }
@@ -454,7 +456,7 @@ impl Level for Striped {
             if let Some(b) = self.blocked.pop_front()
                 && !self.enter(io, b)
             {
-                // The rest that did not fit stays first.
+                // The rest that did not fit stays the first.
                 self.blocked.rotate_right(1);
                 break;
             }

@@ -1,23 +1,23 @@
-//! Options of a parity array, its steps for observers, and its counters.
+//! Options of a parity array, the steps that an observer gets, and counters.
 
 use super::plan::How;
 use seekwell_core::{Nanos, TaskId};
 
-/// Options of the array.
+/// Options of a parity array.
 #[derive(Clone, Copy, Debug)]
 pub struct ParityOptions {
-    /// stripe_cache_size: number of heads, each with 4 KiB per member.
+    /// stripe_cache_size: number of stripe heads. Each head has 4 KiB per member.
     pub stripe_cache: u32,
-    /// preread_bypass_threshold: how many times one after another a head without reads may pass one that
-    /// needs reads.
+    /// preread_bypass_threshold: how many heads that need no reads may consecutively pass a head
+    /// that needs reads.
     pub preread_bypass: u32,
-    /// Use read-modify-write if reconstruction costs the same number of operations.
+    /// Whether to use read-modify-write if reconstruction needs the same number of operations.
     pub modify_on_tie: bool,
-    /// The thread's time per row.
+    /// Time that the thread needs per row.
     pub handling: Nanos,
     /// Time to compute one page of parity.
     pub compute: Nanos,
-    /// The task of the thread.
+    /// Task number of the thread.
     pub thread: TaskId,
 }
 
@@ -39,35 +39,35 @@ impl Default for ParityOptions {
 pub enum Step {
     /// A page was read from a member.
     Read {
-        /// Row number, in 4 KiB units of a member.
+        /// Number of the row, in units of 4 KiB on a member.
         row: u64,
         /// The member.
         member: usize,
     },
-    /// Lost pages were computed from the others.
+    /// Lost pages were computed from the other pages of the row.
     Recover {
-        /// Row number, in 4 KiB units of a member.
+        /// Number of the row, in units of 4 KiB on a member.
         row: u64,
     },
-    /// New data of these sectors (one bit each) was copied into the page.
+    /// New data were copied into a page.
     Drain {
-        /// Row number, in 4 KiB units of a member.
+        /// Number of the row, in units of 4 KiB on a member.
         row: u64,
         /// The member.
         member: usize,
-        /// The sectors.
+        /// The sectors with new data, one bit each.
         sectors: u8,
     },
-    /// Parity was computed; then all new data and all parity were written.
+    /// Parity was computed. Then all new data and all parity were written.
     Compute {
-        /// Row number, in 4 KiB units of a member.
+        /// Number of the row, in units of 4 KiB on a member.
         row: u64,
-        /// The method.
+        /// The method by which the parity was computed.
         how: How,
     },
     /// A page was written.
     Write {
-        /// Row number, in 4 KiB units of a member.
+        /// Number of the row, in units of 4 KiB on a member.
         row: u64,
         /// The member.
         member: usize,
@@ -79,14 +79,14 @@ pub enum Step {
 pub struct ParityStats {
     /// Pages read before a write.
     pub prereads: u64,
-    /// Pages written, parity included.
+    /// Pages written, including parity.
     pub pages_written: u64,
-    /// Rows written by read-modify-write.
+    /// Rows that were written by read-modify-write.
     pub modified: u64,
-    /// Rows written by reconstruction with reads or from the cache.
+    /// Rows that were written by reconstruction, with pages that were read or in the cache.
     pub reconstructed: u64,
-    /// Rows overwritten completely.
+    /// Rows that were overwritten completely.
     pub full_rows: u64,
-    /// Pieces of bios that waited for a head.
+    /// Parts of bios that waited for a stripe head.
     pub waits: u64,
 }

@@ -1,6 +1,6 @@
-//! Plans the write of a row of 4 KiB pages: pure arithmetic on sets of members.
+//! Plans the write of a row of 4 KiB pages. A plan is computed from sets of members only.
 
-/// A set of members of one row, one bit each.
+/// A set of members of one row. Each member has one bit.
 pub type Set = u64;
 
 /// The state of a row.
@@ -12,39 +12,39 @@ pub struct Row {
     pub parity: Set,
     /// Failed members.
     pub failed: Set,
-    /// Pages whose current content is in the cache.
+    /// Pages whose present content is in the cache.
     pub fresh: Set,
-    /// Data pages with something to write.
+    /// Data pages with new data to be written.
     pub dirty: Set,
     /// Data pages that are overwritten completely.
     pub full: Set,
 }
 
-/// How the new parity is computed.
+/// The method by which the new parity is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// From the old data, the old parity and the new data.
+    /// Parity is computed from the old data, the old parity and the new data.
     ReadModifyWrite,
-    /// From all data of the row.
+    /// Parity is computed from all data of the row.
     Reconstruct,
-    /// No working parity page has to be written.
+    /// Only data are written, because no working member holds parity of this row.
     DataOnly,
-    /// A lost page must be computed first from all remaining pages; then plan again.
+    /// A lost page must first be computed from all remaining pages. Then the row is planned again.
     RecoverFirst,
 }
 
-/// A plan: pages to read first, and the method.
+/// A plan for writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The method.
+    /// The method by which the new parity is computed.
     pub how: How,
-    /// Pages to read first.
+    /// The pages that must be read before the write.
     pub reads: Set,
 }
 
 impl Row {
-    /// Pages to read in order to compute the lost data pages: all remaining data, and one parity
-    /// page per lost data page, P before Q. `p` is the member with P.
+    /// Returns the pages that must be read to compute the lost data pages. These are all remaining
+    /// data pages, and one parity page per lost data page, P before Q. `p` is the member with P.
     pub fn recovery(&self, p: Set) -> Set {
         let lost = (self.data & self.failed & !self.fresh).count_ones();
         let mut need = self.data & !self.failed;
@@ -58,12 +58,12 @@ impl Row {
         need & !self.fresh
     }
 
-    /// The cheaper way to write the dirty pages, by the number of reads (the writes are the same);
-    /// `modify_on_tie` decides if both are equal.
+    /// Returns the method that needs fewer reads to write the dirty pages. Both methods need the
+    /// same writes. If the reads are equal, `modify_on_tie` selects read-modify-write.
     pub fn plan(&self, p: Set, modify_on_tie: bool) -> Plan {
         let alive = !self.failed;
         let parity = self.parity & alive;
-        // A partly overwritten page needs its old content with either method.
+        // Both methods need the old content of a page that is only partly overwritten.
         let old = self.dirty & !self.full & !self.fresh;
         let modify = (self.dirty | parity) & !self.fresh;
         let rebuild = self.data & !self.full & !self.fresh;
@@ -106,8 +106,8 @@ mod tests {
         plan.reads.count_ones() + writes.count_ones()
     }
 
-    /// A small write costs four operations on RAID 5 and six on RAID 6. On the narrowest arrays
-    /// reconstruction is cheaper. A full stripe needs no reads.
+    /// A small write costs four operations on RAID 5 and six on RAID 6. On arrays with the fewest
+    /// members, reconstruction is cheaper. A full stripe needs no reads.
     #[test]
     fn operations_of_a_write() {
         let small = |n, parity| Row {
@@ -140,7 +140,7 @@ mod tests {
                 reads: 0
             }
         );
-        // Cached pages are not read again.
+        // Pages in the cache are not read again.
         let cached = Row {
             fresh: 9,
             ..small(4, 8)
@@ -177,8 +177,8 @@ mod tests {
         );
     }
 
-    /// For every state of a row, a plan never reads failed or cached pages, and its reads are
-    /// sufficient for its method.
+    /// Checks for every state of a row that a plan does not read failed or cached pages, and that
+    /// its reads are sufficient for its method.
     #[test]
     fn plans_suffice() {
         for (n, p, q) in [(3, 4, 0), (5, 16, 0), (5, 1, 2), (6, 32, 1)] {

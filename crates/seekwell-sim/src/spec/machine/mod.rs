@@ -1,5 +1,5 @@
-//! The modelled machine: converts `memory=2G,cores=2,without=readahead` to a [`MachineSpec`], and
-//! that to the modelled kernel's configuration.
+//! The modelled machine. Converts a text such as `memory=2G,cores=2,without=readahead` to a
+//! [`MachineSpec`], and a [`MachineSpec`] to the configuration of the modelled kernel.
 
 mod named;
 mod typed;
@@ -18,10 +18,10 @@ use seekwell_core::spec::{
 use seekwell_stack::{Ablations, Config, Fs};
 use std::collections::BTreeMap;
 
-/// Access to the switch of a mechanism.
+/// A function that returns the switch of a mechanism.
 type Switch = fn(&mut Ablations) -> &mut bool;
 
-/// Mechanisms by the name that removes them.
+/// Mechanisms that can be removed, by name.
 const MECHANISMS: &[(&str, Switch)] = &[
     ("plugging", |a| &mut a.no_plugging),
     ("readahead", |a| &mut a.no_readahead),
@@ -40,19 +40,19 @@ const FILE_SYSTEMS: &[(&str, Fs)] = &[("ext3", Fs::Ext3), ("ext4", Fs::Ext4)];
 /// Supported journal modes.
 const JOURNAL_MODES: &[&str] = &["ordered", "writeback"];
 
-/// How directories of the root are placed.
+/// Rules for the placement of directories in the root.
 const PLACEMENTS: &[&str] = &["drawn", "first"];
 
-/// When a program starts.
+/// Rules for the start time of a program.
 const PHASES: &[&str] = &["boot", "drawn"];
 
-/// For the sysctls that end in `_centisecs`.
+/// Nanoseconds per unit of the sysctls whose name ends in `_centisecs`.
 const NSEC_PER_CENTISEC: u64 = 10_000_000;
 
-/// A hundred years.
+/// An interval of a hundred years, longer than any run.
 const NEVER_CENTISECS: u64 = 100 * 365 * 86_400 * 100;
 
-/// Size of a cache page, in KiB.
+/// Size of a page of the page cache, in KiB.
 const PAGE_KB: u32 = 4;
 
 fn era(name: &str) -> Result<Era, SpecErrors> {
@@ -61,10 +61,10 @@ fn era(name: &str) -> Result<Era, SpecErrors> {
     era.ok_or_else(|| SpecErrors::one("", format!("kernel {name} is not modelled")))
 }
 
-/// Checks that a machine's own kernel agrees with the kernel requested for everything.
+/// Checks that the kernel of a machine agrees with the kernel that was requested for the whole run.
 ///
 /// # Errors
-/// The two kernels are modelled differently.
+/// Returns an error if the two kernels are modelled differently.
 pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecErrors> {
     let Some(name) = &m.kernel else { return Ok(()) };
     let asked = seekwell_sched::kernels::machine(k.release);
@@ -81,10 +81,10 @@ pub fn of_kernel(m: &MachineSpec, k: &super::kernel::Kernel) -> Result<(), SpecE
     }
 }
 
-/// The modelled kernel's configuration, on a machine of the scheduler's era.
+/// Returns the configuration of the modelled kernel, for a machine of the scheduler's era.
 ///
 /// # Errors
-/// All invalid values.
+/// Returns all invalid values.
 pub fn config(m: &MachineSpec, scheduler: Era, seed: u64) -> Result<Config, SpecErrors> {
     let mut c = Config::new(scheduler);
     c.seed = seed;
@@ -94,10 +94,10 @@ pub fn config(m: &MachineSpec, scheduler: Era, seed: u64) -> Result<Config, Spec
     Ok(c)
 }
 
-/// Changes only what a specification states.
+/// Changes the parts of a configuration that a specification states.
 ///
 /// # Errors
-/// All invalid values.
+/// Returns all invalid values.
 pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     let mut errors = SpecErrors::default();
     if let Some(name) = &m.kernel
@@ -200,7 +200,7 @@ pub fn change(c: &mut Config, m: &MachineSpec) -> Result<(), SpecErrors> {
     errors.or(())
 }
 
-/// Whether the seed determines when programs start.
+/// Returns whether the seed determines when programs start.
 pub fn phase_drawn(m: &MachineSpec) -> bool {
     m.phase.as_deref() == Some("drawn")
 }
@@ -233,7 +233,7 @@ fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
         if ratio.is_some() && bytes.is_some() {
             errors.push(
                 &*own,
-                format!("{field} is given as well: the kernel keeps one of them"),
+                format!("{field} is given as well: the kernel uses only one of them"),
             );
         }
     }
@@ -269,7 +269,7 @@ fn vm(c: &mut Config, m: &MachineSpec, errors: &mut SpecErrors) {
     }
 }
 
-/// The same machine with all kernel defaults filled in.
+/// Returns the same machine with all kernel defaults filled in.
 pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
     let fs = FILE_SYSTEMS.iter().find(|f| f.1 == c.fs);
     let usual = Config::new(c.era).constants;
@@ -285,7 +285,8 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
         placement: m.placement.clone().filter(|p| p != "drawn"),
         phase: m.phase.clone().filter(|p| p != "boot"),
         read_ahead_kb: Some(c.constants.readahead_pages as u32 * PAGE_KB),
-        // These were added later: they are left out if they have the default value.
+        // These fields are left out if they have the default value, so that older records stay
+        // equal.
         cpu_permille: m.cpu_permille.filter(|n| *n != 1000),
         data: m.data.clone().filter(|d| d != "ordered"),
         commit_s: m.commit_s.filter(|s| ![0, usual_commit_s].contains(s)),
@@ -308,7 +309,7 @@ pub fn stated(m: &MachineSpec, c: &Config) -> MachineSpec {
     }
 }
 
-/// Settings of cgroups in normalised form.
+/// Returns the settings of the cgroups in normalised form.
 fn cgroups(m: &MachineSpec) -> BTreeMap<String, String> {
     let all = m.cgroups.iter();
     let usual = |(name, settings): (&String, &String)| {

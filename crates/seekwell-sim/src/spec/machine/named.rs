@@ -1,5 +1,5 @@
-//! Named machines: those of published comparisons, and typical current ones. The data files are in
-//! `machines/`; each value states its source.
+//! Named machines: those of published comparisons, and typical current machines. Their data files
+//! are in `machines/`. The files state the source of each value.
 
 use super::{MachineSpec, typed};
 use std::sync::OnceLock;
@@ -9,13 +9,13 @@ use std::sync::OnceLock;
 pub struct Sourced {
     /// Name of the option ([`super::WORDS`]).
     pub name: String,
-    /// Its value, as typed.
+    /// Value of the option, as typed.
     pub value: String,
-    /// "published", "data sheet" or "estimate", with details.
+    /// The kind of source ("published", "data sheet" or "estimate"), with details.
     pub source: String,
 }
 
-/// A machine.
+/// A named machine.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Name of the machine.
@@ -24,11 +24,11 @@ pub struct Machine {
     pub summary: String,
     /// Year of the machine.
     pub year: u32,
-    /// Modelled devices that it has or could have.
+    /// Modelled devices that the machine has or could have.
     pub devices: Vec<String>,
-    /// Its known properties.
+    /// The known properties of the machine.
     pub options: Vec<Sourced>,
-    /// The properties as a specification.
+    /// The same properties as a specification.
     pub spec: MachineSpec,
 }
 
@@ -47,7 +47,7 @@ const FILES: &[&str] = &[
     include_str!("../../../machines/postgres-2015.toml"),
 ];
 
-/// A test checks the project's own files.
+/// Returns `None` for an invalid file. A test checks the project's own files.
 fn read(text: &str) -> Option<Machine> {
     let table: toml::Table = text.parse().ok()?;
     let word = |key: &str| Some(table.get(key)?.as_str()?.to_owned());
@@ -76,7 +76,7 @@ fn read(text: &str) -> Option<Machine> {
     })
 }
 
-/// All machines: typical current ones first, then by year.
+/// Returns all machines: typical current ones first, then the others by year.
 pub fn machines() -> &'static [Machine] {
     static ALL: OnceLock<Vec<Machine>> = OnceLock::new();
     ALL.get_or_init(|| FILES.iter().filter_map(|t| read(t)).collect())
@@ -84,7 +84,8 @@ pub fn machines() -> &'static [Machine] {
 
 /// Finds a machine by name.
 pub fn named(name: &str) -> Option<&'static Machine> {
-    // Options are not names; this is also called while the files are being read.
+    // A text with `=` is an option and not a name. The check also prevents a recursion, because
+    // this function is called while the files are being read.
     if name.contains('=') {
         return None;
     }

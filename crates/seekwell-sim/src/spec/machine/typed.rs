@@ -1,4 +1,4 @@
-//! Parses the notation `laptop,memory=8G,cpu=0.6,data=writeback` into a [`MachineSpec`].
+//! Parses a text such as `laptop,memory=8G,cpu=0.6,data=writeback` into a [`MachineSpec`].
 
 use super::{
     FILE_SYSTEMS, JOURNAL_MODES, MECHANISMS, MachineSpec, PAGE_KB, PHASES, PLACEMENTS, era, named,
@@ -10,10 +10,10 @@ use seekwell_core::spec::{
     MIN_CACHE_BYTES, MIN_DIRTY_BYTES, MIN_MEMORY_BYTES,
 };
 
-/// An option of the notation.
+/// An option of a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
-    /// Name, as typed.
+    /// Name of the option, as typed.
     pub name: &'static str,
     /// Allowed values after `=`.
     pub values: &'static str,
@@ -30,7 +30,7 @@ pub const WORDS: &[Word] = &[
     word(
         "kernel",
         "2.6.18 to 7.0, or here",
-        "kernel above the queue; here: the running one [that of the scheduler]",
+        "kernel above the queue; here means the running kernel [the scheduler's kernel]",
     ),
     word("memory", "16M to 4096G", "memory of the machine [4G]"),
     word(
@@ -52,12 +52,12 @@ pub const WORDS: &[Word] = &[
     word(
         "data",
         "ordered or writeback",
-        "mount option: a commit writes the data of its transaction first, or not [ordered]",
+        "mount option: with ordered, a commit first writes the file data of its transaction; with writeback, it does not write them [ordered]",
     ),
     word(
         "commit",
         "0 to 86400 s",
-        "mount option: seconds between commits of the journal; 0: the default [5]",
+        "mount option: seconds between two commits of the journal; 0 is the default [5]",
     ),
     word(
         "barrier",
@@ -72,57 +72,57 @@ pub const WORDS: &[Word] = &[
     word(
         "dirty_ratio",
         "1 to 100 %",
-        "vm: writers are throttled at this share of dirtyable memory [20; 2.6.24: 10, 2.6.18: 40]",
+        "vm: percentage of dirtyable memory at which writers are throttled [20; 2.6.24: 10, 2.6.18: 40]",
     ),
     word(
         "dirty_background_ratio",
         "0 to 100 %",
-        "vm: background writing starts above this share [10; 2.6.24: 5]",
+        "vm: percentage of dirtyable memory above which background writeback starts [10; 2.6.24: 5]",
     ),
     word(
         "dirty_bytes",
         "8k to 4096G",
-        "vm: dirty_ratio in bytes; replaces it",
+        "vm: dirty memory at which writers are throttled, in bytes; replaces dirty_ratio",
     ),
     word(
         "dirty_background_bytes",
         "8k to 4096G",
-        "vm: dirty_background_ratio in bytes; replaces it",
+        "vm: dirty memory above which background writeback starts, in bytes; replaces dirty_background_ratio",
     ),
     word(
         "dirty_expire_centisecs",
         "0 to 8640000",
-        "vm: age at which dirty data are written, 1/100 s [3000]",
+        "vm: age at which dirty data are written back, in 1/100 s [3000]",
     ),
     word(
         "dirty_writeback_centisecs",
         "0 to 8640000",
-        "vm: interval of the flusher, 1/100 s; 0: never [500]",
+        "vm: interval at which the flusher wakes up, in 1/100 s; 0 disables it [500]",
     ),
     word(
         "read_ahead_kb",
         "0 to 65536, a multiple of 4",
-        "queue/read_ahead_kb, KiB [128]",
+        "queue/read_ahead_kb: largest read-ahead window, in KiB [128]",
     ),
     word(
         "aged",
         "0 to 32768",
-        "mean length of a file's contiguous runs, in blocks; 0: a fresh file system [0]",
+        "fragmentation: mean length of a file's contiguous runs, in blocks; 0 is a fresh file system [0]",
     ),
     word(
         "placement",
         "drawn or first",
-        "placement of files on a fresh file system: their directory is in a random group, or in the first with room [drawn]",
+        "placement of files on a fresh file system: with drawn, their directory is in a random group; with first, it is in the first group with free space [drawn]",
     ),
     word(
         "phase",
         "boot or drawn",
-        "boot: the program starts in phase with the machine's clocks; drawn: the seed draws its start and the delay of each wake-up [boot]",
+        "start of the program: with boot, it is in phase with the machine's clocks; with drawn, the seed determines the start and the delay of each wake-up [boot]",
     ),
     word(
         "without",
         "MECHANISM+...",
-        "remove plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu, to measure its effect",
+        "remove mechanisms, to measure their effect: plugging, readahead, stable-pages, ordered-data, shadows, metadata-reads, throttling, cpu, noidle or scheduler-cpu",
     ),
     word(
         "cgroup",
@@ -132,7 +132,7 @@ pub const WORDS: &[Word] = &[
     word(
         "limit",
         "1 to 1000000000 s",
-        "stop the run after this many seconds of its own time",
+        "stop the run after this many seconds of simulated time",
     ),
 ];
 
@@ -182,16 +182,16 @@ pub(in crate::spec) fn bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// A machine as typed, and the run limit that the notation can contain.
+/// A machine as typed, and the time limit of the run, which the same text can contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
     /// The machine.
     pub spec: MachineSpec,
-    /// Stop after this much virtual time, in seconds.
+    /// Virtual time after which the run stops, in seconds.
     pub limit_s: Option<u64>,
 }
 
-/// Parses `0.6`, `1.25` into thousandths.
+/// Parses a number such as `0.6` or `1.25` into thousandths.
 fn permille(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
@@ -207,11 +207,11 @@ fn permille(text: &str) -> Option<u32> {
     whole.checked_mul(1000)?.checked_add(part)
 }
 
-/// Parses `memory=2G,cores=2,fs=ext3,without=readahead+plugging`. The first word may be the name of
-/// a machine ([`super::machines`]), which the other options change.
+/// Parses options such as `memory=2G,cores=2,fs=ext3,without=readahead+plugging`. The first word
+/// may be the name of a machine ([`super::machines`]). The other options then change this machine.
 ///
 /// # Errors
-/// All unknown options and invalid values.
+/// Returns all unknown options and invalid values.
 pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
     let mut errors = SpecErrors::default();
     let mut t = Typed::default();
@@ -242,8 +242,8 @@ pub fn typed(list: &str) -> Result<Typed, SpecErrors> {
     errors.or(t)
 }
 
-/// The setting of an option that may occur once. Some options are aliases of one setting; others
-/// accumulate and may be repeated.
+/// Returns the name of the setting that an option sets, if the option may occur only once. Some
+/// options are aliases for the same setting. Returns `None` for options that may be repeated.
 fn option(word: &str) -> Option<&str> {
     match word {
         "without" | "cgroup" => None,

@@ -1,4 +1,5 @@
-//! System calls of tasks: what a task asks of the kernel model, and what it waits for.
+//! The system calls of tasks: the requests of a task to the kernel model, and the events that the
+//! task waits for.
 
 use super::super::paths::{absolute, check};
 use super::super::sync::Task;
@@ -8,7 +9,7 @@ use seekwell_core::{Errno, OpenFlags, TaskId};
 use seekwell_stack::{Call, Fd, Kernel, Ret};
 
 impl World {
-    /// A call of the kernel.
+    /// Makes a call to the kernel.
     #[inline]
     pub(in crate::world) fn call(&mut self, t: Task, call: Call) {
         let s = &mut self.tasks[t as usize];
@@ -20,7 +21,8 @@ impl World {
         }
         self.kernel.call(self.now, tid, call);
     }
-    /// open(2): most often of a file that is there, for which no call has to be made up.
+    /// Opens a file (open(2)). The file usually exists and the open is short. Then no [`Call`] is
+    /// built.
     pub(in crate::world) fn open(
         &mut self,
         t: Task,
@@ -36,7 +38,7 @@ impl World {
         }
         Ok(())
     }
-    /// read(2).
+    /// Reads from a file (read(2)).
     #[inline]
     pub(in crate::world) fn read(&mut self, t: Task, fd: Fd, off: u64, len: u64) {
         let short = |w: &mut World, tid| w.kernel.read_short(w.now, tid, fd, off, len);
@@ -44,14 +46,14 @@ impl World {
             self.call(t, Call::Read { fd, off, len });
         }
     }
-    /// close(2).
+    /// Closes a file (close(2)).
     #[inline]
     pub(in crate::world) fn close(&mut self, t: Task, fd: Fd) {
         if !self.if_short(t, |w, tid| w.kernel.close_short(w.now, tid, fd)) {
             self.call(t, Call::Close { fd });
         }
     }
-    /// A call, if it is a short one.
+    /// Makes a call if it is a short one.
     #[inline]
     pub(in crate::world) fn if_short(
         &mut self,
@@ -80,7 +82,7 @@ impl World {
         self.tasks[t as usize].ret.take()
     }
 
-    /// What each task waits for, for an error message.
+    /// Returns the event that each task waits for, for an error message.
     pub(super) fn waits(&self) -> String {
         let name = |t: Task| self.tasks.get(t as usize).map_or("?", |s| &s.path);
         let say = |s: &State| {

@@ -1,26 +1,27 @@
-//! Properties of CPU sharing under random programs.
+//! Properties of the CPU scheduling under random programs.
 
 use super::super::rt::{Actor, Rt, Timer};
 use proptest::prelude::*;
 use seekwell_core::{Instant, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Length of a slice, ns.
+/// Returns the length of a slice, ns.
 fn slice_ns() -> u64 {
     4_000_000
 }
 
-/// A step of a program: computing, then sleeping, in ns; 0: skipped.
+/// A step of a program: it computes, then sleeps, for these times in ns. A time of 0 is skipped.
 type Step = (u64, u64);
 
-/// Programs on cores, and observations of them.
+/// Programs on cores, and records of what happened.
 struct Trial {
     rt: Rt,
     programs: Vec<VecDeque<Step>>,
     asleep: BTreeMap<(Instant, Actor), ()>,
-    /// Each actor's last request: its time, and how much CPU time.
+    /// The last request of each actor: its instant, and the requested CPU time.
     asked: Vec<Option<(Instant, u64)>>,
-    /// Actor and time of each request, and how much longer than requested it took.
+    /// For each request: the actor, the instant, and by how many ns the request took longer than
+    /// the requested CPU time.
     late: Vec<(Actor, Instant, u64)>,
     /// The actors that ran on each core, in order.
     ran: Vec<Vec<Actor>>,
@@ -34,7 +35,7 @@ impl Trial {
         let n = programs.len();
         (0..n as Actor).for_each(|a| rt.add_actor(a));
         // The programs start one after the other at odd times, so that results do not depend on
-        // ties.
+        // equal times.
         let begin = |a: u64| (Instant::START + Nanos(1 + a * 10_007), a as Actor);
         Trial {
             rt,
@@ -105,8 +106,8 @@ impl Trial {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Every actor gets the time that it requested, no core is idle while an actor waits, and the
-    /// total time is no longer than the cores need.
+    /// Every actor gets the time that it requested. No core is idle while an actor waits. The total
+    /// time is not longer than the cores need.
     #[test]
     fn nobody_is_forgotten_and_no_core_idles(
         cores in 1u16..5,
@@ -121,8 +122,8 @@ proptest! {
         prop_assert_eq!(t.rt.cpu_used, all);
         prop_assert_eq!(t.rt.busy_cores(), 0);
     }
-    /// Programs that only compute, in pieces of any size, always have had equal CPU time within one
-    /// slice.
+    /// Programs that only compute, in pieces of any size, have equal CPU times at every instant,
+    /// within one slice.
     #[test]
     fn who_only_computes_has_as_much_as_the_others(
         tasks in 2usize..7,
@@ -131,7 +132,7 @@ proptest! {
         let total = 60_000_000;
         let program = |i: usize| vec![(pieces[i], 0); (total / pieces[i]) as usize + 1];
         let mut t = Trial::new(1, (0..tasks).map(program).collect());
-        // Until the first has received half.
+        // Run until the first program has received half of its time.
         while t.had.iter().all(|h| *h < total / 2) {
             prop_assert!(t.instant());
         }
@@ -143,8 +144,8 @@ proptest! {
         let switches = t.ran[0].len() as u64;
         prop_assert!(switches <= used / slice_ns() + tasks as u64 + 1, "{switches} in {used} ns");
     }
-    /// An actor that sleeps most of the time never waits for actors that compute, whatever their
-    /// pieces are.
+    /// An actor that sleeps most of the time never waits for actors that compute, for any size of
+    /// their pieces.
     #[test]
     fn who_wakes_up_far_behind_the_others_runs_at_once(
         burners in 1usize..7,
@@ -155,7 +156,7 @@ proptest! {
         let total = 900_000_000;
         programs.extend((0..burners).map(|i| vec![(pieces[i], 0); (total / pieces[i]) as usize]));
         let mut t = Trial::new(1, programs);
-        // Before every actor has run once, none is ahead of another.
+        // Before every actor has run once, no actor is ahead of another.
         let begun = Instant::START + Nanos(2 * slice_ns() * burners as u64);
         while t.instant() {}
         let late: Vec<u64> = (t.late.iter())

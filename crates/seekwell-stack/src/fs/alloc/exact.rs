@@ -1,12 +1,12 @@
-//! Blocks of a closed file, whose length is known. Exactly this number is allocated, like mballoc
-//! does without preallocation (2.6.32 to 6.0). This packs small files, but not in the order of
-//! writing.
+//! Blocks of a closed file, whose length is known. Exactly this number of blocks is allocated, as
+//! mballoc does without preallocation (2.6.32 to 6.0). This packs small files densely, but not in
+//! the order in which they were written.
 //!
-//! A length that is a power of two takes the first of the smallest sufficient buddies. Any other
-//! length takes the first free chunk of exactly that length, or the shortest sufficient one among a
-//! few. The search starts at the beginning of the goal's group. Left out: the stripe of a RAID, the
-//! limit of 200 examined chunks, and the pools that a busy file system uses (more than two
-//! processors at the lock of one group).
+//! If the length is a power of two, the search takes the first of the smallest sufficient buddies.
+//! For any other length, it takes the first free chunk of exactly this length. If there is none, it
+//! takes the shortest sufficient chunk among a few. The search starts at the beginning of the
+//! goal's group. Not modelled: the stripe of a RAID, the limit of 200 examined chunks, and the
+//! pools of a busy file system (used if more than two processors want the lock of one group).
 
 use super::Alloc;
 use crate::fs::bits::Bits;
@@ -15,13 +15,13 @@ use crate::fs::{GROUP, Inode};
 /// Largest order of a buddy.
 const BUDDY_MAX_ORDER: u32 = 13;
 
-/// Order of the buddy that begins at `at`, in a free run that ends at `end`.
+/// Returns the order of the buddy that begins at `at`, in a free run that ends at `end`.
 fn order(at: u32, end: u32) -> u32 {
     let aligned = at.trailing_zeros().min(BUDDY_MAX_ORDER);
     aligned.min((end - at).ilog2())
 }
 
-/// The first of the smallest buddies of at least this order.
+/// Returns the first of the smallest buddies that have at least order `wanted`.
 fn buddy(bits: &Bits, wanted: u32) -> Option<u32> {
     let mut best: Option<(u32, u32)> = None;
     let mut from = 0;
@@ -41,8 +41,8 @@ fn buddy(bits: &Bits, wanted: u32) -> Option<u32> {
     best.map(|b| b.1)
 }
 
-/// A chunk of at least `want`: one of exactly that length, or the shortest of more than `scan`
-/// examined ones (fewer if there are not that many).
+/// Returns a chunk of at least `want` blocks. Takes the first chunk of exactly this length. If none
+/// is found among `scan + 1` chunks, takes the shortest sufficient one of those examined.
 fn chunk(bits: &Bits, want: u32, scan: u32) -> Option<u32> {
     let (mut best, mut seen): (Option<(u32, u32)>, u32) = (None, 0);
     let mut from = 0;
@@ -70,15 +70,15 @@ fn chunk(bits: &Bits, want: u32, scan: u32) -> Option<u32> {
 }
 
 impl Alloc {
-    /// Exactly `want` blocks for a closed file's pages from `log` on; `None` if no single run has
-    /// them.
+    /// Allocates exactly `want` blocks for the pages of a closed file from page `log` on. Returns
+    /// `None` if no single run is long enough.
     pub(super) fn exact(&mut self, i: &Inode, log: u32, want: u32) -> Option<(u32, u32)> {
         let n = self.groups.len() as u32;
         let first = (self.goal(i, log, 0) / GROUP).min(n - 1);
         let scan = self.scan_chunks;
         let power = (want > 1 && want.is_power_of_two()).then(|| want.ilog2());
-        // As in mballoc's criteria: whole buddies, then groups with long free runs on average, then
-        // any group.
+        // The steps are the criteria of mballoc: first whole buddies, then groups whose free runs
+        // are long on average, then any group.
         let steps = if power.is_some() { 0..3 } else { 1..3 };
         for step in steps {
             for d in 0..n {
@@ -86,7 +86,7 @@ impl Alloc {
                 if self.groups[g as usize].free < want {
                     continue;
                 }
-                // The first group of a flex group is for directories.
+                // The first group of a flex group is kept for directories.
                 if step == 0 && self.flex >= 4 && g.is_multiple_of(self.flex) {
                     continue;
                 }
@@ -110,7 +110,7 @@ impl Alloc {
 mod tests {
     use super::*;
 
-    /// A bitmap in which these runs are free.
+    /// Returns a bitmap in which only these runs are free.
     fn free(len: u32, runs: &[(u32, u32)]) -> Bits {
         let mut bits = Bits::new(len);
         bits.set(0, len, true);
@@ -122,24 +122,24 @@ mod tests {
 
     #[test]
     fn a_power_of_two_takes_the_first_of_the_smallest_buddies_that_hold_it() {
-        // 5..8 contains buddies 5 and 6-7; 16..32 is one of 16; 40..48 one of 8; 60..64 one of 4.
+        // The free run 5..8 contains the buddies 5 and 6..8. Each of the other runs is one buddy.
         let bits = free(64, &[(5, 3), (16, 16), (40, 8), (60, 4)]);
         assert_eq!(buddy(&bits, 1), Some(6));
         assert_eq!(buddy(&bits, 2), Some(60));
         assert_eq!(buddy(&bits, 3), Some(40));
         assert_eq!(buddy(&bits, 4), Some(16));
         assert_eq!(buddy(&bits, 5), None);
-        // A run of seven contains no buddy of four if none is aligned.
+        // A run of seven blocks contains no buddy of four blocks if none is aligned.
         assert_eq!(buddy(&free(16, &[(1, 6)]), 2), None);
     }
 
     #[test]
     fn another_length_takes_what_just_holds_it_else_the_shortest_of_a_few() {
         let bits = free(64, &[(0, 5), (8, 3), (16, 48)]);
-        // 0..4 is one too long for three; 8..11 fits exactly.
+        // The chunk 0..4 is one block too long. The chunk 8..11 has exactly three blocks.
         assert_eq!(chunk(&bits, 3, 10), Some(8));
         assert_eq!(chunk(&bits, 5, 10), Some(0));
-        // From 16 on there is a chunk of 16, the shortest that has room for six.
+        // At 16 there is a chunk of 16 blocks, the shortest in which six blocks fit.
         assert_eq!(chunk(&bits, 6, 10), Some(16));
         assert_eq!(chunk(&free(16, &[(3, 2)]), 3, 10), None);
     }

@@ -1,15 +1,16 @@
-//! The group of a new directory, by the Orlov rules of ext3 and ext4.
+//! The choice of the group for a new directory, by the Orlov rules of ext3 and ext4.
 //!
-//! Directories of the root are spread. The search starts at a place that depends on a hash of the
-//! name and the file system's random seed. Among (flex) groups with at least an average number of
-//! free inodes and free blocks, it takes the one with the fewest directories. So the place of a
-//! program's files on a disk is random. [`crate::Config::seed`] determines it, unless
-//! [`crate::Config::first_placement`] selects the first (flex) group with room.
+//! Directories in the root are spread over the disk. The search starts at a group that depends on a
+//! hash of the name and on the file system's random seed. It considers the (flex) groups that have
+//! at least the average number of free inodes and free blocks. It takes the one with the fewest
+//! directories. The location of a program's files on the disk is therefore random.
+//! [`crate::Config::seed`] determines this location, unless [`crate::Config::first_placement`]
+//! selects the first (flex) group with space.
 //!
-//! Other directories stay with their parents until that (flex) group has a quarter more inodes or
-//! blocks in use than the average, or too many directories. Then they use the next group. Files are
-//! placed with their directory. Left out: the debt of ext3, and the group of the parent's most
-//! recent directory.
+//! Other directories stay in the (flex) group of their parent. They go to the next group if that
+//! group has a quarter more inodes or blocks in use than the average, or too many directories.
+//! Files are placed with their directory. Not modelled: the debt of ext3, and the group of the
+//! parent's most recent directory.
 
 use super::Alloc;
 use crate::fs::GROUP;
@@ -38,7 +39,7 @@ impl Alloc {
             }
         })
     }
-    /// The group of a new inode. `top`: it is in the root directory.
+    /// Returns the group of a new inode. `top`: the inode is in the root directory.
     pub(crate) fn inode_group(&self, dir: bool, parent_group: u32, top: bool, name: &str) -> u32 {
         if !dir {
             return parent_group;
@@ -72,7 +73,7 @@ impl Alloc {
             })
         };
         match found {
-            // With its parent, in the same group.
+            // The directory stays with its parent, in the same group.
             Some(f) if f == parent_group / self.flex && !top => parent_group,
             Some(f) => f * self.flex,
             None => parent_group,
@@ -104,7 +105,8 @@ mod tests {
 
     #[test]
     fn directories_of_the_root_are_spread_where_there_is_room() {
-        // 100 GB has 46 whole flex groups and one of 9 groups; the journal is in flex group 23.
+        // A disk of 100 GB has 46 whole flex groups and one of 9 groups. The journal is in flex
+        // group 23.
         let mut places = [0; 47];
         for seed in 0..400 {
             let mut a = alloc(seed, 46 * 16 + 9);
@@ -115,7 +117,8 @@ mod tests {
             assert_ne!(g / 16, other / 16, "the next where there are fewer");
         }
         println!("seeds that put /home into each flex group: {places:?}");
-        // None in the groups of the root and descriptors, of the journal, or in the short group.
+        // No directory goes to the flex group of the root, to that of the journal, or to the short
+        // one.
         assert_eq!([places[0], places[23], places[46]], [0, 0, 0]);
         let (low, high): (u32, u32) = (places[..23].iter().sum(), places[24..].iter().sum());
         assert!(
@@ -145,8 +148,8 @@ mod tests {
     fn others_stay_with_their_parents_until_a_quarter_is_used() {
         let mut a = alloc(1, 6 * 16);
         assert_eq!(a.inode_group(true, 37, false, "sub"), 37);
-        // 16 groups of 8192 inodes: a quarter is 32,768. A sixth of the used inodes lowers the
-        // average.
+        // The flex group has 16 groups of 8192 inodes, of which a quarter is 32,768. The average
+        // includes this flex group, one of six, so more inodes than that must be used.
         let mut taken = 0;
         while a.inode_group(true, 32, false, "sub") == 32 {
             a.inode(32, false);

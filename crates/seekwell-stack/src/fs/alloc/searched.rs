@@ -1,18 +1,18 @@
-//! Remembering failed searches changes no result.
+//! Tests that the memory of failed searches changes no result.
 
 use super::*;
 use proptest::prelude::*;
 use seekwell_core::Era;
 
 proptest! {
-    /// Comparison with an allocator that forgets before each search, on randomly filled groups.
+    /// Compares the allocator with one that forgets before each search, on randomly filled groups.
     #[test]
     fn what_is_remembered_changes_no_answer(
         ops in proptest::collection::vec((any::<bool>(), 0u32..2 * GROUP, 1u32..80), 1..120),
     ) {
         let new = || Alloc::new(&Config::new(Era::K3_4), 2 * GROUP);
         let (mut a, mut plain) = (new(), new());
-        // Fill completely with pieces of many lengths, then free some.
+        // Fill the groups completely with runs of many lengths, then free some runs.
         let mut taken: Vec<(u32, u32)> = Vec::new();
         while let Some(piece) = a.run(0, 1 + taken.len() as u32 * 7 % 60) {
             plain.mark(piece.0, piece.1, true);

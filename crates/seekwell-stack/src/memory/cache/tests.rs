@@ -1,17 +1,17 @@
-//! The cache compared with simple models.
+//! Compares the page cache with simple models.
 
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 proptest! {
-    /// Any mix of operations agrees with a map from index to (dirty, writeback).
+    /// Checks that any sequence of operations agrees with a map from index to (dirty, writeback).
     #[test]
     fn agrees_with_a_map(ops in proptest::collection::vec((0u8..6, 0u32..3000), 0..300)) {
         let (mut c, mut t) = (Cache::new(1 << 20), Tree::default());
         let mut model: BTreeMap<u32, (bool, bool)> = BTreeMap::new();
         for (op, raw) in ops {
-            // Indices near the start and far out.
+            // Some indices are near the start of the file, and some are far from it.
             let idx = if raw % 3 == 0 { raw % 40 } else { raw * 7 };
             let page = c.lookup(&t, idx);
             prop_assert_eq!(page.is_some(), model.contains_key(&idx));
@@ -47,13 +47,13 @@ impl Owner for One {
 }
 
 proptest! {
-    /// Readable runs and evicted pages agree with those of a model that keeps every mark with its
-    /// page.
+    /// Checks readable runs and evicted pages against a model that keeps every mark with its page.
     #[test]
     fn marks_are_those_of_a_plain_model(ops in proptest::collection::vec((0u8..6, 0u32..40, 0u32..20), 0..300)) {
         let mut c = Cache::new(1 << 20);
         let mut one = [One(Tree::default())];
-        // By index: uptodate, read-ahead mark, used; and the order of the list.
+        // The state of each page by index (uptodate, read-ahead mark, used), and the order of the
+        // LRU list.
         let mut model: BTreeMap<u32, (bool, bool, bool)> = BTreeMap::new();
         let mut list: Vec<u32> = Vec::new();
         for (op, idx, n) in ops {
